@@ -1,0 +1,24 @@
+"""Turns requests into work: new mailbox items in, queue messages out."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.dispatcher import Dispatcher
+from mailroom.dynamo import plain
+from mailroom.environment import Dispatch
+from mailroom.telemetry import instrumented
+
+dispatcher = Dispatcher.of(environment.read(Dispatch))
+
+
+@instrumented
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """One batch of the mailbox's stream; the failed records by sequence number, as Lambda wants them."""
+    # The mapping's filter lets INSERT alone through; a replay by hand might not.
+    records = [record["dynamodb"] for record in event["Records"] if record["eventName"] == "INSERT"]
+    failed = dispatcher.dispatch((each["SequenceNumber"], plain(each["NewImage"])) for each in records)
+    return {
+        "batchItemFailures": [
+            {"itemIdentifier": each["SequenceNumber"]} for each in records if each["SequenceNumber"] in failed
+        ]
+    }

@@ -1,0 +1,30 @@
+"""What a provider has to be able to do."""
+
+from typing import Protocol, TypeVar
+
+from mailroom.message import Message
+from mailroom.outcome import Evidence, Outcome
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R")
+
+
+class Adapter(Protocol[M, R]):
+    """A provider, as the worker sees it. It knows nothing of queues, tables or retries."""
+
+    @property
+    def provider(self) -> str:
+        """Its name in the ledger."""
+
+    @property
+    def contract(self) -> type[M]:
+        """The messages that it takes."""
+
+    def prepare(self, message: M) -> R:
+        """All that comes before the provider is asked. Raises Invalid; any other error proves it unsent."""
+
+    def submit(self, request: R) -> Outcome:
+        """One call to the provider. An exception means that nobody knows whether it was accepted."""
+
+    def look_up(self, message: M, since: int) -> Evidence:
+        """What became of a try that began at `since` (epoch milliseconds) and was not heard of again."""

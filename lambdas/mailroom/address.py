@@ -1,0 +1,50 @@
+"""Mail addresses: the forms that SES accepts, and nothing that could smuggle a header in."""
+
+import re
+from email.utils import formataddr
+
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
+_NAMED = re.compile(r'\s*(?:"(?P<quoted>[^"<>]*)"|(?P<name>[^"<>]*?))\s*<(?P<address>[^<>]*)>\s*')
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def has_control(text: str) -> bool:
+    """True where the text holds a control character or line break: none may reach a header."""
+    return _CONTROL.search(text) is not None
+
+
+def split(text: str) -> tuple[str, str]:
+    """The display name (or "") and the bare address of `a@b.example` or `Name <a@b.example>`.
+
+    The domain comes back in ASCII (IDNA). Raises ValueError with what would be right: SES takes no
+    non-ASCII local part, and RFC 5321 allows 64 characters before the @ and 254 in all.
+    """
+    if has_control(text):
+        raise ValueError("holds a line break or control character; use one line of plain text")
+    named = _NAMED.fullmatch(text)
+    name = (named["quoted"] or named["name"] or "").strip() if named else ""
+    local, at, domain = (named["address"] if named else text).strip().rpartition("@")
+    if not at or not _LOCAL.fullmatch(local) or len(local) > 64:
+        raise ValueError("is not a mail address; use name@domain.example")
+    ascii_domain = _ascii(domain)
+    if not _DOMAIN.fullmatch(ascii_domain) or len(local) + 1 + len(ascii_domain) > 254:
+        raise ValueError("is not a mail address: its domain is not valid; use name@domain.example")
+    return name, f"{local}@{ascii_domain}"
+
+
+def normalise(text: str) -> str:
+    """The address as it goes to SES: name encoded for a header, domain in ASCII. Raises ValueError."""
+    name, address = split(text)
+    return formataddr((name, address)) if name else address
+
+
+def _ascii(domain: str) -> str:
+    if domain.isascii():
+        return domain
+    try:
+        return domain.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""

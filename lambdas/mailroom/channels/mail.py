@@ -1,0 +1,145 @@
+"""The contract of a mail: what an item with `event_type: "mail"` may say."""
+
+import re
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from mailroom import address
+from mailroom.errors import Invalid
+from mailroom.message import Message
+
+MAX_RECIPIENTS = 50
+"""SES v2: to, cc and bcc of one mail together."""
+MAX_OWN_HEADERS = 12
+"""SES v2 takes 15 a mail; three are ours: X-Correlation-ID and, in bulk, List-Unsubscribe and its Post."""
+HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
+HEADER_VALUE = re.compile(r"[ -~]{1,995}")
+
+_RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
+    *("message-id", "mime-version", "received", "dkim-signature"),
+    *("x-correlation-id", "list-unsubscribe", "list-unsubscribe-post"),
+}
+_RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
+
+Addresses = str | list[str]
+
+
+class Attachment(Struct, frozen=True, forbid_unknown_fields=True):
+    """One object of the payload bucket, sent along."""
+
+    ref: Annotated[str, Meta(description="s3://bucket/key in the stage's payload bucket")]
+    filename: Annotated[str | None, Meta(description="default: the last part of the key")] = None
+    content_type: Annotated[str | None, Meta(description="default: guessed from the filename")] = None
+
+
+class Mail(Message, frozen=True, kw_only=True):
+    """A mail: `to` (or `email`), and a template's name or a subject with text and/or html.
+
+    Every attribute of the item, named here or not, is a variable of the template.
+    """
+
+    to: Annotated[Addresses | None, Meta(description=f"one address or up to {MAX_RECIPIENTS}")] = None
+    email: Annotated[Addresses | None, Meta(description="the same as `to`, which wins")] = None
+    template: Annotated[str | None, Meta(description="a folder under templates/mail/; `default`")] = None
+    subject: str | None = None
+    text: str | None = None
+    html: str | None = None
+    from_: Annotated[str | None, Meta(description="one of the stage's senders; the first")] = field(
+        default=None, name="from"
+    )
+    reply_to: Addresses | None = None
+    cc: Addresses | None = None
+    bcc: Addresses | None = None
+    headers: Annotated[
+        dict[str, Any], Meta(extra_json_schema={"additionalProperties": {"type": "string"}})
+    ] = field(default_factory=dict)
+    attachments: list[Attachment] = field(default_factory=list)
+
+    @property
+    def recipient(self) -> str | list[str]:
+        """The addresses in `to`, else in `email`, as the item has them."""
+        return self.to or self.email or []
+
+    @property
+    def kind(self) -> str:
+        """What the content is made of: template, html or plaintext."""
+        if self.inline:
+            return "html" if self.html else "plaintext"
+        return "template"
+
+    @property
+    def inline(self) -> bool:
+        """Whether the content stands in the item itself."""
+        return self.text is not None or self.html is not None
+
+    def check(self) -> None:
+        """Raise Invalid for the first thing that SES would refuse or that would not be this mail."""
+        super().check()
+        self._check_recipients()
+        if self.from_ is not None:
+            normalised("from", [self.from_])
+        self._check_content()
+        check_headers(self.headers)
+
+    def _check_recipients(self) -> None:
+        name = "to" if self.to is not None else "email"
+        recipients = normalised(name, listed(self.recipient))
+        if not recipients:
+            raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
+        copies = [*normalised("cc", listed(self.cc)), *normalised("bcc", listed(self.bcc))]
+        count = len(recipients) + len(copies)
+        if count > MAX_RECIPIENTS:
+            raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
+        normalised("reply_to", listed(self.reply_to))
+
+    def _check_content(self) -> None:
+        if self.subject is not None and address.has_control(self.subject):
+            raise Invalid("subject", "holds a line break or control character; use one line of plain text")
+        if self.template is not None:
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", self.template):
+                raise Invalid("template", "is not a template's name; use letters, digits, - and _")
+            if self.inline:
+                raise Invalid("template", "stands beside text or html; use one or the other")
+        elif self.payload_ref is None:
+            if self.subject is None and self.inline:
+                raise Invalid("subject", "is missing beside text or html; add it, or name a template")
+            if self.subject is not None and not self.inline:
+                raise Invalid("subject", "stands alone; add text or html, or name a template")
+
+
+def listed(addresses: Addresses | None) -> list[str]:
+    """One address or several or none, as a list."""
+    if addresses is None:
+        return []
+    return [addresses] if isinstance(addresses, str) else addresses
+
+
+def normalised(name: str, addresses: list[str]) -> list[str]:
+    """The addresses as SES takes them. Raises Invalid that names the attribute and the entry at fault."""
+    return [_normalised(name, at, each, len(addresses)) for at, each in enumerate(addresses)]
+
+
+def _normalised(name: str, at: int, text: str, count: int) -> str:
+    try:
+        return address.normalise(text)
+    except ValueError as error:
+        place = name if count == 1 else f"{name}[{at}]"
+        raise Invalid(place, f"{text!r:.80} {error}") from None
+
+
+def check_headers(headers: dict[str, Any]) -> None:
+    """Raise Invalid for a header that SES refuses, that would break out of its line, or that is ours."""
+    if len(headers) > MAX_OWN_HEADERS:
+        raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
+    for name, value in headers.items():
+        where = f"headers.{name!r}" if address.has_control(name) else f"headers.{name:.126}"
+        lower = name.lower()
+        if not HEADER_NAME.fullmatch(name):
+            raise Invalid(where, "is not a header's name; use printable ASCII without a colon or space")
+        if lower in _RESERVED or lower.startswith(_RESERVED_PREFIXES):
+            raise Invalid(where, "is a reserved header; use the item's own attributes, or another name")
+        if not isinstance(value, str):
+            raise Invalid(where, f"expected a string, got {type(value).__name__}")
+        if not HEADER_VALUE.fullmatch(value):
+            raise Invalid(where, "holds a line break, is empty, over 995 characters or not printable ASCII")

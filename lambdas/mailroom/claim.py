@@ -1,0 +1,56 @@
+"""What a claim may find. Every delivery of a message starts with one claim, one conditional write.
+
+worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
+queue            visibility time-out ────────────────────▶ redelivers
+worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mailroom.message import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The message is this worker's until its lease ends; `token` goes with every further write.
+
+    `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds): the
+    outcome of what that one did is unknown. None: nobody has submitted this attempt.
+    `provider_id` is the checkpoint of an attempt that is under way: resume it, never submit.
+    """
+
+    key: Key
+    token: str
+    since: int | None
+    provider_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """It has its outcome: drop the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """A later attempt exists: this record is a stale duplicate; drop it."""
+
+
+@dataclass(frozen=True, slots=True)
+class InProgress:
+    """Someone else is on it for `seconds` more at most: back to the queue with that visibility."""
+
+    seconds: float
+
+
+Claim = Claimed | Completed | Superseded | InProgress
+
+
+def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
+    """Why a claim's condition failed, told from the item that DynamoDB sent along (in plain Python)."""
+    if "completedAt" in item:
+        return Completed()
+    if int(item.get("attempts", 0)) >= attempt:
+        return Superseded()
+    return InProgress(max(0, int(item.get("startedAt", now_ms)) + lease_ms - now_ms) / 1000)

@@ -1,0 +1,60 @@
+"""The AWS clients, made once a process: a function's later invocations reuse their connections."""
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+    from types_boto3_scheduler import EventBridgeSchedulerClient
+    from types_boto3_sesv2 import SESV2Client
+    from types_boto3_sqs import SQSClient
+
+_CONNECT_SECONDS = 2.0
+_REPEATABLE = Config(
+    connect_timeout=_CONNECT_SECONDS,
+    read_timeout=5,
+    retries={"mode": "standard", "total_max_attempts": 4},
+    # Requests are built by code that mypy checks against the service's types.
+    parameter_validation=False,
+)
+
+
+@cache
+def dynamodb() -> "DynamoDBClient":
+    """For conditional writes, which are safe to repeat."""
+    return boto3.client("dynamodb", config=_REPEATABLE)
+
+
+@cache
+def sqs() -> "SQSClient":
+    """For sends (a repeated one is a duplicate that the ledger drops) and visibility."""
+    return boto3.client("sqs", config=_REPEATABLE)
+
+
+@cache
+def s3() -> "S3Client":
+    """For objects of the payload bucket."""
+    return boto3.client("s3", config=_REPEATABLE)
+
+
+@cache
+def scheduler() -> "EventBridgeSchedulerClient":
+    """For schedules with names of our own, so that a repeat conflicts with itself."""
+    return boto3.client("scheduler", config=_REPEATABLE)
+
+
+@cache
+def sesv2(submit_seconds: float) -> "SESV2Client":
+    """For send_email, which has no idempotency key: one try, and no answer in time means unknown."""
+    read = max(1.0, submit_seconds - _CONNECT_SECONDS)
+    once = Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=read,
+        retries={"mode": "standard", "total_max_attempts": 1},
+        parameter_validation=False,
+    )
+    return boto3.client("sesv2", config=once)

@@ -1,0 +1,149 @@
+"""Routes messages: into the queue of their channel and lane, to wait for their time, or into the ledger."""
+
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from mailroom import clients, queues
+from mailroom.body import encode
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import Clock
+from mailroom.environment import Dispatch
+from mailroom.errors import Invalid, Malformed
+from mailroom.ledger import Ledger
+from mailroom.message import MAX_AHEAD_SECONDS, Message, key_of, parse
+from mailroom.payloads import Payloads
+from mailroom.queues import Entry
+from mailroom.schedules import Schedules
+from mailroom.telemetry import about, count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+Routes = Mapping[str, Mapping[str, str]]
+"""The queue's URL by channel and lane."""
+
+
+class Dispatcher:
+    """Takes items to where they go. Repeating it is harmless: the ledger drops what is queued twice."""
+
+    def __init__(
+        self,
+        routes: Routes,
+        *,
+        ledger: Ledger,
+        schedules: Schedules,
+        payloads: Payloads,
+        sqs: "SQSClient",
+        clock: Clock = time.time,
+    ) -> None:
+        self._routes = routes
+        self._contracts = {name: CONTRACTS[name] for name in routes}
+        self._ledger = ledger
+        self._schedules = schedules
+        self._payloads = payloads
+        self._sqs = sqs
+        self._clock = clock
+
+    @classmethod
+    def of(cls, settings: Dispatch) -> "Dispatcher":
+        """The dispatcher that a function's settings describe."""
+        return cls(
+            settings.routes,
+            ledger=Ledger.of(settings),
+            schedules=Schedules(
+                clients.scheduler(),
+                settings.schedule_group,
+                settings.schedule_role_arn,
+                settings.schedule_target_arn,
+            ),
+            payloads=Payloads(clients.s3(), settings.payload_bucket),
+            sqs=clients.sqs(),
+        )
+
+    def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]], *, due_now: bool = False) -> set[str]:
+        """Route items, each with the caller's reference; the references of those to be tried again.
+
+        `due_now`: `send_at` has been waited for already.
+        """
+        failed: set[str] = set()
+        entries: dict[str, list[Entry]] = defaultdict(list)
+        for reference, item in items:
+            try:
+                routed = self._route(reference, item, due_now)
+            except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
+                logger.exception("not dispatched; it is tried again", extra=_mentioned(item))
+                failed.add(reference)
+                continue
+            if routed is not None:
+                url, entry = routed
+                entries[url].append(entry)
+        for url, batch in entries.items():
+            refused = queues.send(self._sqs, url, batch)
+            failed |= refused
+            count("Dispatched", len(batch) - len(refused))
+        return failed
+
+    def _route(self, reference: str, item: Mapping[str, Any], due_now: bool) -> tuple[str, Entry] | None:
+        """The queue and entry of an item, or None where it is settled without one."""
+        try:
+            message, body = self._read(item)
+        except Malformed as fault:
+            # The mailbox's own key schema rules this out; whatever it is, there is no ledger item to write.
+            logger.error("not a message", extra={"reason": str(fault)})
+            return None
+        except Invalid as fault:
+            self._refuse(item, fault)
+            return None
+        wait = 0.0 if due_now else (message.due() or 0.0) - self._clock()
+        if wait > queues.MAX_DELAY_SECONDS:
+            self._wait(message, self._clock() + wait)
+            return None
+        attributes = {"channel": message.event_type, "type": message.kind}
+        entry = Entry(reference, body, attributes, delay=max(0, round(wait)))
+        return self._routes[message.event_type][message.lane], entry
+
+    def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
+        message = parse(item, self._contracts)
+        self._check(message)
+        body = encode(item)
+        if len(body.encode()) > queues.MAX_BYTES - 1024:
+            raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
+        return message, body
+
+    def _check(self, message: Message) -> None:
+        """What only the place and the hour decide."""
+        now = self._clock()
+        if message.attempt != 1:
+            raise Invalid("attempt", "is the system's own; name that attribute otherwise")
+        if message.lane not in self._routes[message.event_type]:
+            lanes = ", ".join(self._routes[message.event_type])
+            raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
+        if message.payload_ref is not None:
+            self._payloads.key("payload_ref", message.payload_ref)
+        if message.expired(now):
+            raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
+        if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
+            raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
+
+    def _wait(self, message: Message, due: float) -> None:
+        self._schedules.put(message.key, due)
+        self._ledger.schedule(message.key, due)
+        count("Scheduled")
+
+    def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
+        key, to, callback_url = key_of(item), item.get("to"), item.get("callback_url")
+        self._ledger.refuse(
+            key,
+            "invalid",
+            str(fault),
+            to=to if isinstance(to, str) else None,
+            callback_url=callback_url if isinstance(callback_url, str) else None,
+        )
+        logger.warning("refused", extra={**about(key), "field": fault.field})
+        count("Refused")
+
+
+def _mentioned(item: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(item.get(name)) for name in ("id", "event_type")}

@@ -1,0 +1,50 @@
+"""Messages whose time has come: read back from the mailbox and dispatched."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mailroom import clients
+from mailroom.body import decode
+from mailroom.dispatcher import Dispatcher
+from mailroom.environment import DispatchScheduled
+from mailroom.errors import Malformed
+from mailroom.ledger import Ledger
+from mailroom.mailbox import Mailbox
+from mailroom.message import Key, key_of
+from mailroom.telemetry import about, count, logger
+
+_TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
+
+
+class Due:
+    """Works for the queue that schedules write to: each record holds a message's key."""
+
+    def __init__(self, dispatcher: Dispatcher, mailbox: Mailbox, ledger: Ledger) -> None:
+        self._dispatcher = dispatcher
+        self._mailbox = mailbox
+        self._ledger = ledger
+
+    @classmethod
+    def of(cls, settings: DispatchScheduled) -> "Due":
+        """What a function's settings describe."""
+        mailbox = Mailbox(clients.dynamodb(), settings.mailbox_table)
+        return cls(Dispatcher.of(settings), mailbox, Ledger.of(settings))
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """One batch; the records that must come back. An item that is gone was taken back: cancelled."""
+        keys: dict[str, Key] = {}
+        failed: set[str] = set()
+        for record in event["Records"]:
+            try:
+                keys[record["messageId"]] = key_of(decode(record["body"]))
+            except Malformed as fault:
+                logger.error("not a key", extra={"reason": str(fault), "message_id": record["messageId"]})
+                failed.add(record["messageId"])
+        items = self._mailbox.items(keys.values())
+        due = [(reference, items[key]) for reference, key in keys.items() if key in items]
+        failed |= self._dispatcher.dispatch(due, due_now=True)
+        for key in dict.fromkeys(keys.values()):
+            if key not in items and self._ledger.cancel(key, _TAKEN_BACK):
+                logger.info("cancelled", extra=about(key))
+                count("Cancelled")
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}

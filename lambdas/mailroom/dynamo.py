@@ -1,0 +1,136 @@
+"""DynamoDB's own forms: attribute values, and one update's expression."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Literal
+
+from boto3.dynamodb.types import TypeDeserializer
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+Value = dict[str, Any]
+"""An attribute value in DynamoDB's form: `{"S": "text"}`."""
+
+
+class _PlainDeserializer(TypeDeserializer):  # type: ignore[misc,unused-ignore]
+    """Values that JSON can carry: whole numbers as int, binary as base64, sets as sorted lists."""
+
+    def _deserialize_n(self, value: str) -> int | Decimal:
+        # DynamoDB keeps 38 digits; JSON integers beyond 64 bits are not portable, decimals are.
+        return int(value) if len(value) <= 18 and value.lstrip("-").isdigit() else Decimal(value)
+
+    def _deserialize_b(self, value: Any) -> str:
+        # A stream record that reaches a function as JSON has base64 already; boto3 hands out bytes.
+        return value if isinstance(value, str) else base64.b64encode(bytes(value)).decode()
+
+    def _deserialize_ns(self, value: list[str]) -> list[int | Decimal]:
+        return sorted(self._deserialize_n(each) for each in value)
+
+    def _deserialize_ss(self, value: list[str]) -> list[str]:
+        return sorted(value)
+
+    def _deserialize_bs(self, value: list[Any]) -> list[str]:
+        return sorted(self._deserialize_b(each) for each in value)
+
+
+_deserialize = _PlainDeserializer().deserialize
+
+
+def plain(image: Mapping[str, Any]) -> dict[str, Any]:
+    """An item in DynamoDB's form as plain Python."""
+    return {name: _deserialize(value) for name, value in image.items()}
+
+
+def string(value: str) -> Value:
+    """A string attribute."""
+    return {"S": value}
+
+
+def number(value: int | float) -> Value:
+    """A whole number attribute."""
+    return {"N": str(int(value))}
+
+
+def strings(value: str | list[str]) -> Value:
+    """One string, or a list of them."""
+    return {"S": value} if isinstance(value, str) else {"L": [{"S": each} for each in value]}
+
+
+Sets = dict[str, Value | tuple[str, Value]]
+"""New values by attribute: a value, or a template with its value. The template may use `{name}` and
+`{value}`: `("if_not_exists({name}, {value})", number(0))`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One conditional update of one item."""
+
+    sets: Sets
+    condition: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+    """What the condition refers to."""
+    removes: Sequence[str] = ()
+    adds: Mapping[str, int] = field(default_factory=dict)
+
+    def request(self) -> dict[str, Any]:
+        """The update's expressions, every name aliased: `status`, `ttl` and others are reserved words."""
+        names: dict[str, str] = {}
+        values = dict(self.values)
+        clauses = []
+        for name, entry in self.sets.items():
+            template, value = entry if isinstance(entry, tuple) else ("{value}", entry)
+            names[f"#{name}"], values[f":{name}"] = name, value
+            clauses.append(f"#{name} = " + template.format(name=f"#{name}", value=f":{name}"))
+        text = "SET " + ", ".join(clauses)
+        if self.removes:
+            names.update({f"#{name}": name for name in self.removes})
+            text += " REMOVE " + ", ".join(f"#{name}" for name in self.removes)
+        if self.adds:
+            names.update({f"#{name}": name for name in self.adds})
+            values.update({f":{name}": number(amount) for name, amount in self.adds.items()})
+            text += " ADD " + ", ".join(f"#{name} :{name}" for name in self.adds)
+        return {
+            "UpdateExpression": text,
+            "ConditionExpression": self.condition,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+
+
+class ConditionFailed(Exception):
+    """The condition did not hold; `item` is what stood there, in plain Python ({}: no item)."""
+
+    def __init__(self, item: dict[str, Any]) -> None:
+        super().__init__("the condition did not hold")
+        self.item = item
+
+
+def update(
+    client: "DynamoDBClient",
+    table: str,
+    key: Mapping[str, Value],
+    change: Change,
+    returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
+) -> dict[str, Any]:
+    """UpdateItem; what `returns` asks for, in plain Python. Raises ConditionFailed with the item."""
+    try:
+        reply = client.update_item(
+            TableName=table,
+            Key=key,
+            ReturnValues=returns,
+            # The answer to a failed condition carries the item: no read is needed to tell why.
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            **change.request(),
+        )
+    except client.exceptions.ConditionalCheckFailedException as refusal:
+        raise ConditionFailed(plain(_item(refusal.response))) from None
+    return plain(reply.get("Attributes", {}))
+
+
+def _item(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The item beside a failed condition; its type is missing from the client's own description."""
+    item: Mapping[str, Any] = response.get("Item", {})
+    return item

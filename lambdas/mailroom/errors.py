@@ -1,0 +1,22 @@
+"""Faults that a person can act on."""
+
+
+class Invalid(ValueError):
+    """A message that can never be sent as it is: the producer's to correct.
+
+    `field` is the attribute at fault (`headers.X-Team`, `to[3]`), `problem` says what is wrong and what
+    would be right; together they are the sentence that stands in the ledger.
+    """
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class Malformed(ValueError):
+    """A record without a usable key: no ledger item can be written for it, so only a person can tell."""
+
+
+class ClaimLost(RuntimeError):
+    """Another worker holds the message now: this one's lease was over before it recorded an outcome."""

@@ -1,0 +1,158 @@
+"""A message: one item of the mailbox, read into the typed contract of its channel."""
+
+import base64
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from mailroom.address import has_control
+from mailroom.clock import epoch
+from mailroom.errors import Invalid, Malformed
+
+MAX_ID_BYTES = 180
+"""Base64url of it is 240 characters: within the 256 of an SES tag's value."""
+MAX_AHEAD_SECONDS = 366 * 86400
+"""How far ahead `send_at` may lie."""
+
+LANES = ("normal", "bulk")
+
+Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
+
+
+class Key(Struct, frozen=True):
+    """What identifies a message: the mailbox's and the ledger's primary key."""
+
+    id: str
+    event_type: str
+
+    @property
+    def correlation(self) -> str:
+        """Base64url of the id, unpadded: fit for a header and for an SES tag."""
+        return base64.urlsafe_b64encode(self.id.encode()).rstrip(b"=").decode()
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """What every channel's contract shares. A subclass a channel adds what that channel needs."""
+
+    id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
+    event_type: str
+    send_at: Time | None = None
+    expires_at: Time | None = None
+    lane: Annotated[
+        str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
+    ] = "normal"
+    topic: Annotated[str | None, Meta(description="what a recipient can opt out of")] = None
+    callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
+    payload_ref: Annotated[
+        str | None, Meta(description="s3://bucket/key: a JSON object with further attributes")
+    ] = None
+    ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
+    attempt: Annotated[int, Meta(ge=1, description="the system's own; producers leave it out")] = 1
+    variables: dict[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def key(self) -> Key:
+        """The identity of the message."""
+        return Key(self.id, self.event_type)
+
+    @property
+    def recipient(self) -> str | list[str]:
+        """Whom it is for, as the ledger keeps it."""
+        raise NotImplementedError
+
+    @property
+    def kind(self) -> str:
+        """The queue message's attribute `type`."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raise Invalid for what types alone cannot say; subclasses go on with `super().check()`."""
+        due, expiry = _time("send_at", self.send_at), _time("expires_at", self.expires_at)
+        if due is not None and expiry is not None and due >= expiry:
+            raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
+        if self.lane not in LANES:
+            raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
+        if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
+            raise Invalid("callback_url", "is not a URL; use https://host/path")
+
+    def due(self) -> float | None:
+        """When it may be sent, in epoch seconds; None: at once."""
+        return _time("send_at", self.send_at)
+
+    def expired(self, now: float) -> bool:
+        """Whether sending it has become pointless."""
+        expiry = _time("expires_at", self.expires_at)
+        return expiry is not None and expiry <= now
+
+
+M = TypeVar("M", bound=Message)
+
+
+def key_of(item: Mapping[str, Any]) -> Key:
+    """The key of an item, however wrong the rest is. Raises Malformed where it has none."""
+    id_, event_type = item.get("id"), item.get("event_type")
+    if not (isinstance(id_, str) and id_ and isinstance(event_type, str) and event_type):
+        raise Malformed("no `id` and `event_type` of type string: not a message")
+    return Key(id_, event_type)
+
+
+def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
+    """The message that an item asks for, by the contract of its `event_type`.
+
+    Raises Malformed where the key is missing, Invalid (with field and remedy) for anything else.
+    """
+    key = key_of(item)
+    contract = contracts.get(key.event_type)
+    if contract is None:
+        raise Invalid("event_type", f"{key.event_type!r:.60} is no channel here; use {', '.join(contracts)}")
+    _check_id(key.id)
+    try:
+        message = msgspec.convert({**item, "variables": item}, contract)
+    except msgspec.ValidationError as error:
+        raise _explain(error) from None
+    message.check()
+    return message
+
+
+def _check_id(id_: str) -> None:
+    if has_control(id_):
+        raise Invalid("id", "holds control characters; use printable ones")
+    if len(id_.encode()) > MAX_ID_BYTES:
+        raise Invalid("id", f"is {len(id_.encode())} bytes long; use at most {MAX_ID_BYTES}")
+
+
+def _time(field: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        return epoch(text)
+    except (ValueError, OverflowError):
+        raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z") from None
+
+
+_TYPE_NAMES = {
+    "str": "a string",
+    "int": "a number",
+    "float": "a number",
+    "decimal": "a number",
+    "array": "a list",
+    "object": "a map",
+    "null": "nothing",
+    "bool": "true or false",
+    "bytes": "binary",
+}
+
+
+def _explain(error: msgspec.ValidationError) -> Invalid:
+    """Our words for msgspec's ``Expected `str`, got `int` - at `$.to[1]` ``."""
+    problem, _, path = str(error).partition(" - at `")
+    field = path.rstrip("`").removeprefix("$").removeprefix(".") or "item"
+    sentence = re.sub(r"`([^`]*)`", lambda found: _words(found[1]), problem)
+    return Invalid(field, sentence[0].lower() + sentence[1:])
+
+
+def _words(types: str) -> str:
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in types.split(" | ") if name != "null")

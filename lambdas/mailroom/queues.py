@@ -1,0 +1,112 @@
+"""SQS in batches: as few calls as there can be, and one entry's failure never another's."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom.telemetry import count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+MAX_ENTRIES = 10
+MAX_BYTES = 1024 * 1024
+"""A message's, and a whole batch's; attributes count."""
+MAX_DELAY_SECONDS = 900
+MAX_VISIBILITY_SECONDS = 43200
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One message for a queue. `reference` is the caller's own, to tell which entries failed."""
+
+    reference: str
+    body: str
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    delay: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes, as SQS counts them."""
+        return len(self.body.encode()) + sum(
+            len(name) + len(value.encode()) + len("String") for name, value in self.attributes.items()
+        )
+
+
+def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Runs of entries that fit one SendMessageBatch, in order."""
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if batch and (len(batch) == MAX_ENTRIES or size + entry.size > MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size
+    if batch:
+        yield batch
+
+
+def send(client: "SQSClient", url: str, entries: Sequence[Entry]) -> set[str]:
+    """Send all; the references of those that SQS would not take, after a second try of each alone."""
+    failed: set[str] = set()
+    for batch in batches(entries):
+        left = _send(client, url, batch)
+        for entry in batch:
+            if entry.reference in left and _send(client, url, [entry]):
+                failed.add(entry.reference)
+    return failed
+
+
+def _send(client: "SQSClient", url: str, batch: Sequence[Entry]) -> set[str]:
+    """One call; the references that did not make it. A call that fails as a whole fails them all."""
+    try:
+        reply = client.send_message_batch(
+            QueueUrl=url, Entries=[_request(at, entry) for at, entry in enumerate(batch)]
+        )
+    except (ClientError, BotoCoreError) as error:
+        logger.warning("queue send failed", extra={"queue": url, "entries": len(batch), "error": str(error)})
+        return {entry.reference for entry in batch}
+    refused = reply.get("Failed", [])
+    if refused:
+        logger.warning("queue entries refused", queue=url, codes=sorted({each["Code"] for each in refused}))
+    return {batch[int(each["Id"])].reference for each in refused}
+
+
+def _request(at: int, entry: Entry) -> Any:
+    request: dict[str, Any] = {"Id": str(at), "MessageBody": entry.body}
+    if entry.attributes:
+        request["MessageAttributes"] = {
+            name: {"DataType": "String", "StringValue": value} for name, value in entry.attributes.items()
+        }
+    if entry.delay:
+        request["DelaySeconds"] = entry.delay
+    return request
+
+
+def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, float]]) -> None:
+    """Let each receipt's message come back after its wait in seconds, ten a call.
+
+    A wait that cannot be set is logged, not raised: the message then comes back when the queue's own
+    visibility time-out ends, later than wished, but safely.
+    """
+    for start in range(0, len(waits), MAX_ENTRIES):
+        entries = [
+            {"Id": str(at), "ReceiptHandle": receipt, "VisibilityTimeout": _bounded(seconds)}
+            for at, (receipt, seconds) in enumerate(waits[start : start + MAX_ENTRIES])
+        ]
+        try:
+            reply = client.change_message_visibility_batch(QueueUrl=url, Entries=entries)  # type: ignore[arg-type]
+        except (ClientError, BotoCoreError) as error:
+            logger.warning("visibility not set", queue=url, entries=len(entries), error=str(error))
+            count("VisibilityNotSet", len(entries))
+            continue
+        if reply.get("Failed"):
+            logger.warning("visibility not set", queue=url, entries=len(reply["Failed"]))
+            count("VisibilityNotSet", len(reply["Failed"]))
+
+
+def _bounded(seconds: float) -> int:
+    return max(0, min(MAX_VISIBILITY_SECONDS, round(seconds + 0.499)))

@@ -1,0 +1,48 @@
+"""Messages that wait longer than a queue can delay: one EventBridge schedule each, gone once it has fired."""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from mailroom.body import encode
+from mailroom.message import Key
+
+if TYPE_CHECKING:
+    from types_boto3_scheduler import EventBridgeSchedulerClient
+
+
+def name_of(key: Key) -> str:
+    """The schedule's name: the same for the same message, in the 64 characters that there are."""
+    return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()
+
+
+class Schedules:
+    """Makes schedules in one group. What they send to `target_arn`, a queue, is the message's key alone."""
+
+    def __init__(
+        self, client: "EventBridgeSchedulerClient", group: str, role_arn: str, target_arn: str
+    ) -> None:
+        self._client = client
+        self._group = group
+        self._role_arn = role_arn
+        self._target_arn = target_arn
+
+    def put(self, key: Key, due: float) -> None:
+        """Make the message's schedule for `due` (epoch seconds); one that stands already stays."""
+        moment = datetime.fromtimestamp(due, UTC)
+        try:
+            self._client.create_schedule(
+                Name=name_of(key),
+                GroupName=self._group,
+                ScheduleExpression=f"at({moment:%Y-%m-%dT%H:%M:%S})",
+                ScheduleExpressionTimezone="UTC",
+                FlexibleTimeWindow={"Mode": "OFF"},
+                ActionAfterCompletion="DELETE",
+                Target={
+                    "Arn": self._target_arn,
+                    "RoleArn": self._role_arn,
+                    "Input": encode({"id": key.id, "event_type": key.event_type}),
+                },
+            )
+        except self._client.exceptions.ConflictException:
+            return  # an earlier try made it

@@ -1,0 +1,48 @@
+"""What the functions say of themselves: JSON log lines and embedded metrics, without personal data."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
+from aws_lambda_powertools.metrics import MetricUnit
+
+from mailroom.message import Key
+
+Handler = Callable[[dict[str, Any], Any], Any]
+
+_ADDRESS = re.compile(r"([\w])[\w.!#$%&'*+/=?^`{|}~-]*@(?=[\w-])")
+
+
+def masked(text: str) -> str:
+    """The text with every mail address shortened: `vincent@example.com` becomes `v***@example.com`."""
+    return _ADDRESS.sub(r"\1***@", text)
+
+
+class _Masking(LambdaPowertoolsFormatter):
+    """Masks the whole line: providers' error texts and tracebacks quote addresses too."""
+
+    def serialize(self, log: Any) -> str:
+        return masked(super().serialize(log))
+
+
+logger = Logger(logger_formatter=_Masking())
+metrics = Metrics()
+
+
+def about(key: Key) -> dict[str, str]:
+    """What every line about a message carries."""
+    return {"id": key.id, "event_type": key.event_type}
+
+
+def count(name: str, value: int = 1) -> None:
+    """Add to a metric of this invocation."""
+    metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+
+
+def instrumented(handler: Handler) -> Handler:
+    """The handler with the request's id on each line, and its metrics written when it ends."""
+    with_metrics: Handler = metrics.log_metrics(handler)
+    with_context: Handler = logger.inject_lambda_context(with_metrics)
+    return with_context

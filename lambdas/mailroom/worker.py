@@ -1,0 +1,91 @@
+"""The worker: one batch of queue records in, those that must come back out."""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from mailroom import clients, queues
+from mailroom.adapter import Adapter
+from mailroom.body import decode
+from mailroom.clock import Clock
+from mailroom.delivery import Delivery, Wait
+from mailroom.environment import Sender
+from mailroom.errors import Malformed
+from mailroom.ledger import Ledger
+from mailroom.message import Message, key_of
+from mailroom.pace import Pace
+from mailroom.payloads import Payloads
+from mailroom.telemetry import about, count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R")
+
+
+class Worker(Generic[M, R]):
+    """Works for one queue with one adapter; every sender is this class."""
+
+    def __init__(
+        self,
+        settings: Sender,
+        adapter: Adapter[M, R],
+        *,
+        ledger: Ledger,
+        payloads: Payloads,
+        sqs: "SQSClient",
+        clock: Clock = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._queue_url = settings.queue_url
+        self._sqs = sqs
+        self._pace = Pace(settings.pace_seconds, clock, sleep)
+        self._delivery = Delivery(settings, adapter, ledger, payloads, self._pace, clock, jitter)
+
+    @classmethod
+    def of(cls, settings: Sender, adapter: Adapter[M, R]) -> "Worker[M, R]":
+        """The worker that a function's settings describe."""
+        ledger = Ledger.of(settings, lease=settings.lease_seconds)
+        payloads = Payloads(clients.s3(), settings.payload_bucket)
+        return cls(settings, adapter, ledger=ledger, payloads=payloads, sqs=clients.sqs())
+
+    def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
+        """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
+
+        Returns the partial batch response: the records that are not finished.
+        """
+        self._pace.begin()
+        self._delivery.tally.clear()
+        waits = {}
+        for record in event["Records"]:
+            wait = self._work(record, remaining)
+            if wait is not None:
+                waits[record["messageId"]] = (record["receiptHandle"], wait)
+        queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
+        for name, value in self._delivery.tally.items():
+            count(name, value)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
+
+    def _work(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Wait:
+        """One record. Raises nothing: its fault must not end the batch."""
+        try:
+            item = decode(record["body"])
+            key = key_of(item)
+        except Malformed as fault:
+            # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
+            logger.error("not a message", reason=str(fault), message_id=record["messageId"])
+            self._delivery.tally["Malformed"] += 1
+            return 0
+        receives = int(record["attributes"]["ApproximateReceiveCount"])
+        logger.append_keys(**about(key))
+        try:
+            return self._delivery.deliver(item, receives, remaining)
+        except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
+            logger.exception("not delivered; it goes back to the queue")
+            self._delivery.tally["Errors"] += 1
+            return self._delivery.retry_wait(receives)
+        finally:
+            logger.remove_keys(["id", "event_type"])

@@ -1,0 +1,18 @@
+"""Sends mail: one queue batch in, the records that must come back out."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.channels.ses import SesMail
+from mailroom.environment import MailSender
+from mailroom.telemetry import instrumented
+from mailroom.worker import Worker
+
+settings = environment.read(MailSender)
+worker = Worker.of(settings, SesMail.of(settings))  # its clients live as long as the process
+
+
+@instrumented
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """One batch of the mail or the mail-bulk queue, whichever the function is set up for."""
+    return worker.handle(event, context.get_remaining_time_in_millis)
