@@ -2,6 +2,7 @@
 
 import re
 from email.utils import formataddr
+from functools import lru_cache
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
@@ -35,6 +36,7 @@ def split(text: str) -> tuple[str, str]:
     return name, f"{local}@{ascii_domain}"
 
 
+@lru_cache(maxsize=256)  # checked on the way in, built on the way out
 def normalise(text: str) -> str:
     """The address as it goes to SES: name encoded for a header, domain in ASCII. Raises ValueError."""
     name, address = split(text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 
 Clock = Callable[[], float]
 """Seconds since the epoch, like `time.time`."""
@@ -14,7 +15,12 @@ def milliseconds(seconds: float) -> int:
 
 def iso(seconds: float) -> str:
     """ISO 8601 in UTC with milliseconds, the form of `updatedAt`."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return f"{_second(int(seconds))}.{int(seconds * 1000) % 1000:03d}Z"
+
+
+@lru_cache(maxsize=4)  # many writes share a second
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def epoch(text: str) -> float:

@@ -11,7 +11,7 @@ from mailroom.clock import Clock
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
-from mailroom.message import Message, key_of, parse
+from mailroom.message import Message, parse
 from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
@@ -57,7 +57,7 @@ class Delivery(Generic[M, R]):
         try:
             message = parse(item, self._contracts)
         except Invalid as fault:
-            self._ledger.refuse(key_of(item), "invalid", str(fault))
+            self._ledger.refuse(item, "invalid", str(fault))
             return self._over("Rejected", "refused", field=fault.field)
         if not self._in_time(remaining):
             return 0
@@ -126,10 +126,7 @@ class Delivery(Generic[M, R]):
     def _record(self, claim: Claimed, outcome: Outcome, receives: int) -> Wait:
         match outcome:
             case Sent(provider_id):
-                # Said first: where the ledger cannot be written now, the log still names the provider's id.
-                self._over("Sent", "sent", provider_id=provider_id)
-                self._ledger.complete(claim, self._adapter.provider, provider_id)
-                return None
+                return self._complete(claim, provider_id)
             case Rejected(reason):
                 self._ledger.fail(claim, "rejected", reason)
                 return self._over("Rejected", "rejected", reason=reason)
@@ -140,6 +137,18 @@ class Delivery(Generic[M, R]):
                 logger.error("not sent: a fault of configuration", reason=reason)
                 self.tally["Misconfigured"] += 1
                 return self._unsent(claim, self._settings.misconfigured_seconds)
+
+    def _complete(self, claim: Claimed, provider_id: str) -> Wait:
+        # The ledger says what was sent, so the way that all goes well logs below INFO: a line a mail would
+        # cost as much as the rest of the worker's own work.
+        self.tally["Sent"] += 1
+        try:
+            self._ledger.complete(claim, self._adapter.provider, provider_id)
+        except Exception:
+            logger.error("sent, but not recorded", extra={"provider_id": provider_id})
+            raise
+        logger.debug("sent", extra={"provider_id": provider_id})
+        return None
 
     def _unsent(self, claim: Claimed, wait: float) -> Wait:
         self._ledger.release(claim)

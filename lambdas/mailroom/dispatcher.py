@@ -12,11 +12,11 @@ from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import MAX_AHEAD_SECONDS, Message, key_of, parse
+from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
 from mailroom.payloads import Payloads
 from mailroom.queues import Entry
 from mailroom.schedules import Schedules
-from mailroom.telemetry import about, count, logger
+from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -133,15 +133,8 @@ class Dispatcher:
         count("Scheduled")
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
-        key, to, callback_url = key_of(item), item.get("to"), item.get("callback_url")
-        self._ledger.refuse(
-            key,
-            "invalid",
-            str(fault),
-            to=to if isinstance(to, str) else None,
-            callback_url=callback_url if isinstance(callback_url, str) else None,
-        )
-        logger.warning("refused", extra={**about(key), "field": fault.field})
+        self._ledger.refuse(item, "invalid", str(fault))
+        logger.warning("refused", extra={**_mentioned(item), "field": fault.field})
         count("Refused")
 
 

@@ -1,12 +1,13 @@
 """DynamoDB's own forms: attribute values, and one update's expression."""
 
 import base64
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from decimal import Decimal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from boto3.dynamodb.types import TypeDeserializer
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -54,50 +55,61 @@ def number(value: int | float) -> Value:
     return {"N": str(int(value))}
 
 
+_ONE = number(1)
+
+
 def strings(value: str | list[str]) -> Value:
     """One string, or a list of them."""
     return {"S": value} if isinstance(value, str) else {"L": [{"S": each} for each in value]}
 
 
-Sets = dict[str, Value | tuple[str, Value]]
-"""New values by attribute: a value, or a template with its value. The template may use `{name}` and
-`{value}`: `("if_not_exists({name}, {value})", number(0))`."""
+Sets = dict[str, Value]
+"""New values by attribute."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct):
     """One conditional update of one item."""
 
     sets: Sets
     condition: str
-    values: Mapping[str, Value] = field(default_factory=dict)
-    """What the condition refers to."""
-    removes: Sequence[str] = ()
-    adds: Mapping[str, int] = field(default_factory=dict)
+    values: Sets = {}
+    """What the condition refers to, by placeholder (`:own`)."""
+    forms: dict[str, str] = {}
+    """How an attribute is set where not to its value alone: `if_not_exists({name}, {value})`."""
+    removes: tuple[str, ...] = ()
+    adds: tuple[str, ...] = ()
+    """Counters that grow by one."""
 
     def request(self) -> dict[str, Any]:
-        """The update's expressions, every name aliased: `status`, `ttl` and others are reserved words."""
-        names: dict[str, str] = {}
-        values = dict(self.values)
-        clauses = []
-        for name, entry in self.sets.items():
-            template, value = entry if isinstance(entry, tuple) else ("{value}", entry)
-            names[f"#{name}"], values[f":{name}"] = name, value
-            clauses.append(f"#{name} = " + template.format(name=f"#{name}", value=f":{name}"))
-        text = "SET " + ", ".join(clauses)
-        if self.removes:
-            names.update({f"#{name}": name for name in self.removes})
-            text += " REMOVE " + ", ".join(f"#{name}" for name in self.removes)
+        """The arguments of UpdateItem that say it."""
+        text, names = _expression((*self.sets,), (*self.forms.items(),), self.removes, self.adds)
+        values = {":" + name: value for name, value in self.sets.items()}
+        values.update(self.values)
         if self.adds:
-            names.update({f"#{name}": name for name in self.adds})
-            values.update({f":{name}": number(amount) for name, amount in self.adds.items()})
-            text += " ADD " + ", ".join(f"#{name} :{name}" for name in self.adds)
+            values[":one"] = _ONE
         return {
             "UpdateExpression": text,
             "ConditionExpression": self.condition,
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
         }
+
+
+@lru_cache(maxsize=128)  # the verbs are few, and their texts are always the same
+def _expression(
+    sets: tuple[str, ...], forms: tuple[tuple[str, str], ...], removes: tuple[str, ...], adds: tuple[str, ...]
+) -> tuple[str, dict[str, str]]:
+    """The update's text and its names, every one aliased: `status`, `ttl` and others are reserved words."""
+    form = dict(forms)
+    clauses = [
+        f"#{name} = " + form.get(name, "{value}").format(name=f"#{name}", value=f":{name}") for name in sets
+    ]
+    text = "SET " + ", ".join(clauses)
+    if removes:
+        text += " REMOVE " + ", ".join(f"#{name}" for name in removes)
+    if adds:
+        text += " ADD " + ", ".join(f"#{name} :one" for name in adds)
+    return text, {f"#{name}": name for name in (*sets, *removes, *adds)}
 
 
 class ConditionFailed(Exception):

@@ -5,9 +5,8 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal
-from uuid import uuid4
 
 from mailroom import clients
 from mailroom.claim import Claim, Claimed, refused
@@ -15,7 +14,7 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string, strings, update
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.message import Key, Message
+from mailroom.message import Key, Message, key_of
 from mailroom.status import Status, before
 
 if TYPE_CHECKING:
@@ -29,7 +28,10 @@ MAX_ERROR = 500
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 _UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
-_IF_NEW = "if_not_exists({name}, {value})"
+_NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
+_FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
+_NO_HISTORY: Value = {"L": []}
+_ROOM = number(MAX_HISTORY)
 
 
 class Ledger:
@@ -44,7 +46,7 @@ class Ledger:
         lease: float,
         ttl: float,
         clock: Clock,
-        new_token: Callable[[], str] = lambda: uuid4().hex,
+        new_token: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
         self._client = client
         self._table = table
@@ -62,19 +64,18 @@ class Ledger:
     def claim(self, message: Message) -> Claim:
         """Take the message for this worker, or learn why not."""
         now, token = self._now_ms(), self._new_token()
-        sets: Sets = {
-            **_about(message.recipient, message.callback_url),
-            "status": string("sending"),
-            "claim_token": string(token),
-            # What stood here before, so that a claim whose answer was lost still tells of an earlier crash.
-            "prior_start": ("if_not_exists(startedAt, {value})", number(0)),
-            "startedAt": number(now),
-        }
-        ended = "attempts = :ended"
-        if message.attempt == 1:
-            ended = f"(attribute_not_exists(attempts) OR {ended})"
-        values = {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)}
-        change = Change(sets, f"{_FREE} AND attribute_not_exists(completedAt) AND {ended}", values)
+        sets = _about(message.recipient, message.callback_url)
+        sets["status"] = string("sending")
+        sets["claim_token"] = string(token)
+        # What stood here before, so that a claim whose answer was lost still tells of an earlier crash.
+        sets["prior_start"] = number(0)
+        sets["startedAt"] = number(now)
+        change = Change(
+            sets,
+            _FIRST if message.attempt == 1 else _NEXT,
+            {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
+            forms={"prior_start": "if_not_exists(startedAt, {value})"},
+        )
         try:
             old = self._write(message.key, change, returns="ALL_OLD")
         except ConditionFailed as failed:
@@ -90,32 +91,42 @@ class Ledger:
 
     def complete(self, claim: Claimed, provider: str, provider_id: str) -> None:
         """The provider accepted it. After an `observe` of the same fact only the provider's id is added."""
-        known = _provider(provider, provider_id)
+        end = self._end(claim.key, "sent", _provider(provider, provider_id), _OWN, adds=("attempts",))
         try:
-            found = self._write_own(claim, self._end(claim.key, "sent", known, _OWN, attempts=1), "sent")
+            found = self._write_own(claim, end, "sent")
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
         if found and found.get("provider_id") != provider_id:
-            self._write(claim.key, Change(known, "claim_token = :own", {":own": string(claim.token)}))
+            merge = Change(_provider(provider, provider_id), "claim_token = :own", _own(claim))
+            self._write(claim.key, merge)
 
     def fail(self, claim: Claimed, code: str, message: str) -> None:
         """It will not be sent, by its own fault or its recipient's; `message` says what would be right."""
-        self._write_own(
-            claim, self._end(claim.key, "failed", _error(code, message), _OWN, attempts=1), "failed", code
-        )
+        end = self._end(claim.key, "failed", _error(code, message), _OWN, adds=("attempts",))
+        self._write_own(claim, end, "failed", code)
 
     def release(self, claim: Claimed) -> None:
         """Proved not sent: the next delivery claims at once and knows of no unknown outcome."""
-        self._write_own(claim, Change({}, _OWN, removes=["startedAt"]))
+        self._write_own(claim, Change({}, _OWN, removes=("startedAt",)))
 
     def hand_back(self, claim: Claimed) -> None:
         """Not over yet: the next delivery claims at once and resumes from the checkpoint."""
-        self._write_own(claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=["startedAt"]))
+        self._write_own(
+            claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=("startedAt",))
+        )
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
         """The attempt ended without success; the next one is claimed with `attempt` + 1."""
         sets: Sets = {**_error(code, message), "status": string("retrying")}
-        change = Change(sets, _OWN, removes=["startedAt", "provider_id"], adds={"attempts": 1})
+        change = Change(
+            sets,
+            _OWN,
+            removes=(
+                "startedAt",
+                "provider_id",
+            ),
+            adds=("attempts",),
+        )
         self._write_own(claim, change, "retrying", code)
 
     def observe(
@@ -132,34 +143,36 @@ class Ledger:
         `accepted`: the event proves that the provider has the message, which completes it. `facts`
         (`deliveredAt`, `bounce_type`) are kept where they are new. The status moves forward or not at all.
         """
-        known: Sets = {name: (_IF_NEW, fact) for name, fact in (facts or {}).items()}
+        known: Sets = {**(facts or {})}
         if provider_id is not None:
-            known["provider_id"] = (_IF_NEW, string(provider_id))
+            known["provider_id"] = string(provider_id)
         if accepted:
-            known["completedAt"] = (_IF_NEW, number(self._now_ms()))
+            known["completedAt"] = number(self._now_ms())
+        only_new = dict.fromkeys(known, "if_not_exists({name}, {value})")
         earlier = {f":before{at}": string(each) for at, each in enumerate(before(status))}
         forward = f"#status IN ({', '.join(earlier)})"
-        change = Change({**known, "status": string(status)}, forward, earlier, removes=["failed_on"])
+        moved = {**known, "status": string(status)}
         try:
-            self._write(key, change, status)
+            self._write(key, Change(moved, forward, earlier, only_new, removes=("failed_on",)), status)
         except ConditionFailed as failed:
             if not failed.item:
                 return False
-            self._write(key, Change(known, "attribute_exists(id)"))
+            self._write(key, Change(known, "attribute_exists(id)", forms=only_new))
         return True
 
-    def refuse(
-        self,
-        key: Key,
-        code: str,
-        message: str,
-        *,
-        to: str | list[str] | None = None,
-        callback_url: str | None = None,
-    ) -> bool:
-        """Record an item that can never be sent, before any claim. False where the ledger has it already."""
-        sets = {**_about(to, callback_url), **_error(code, message)}
-        return self._try(key, self._end(key, "failed", sets, _UNTOUCHED), "failed", code)
+    def refuse(self, item: Mapping[str, Any], code: str, message: str) -> bool:
+        """Record an item that can never be sent, before any claim. False where the ledger has it already.
+
+        Nothing but the item's key needs to be right.
+        """
+        to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
+        about = _about(
+            to if isinstance(to, str) else None, callback_url if isinstance(callback_url, str) else None
+        )
+        key = key_of(item)
+        return self._try(
+            key, self._end(key, "failed", {**about, **_error(code, message)}, _UNTOUCHED), "failed", code
+        )
 
     def schedule(self, key: Key, due: float) -> bool:
         """It waits for its time, `due` in epoch seconds. False where it is past waiting."""
@@ -184,8 +197,15 @@ class Ledger:
         change = Change(
             {"status": string("retrying")},
             "attribute_exists(completedAt)",
-            removes=["completedAt", "startedAt", "provider_id", "error", "failed_on", "dead_lettered_at"],
-            adds={"generation": 1},
+            removes=(
+                "completedAt",
+                "startedAt",
+                "provider_id",
+                "error",
+                "failed_on",
+                "dead_lettered_at",
+            ),
+            adds=("generation",),
         )
         try:
             new = self._write(key, change, "retrying", "reopened", returns="ALL_NEW")
@@ -196,13 +216,16 @@ class Ledger:
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
 
-    def _end(self, key: Key, status: Status, sets: Sets, condition: str, attempts: int = 0) -> Change:
+    def _end(
+        self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
+    ) -> Change:
         """The change that gives a message its outcome; failures enter the sparse index by day and channel."""
         now = self._clock()
-        sets = {**sets, "status": string(status), "completedAt": number(milliseconds(now))}
+        sets["status"] = string(status)
+        sets["completedAt"] = number(milliseconds(now))
         if status == "failed":
             sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
-        return Change(sets, condition, adds={"attempts": attempts} if attempts else {})
+        return Change(sets, condition, adds=adds)
 
     def _write_own(
         self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None
@@ -211,7 +234,7 @@ class Ledger:
 
         Raises ClaimLost where another worker has claimed the message since.
         """
-        change = replace(change, values={**change.values, ":own": string(claim.token)})
+        change.values = {**change.values, **_own(claim)}
         try:
             return self._write(claim.key, change, entry, code)
         except ConditionFailed as failed:
@@ -239,16 +262,19 @@ class Ledger:
         A full history is no reason to lose the fact itself: then it is written without its line.
         """
         now = self._clock()
-        lives: Sets = {"updatedAt": string(iso(now)), "ttl": number(now + self._ttl)}
-        change = replace(change, sets={**lives, **change.sets})
+        change.sets["updatedAt"] = string(iso(now))
+        change.sets.setdefault("ttl", number(now + self._ttl))
         where = {"id": string(key.id), "event_type": string(key.event_type)}
-        if entry is None:
-            return update(self._client, self._table, where, change, returns)
+        condition, values = change.condition, change.values
+        if entry is not None:
+            _note(change, entry, code, now)
         try:
-            return update(self._client, self._table, where, _noted(change, entry, code, now), returns)
+            return update(self._client, self._table, where, change, returns)
         except ConditionFailed as failed:
-            if len(failed.item.get("history", ())) < MAX_HISTORY:
+            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
                 raise
+            del change.sets["history"]
+            change.condition, change.values = condition, values
             return update(self._client, self._table, where, change, returns)
 
 
@@ -273,14 +299,16 @@ def _error(code: str, message: str) -> Sets:
     return {"error": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
 
 
-def _noted(change: Change, status: Status, code: str | None, now: float) -> Change:
+def _own(claim: Claimed) -> Sets:
+    return {":own": string(claim.token)}
+
+
+def _note(change: Change, status: Status, code: str | None, now: float) -> None:
+    """Add a line for the history, on condition that there is room for it."""
     line = {"at": number(milliseconds(now)), "status": string(status)}
     if code is not None:
         line["code"] = string(code)
-    append = "list_append(if_not_exists({name}, :no_history), {value})"
-    return replace(
-        change,
-        sets={**change.sets, "history": (append, {"L": [{"M": line}]})},
-        condition=f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :max_history)",
-        values={**change.values, ":no_history": {"L": []}, ":max_history": number(MAX_HISTORY)},
-    )
+    change.sets["history"] = {"L": [{"M": line}]}
+    change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
+    change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
+    change.forms = {**change.forms, "history": "list_append(if_not_exists({name}, :no_history), {value})"}

@@ -17,23 +17,33 @@ _ADDRESS = re.compile(r"([\w])[\w.!#$%&'*+/=?^`{|}~-]*@(?=[\w-])")
 
 def masked(text: str) -> str:
     """The text with every mail address shortened: `vincent@example.com` becomes `v***@example.com`."""
-    return _ADDRESS.sub(r"\1***@", text)
+    return _ADDRESS.sub(r"\1***@", text) if "@" in text else text
 
 
-class _Masking(LambdaPowertoolsFormatter):
-    """Masks the whole line: providers' error texts and tracebacks quote addresses too."""
+class _Formatter(LambdaPowertoolsFormatter):
+    """Adds the message that is worked on, and masks the whole line: providers' errors quote addresses too."""
+
+    message: Key | None = None
 
     def serialize(self, log: Any) -> str:
+        if self.message is not None:
+            log = {**log, **about(self.message)}
         return masked(super().serialize(log))
 
 
-logger = Logger(logger_formatter=_Masking())
+_formatter = _Formatter()
+logger = Logger(logger_formatter=_formatter, location=None)
 metrics = Metrics()
 
 
 def about(key: Key) -> dict[str, str]:
     """What every line about a message carries."""
     return {"id": key.id, "event_type": key.event_type}
+
+
+def working_on(key: Key | None) -> None:
+    """From here on every line is about this message (None: about none)."""
+    _formatter.message = key
 
 
 def count(name: str, value: int = 1) -> None:

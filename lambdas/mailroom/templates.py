@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ MAX_STEPS = 20_000
 """Loop passes and calls of one rendering."""
 MAX_CHARACTERS = 5_000_000
 """Of one rendered part."""
+
+_RUN = 64
 
 _steps_left: ContextVar[int] = ContextVar("steps_left")
 
@@ -59,11 +62,12 @@ class Templates:
 
     def render(self, name: str, variables: Mapping[str, Any]) -> Content:
         """The mail's content. Raises Invalid that names the template or the variable at fault."""
-        subject = self._part(name, "subject.txt", variables)
+        shared = {**self._environment.globals, **variables}
+        subject = self._part(name, "subject.txt", shared)
         if subject is None:
             known = ", ".join(self.names())
             raise Invalid("template", f"{name!r} is unknown; use one of: {known}")
-        html, text = self._part(name, "body.html", variables), self._part(name, "body.txt", variables)
+        html, text = self._part(name, "body.html", shared), self._part(name, "body.txt", shared)
         if html is None and text is None:
             raise Invalid("template", f"{name!r} has neither body.html nor body.txt; add one")
         subject = subject.strip()
@@ -73,7 +77,7 @@ class Templates:
             raise Invalid("subject", f"the one of template {name!r} came out empty; fill its variables")
         return Content(subject, html, text)
 
-    def _part(self, name: str, file: str, variables: Mapping[str, Any]) -> str | None:
+    def _part(self, name: str, file: str, variables: dict[str, Any]) -> str | None:
         try:
             template = self._environment.get_template(f"{name}/{file}")
         except TemplateNotFound:
@@ -83,10 +87,11 @@ class Templates:
         return _render(template, f"{name}/{file}", variables)
 
 
-def _render(template: Template, name: str, variables: Mapping[str, Any]) -> str:
+def _render(template: Template, name: str, variables: dict[str, Any]) -> str:
     token = _steps_left.set(MAX_STEPS)
     try:
-        return "".join(_bounded(template.generate(variables)))
+        context = template.new_context(variables, shared=True)  # as it is: no copy for each of the parts
+        return _joined(template.root_render_func(context))
     except UndefinedError as error:
         missing = re.match(r"'(\w+)' is undefined", str(error))
         if missing:
@@ -98,13 +103,14 @@ def _render(template: Template, name: str, variables: Mapping[str, Any]) -> str:
         _steps_left.reset(token)
 
 
-def _bounded(parts: Iterator[str]) -> Iterator[str]:
-    characters = 0
-    for part in parts:
-        characters += len(part)
-        if characters > MAX_CHARACTERS:
+def _joined(parts: Iterator[str]) -> str:
+    """All parts, looked at in runs: one by one the counting would cost more than the rendering."""
+    text = ""
+    while run := list(islice(parts, _RUN)):
+        text += "".join(run)
+        if len(text) > MAX_CHARACTERS:
             raise OverflowError(f"it writes over {MAX_CHARACTERS} characters; write less")
-        yield part
+    return text
 
 
 def _step() -> None:

@@ -16,7 +16,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Message, key_of
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
-from mailroom.telemetry import about, count, logger
+from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -80,7 +80,7 @@ class Worker(Generic[M, R]):
             self._delivery.tally["Malformed"] += 1
             return 0
         receives = int(record["attributes"]["ApproximateReceiveCount"])
-        logger.append_keys(**about(key))
+        working_on(key)
         try:
             return self._delivery.deliver(item, receives, remaining)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
@@ -88,4 +88,4 @@ class Worker(Generic[M, R]):
             self._delivery.tally["Errors"] += 1
             return self._delivery.retry_wait(receives)
         finally:
-            logger.remove_keys(["id", "event_type"])
+            working_on(None)
