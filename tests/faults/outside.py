@@ -1,0 +1,203 @@
+"""The outside world of the functions, with every call to it counted and any call a place to stop.
+
+DynamoDB is moto's, so that conditions are judged by an implementation that is not ours. Queues, schedules
+and SES are small models on a virtual clock: they keep what a test has to judge, and nothing sleeps.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+Side = Literal["before", "after"]
+
+
+class Stopped(BaseException):
+    """The process dies here. Not an Exception: no handler of ours may catch it."""
+
+
+@dataclass
+class Clock:
+    """A clock that moves when told to."""
+
+    now: float = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@dataclass
+class Outside:
+    """Counts calls in order; stops the process at one of them, or lets someone else in just before it."""
+
+    calls: list[str] = field(default_factory=list)
+    stop: tuple[int, Side] | None = None
+    stopped_at: str | None = None
+    intrude: tuple[int, Callable[[], None]] | None = None
+
+    def call(self, name: str, operation: Callable[..., Any], **arguments: Any) -> Any:
+        at = len(self.calls)
+        self.calls.append(name)
+        if self.intrude is not None and self.intrude[0] == at:
+            self.intrude[1]()
+        self._stop_here(at, "before", name)
+        try:
+            return operation(**arguments)
+        finally:
+            self._stop_here(at, "after", name)
+
+    def _stop_here(self, at: int, side: Side, name: str) -> None:
+        if self.stop == (at, side):
+            self.stopped_at = f"{side} {name}"
+            raise Stopped(self.stopped_at)
+
+    def watch(self, client: Any, *names: str) -> Any:
+        """The client with the named operations going through `call`."""
+        return _Watched(client, names, self)
+
+
+class _Watched:
+    def __init__(self, client: Any, names: tuple[str, ...], outside: Outside) -> None:
+        self._client = client
+        self._names = names
+        self._outside = outside
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._client, name)
+        if name not in self._names:
+            return attribute
+        return lambda **arguments: self._outside.call(name, attribute, **arguments)
+
+
+@dataclass
+class Queued:
+    """One message in a queue."""
+
+    message_id: str
+    body: str
+    visible_at: float
+    receives: int = 0
+
+
+class Queues:
+    """SQS: visibility, receive counts, and the redrive policy's move to a dead-letter queue."""
+
+    def __init__(self, clock: Clock, visibility: float, max_receives: int) -> None:
+        self._clock = clock
+        self._visibility = visibility
+        self._max_receives = max_receives
+        self._made = 0
+        self.messages: dict[str, list[Queued]] = defaultdict(list)
+        self.dead: dict[str, list[Queued]] = defaultdict(list)
+
+    def put(self, url: str, body: str, delay: float = 0) -> None:
+        self._made += 1
+        self.messages[url].append(Queued(f"m{self._made}", body, self._clock() + delay))
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        for entry in Entries:
+            self.put(QueueUrl, entry["MessageBody"], entry.get("DelaySeconds", 0))
+        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+    def change_message_visibility_batch(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        Entries: list[dict[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        waits = {entry["ReceiptHandle"]: entry["VisibilityTimeout"] for entry in Entries}
+        for message in self.messages[QueueUrl]:
+            if message.message_id in waits:
+                message.visible_at = self._clock() + waits[message.message_id]
+        return {}
+
+    def receive(self, url: str, most: int = 10) -> list[dict[str, Any]]:
+        """Up to ten visible messages, as Lambda hands them over; those received too often move away."""
+        visible = [each for each in self.messages[url] if each.visible_at <= self._clock()]
+        records = []
+        for message in visible[:most]:
+            if message.receives == self._max_receives:
+                self.messages[url].remove(message)
+                self.dead[url].append(message)
+                continue
+            message.receives += 1
+            message.visible_at = self._clock() + self._visibility
+            records.append(_record(message))
+        return records
+
+    def settle(self, url: str, records: list[dict[str, Any]], response: dict[str, Any]) -> None:
+        """What Lambda does with a partial batch response: delete the rest."""
+        back = {each["itemIdentifier"] for each in response["batchItemFailures"]}
+        done = {record["messageId"] for record in records} - back
+        self.messages[url] = [each for each in self.messages[url] if each.message_id not in done]
+
+    def next_visible(self) -> float | None:
+        """When the next message can be received; None: all queues are empty."""
+        times = [message.visible_at for messages in self.messages.values() for message in messages]
+        return min(times) if times else None
+
+
+def _record(message: Queued) -> dict[str, Any]:
+    return {
+        "messageId": message.message_id,
+        "receiptHandle": message.message_id,
+        "body": message.body,
+        "attributes": {"ApproximateReceiveCount": str(message.receives)},
+    }
+
+
+class Ses:
+    """SES: keeps what it accepted. A recipient's name chooses what it answers."""
+
+    def __init__(self) -> None:
+        self.accepted: list[dict[str, Any]] = []
+        self._throttled: set[str] = set()
+
+    def send_email(self, **request: Any) -> dict[str, Any]:
+        recipient = request["Destination"]["ToAddresses"][0]
+        if recipient.startswith("throttled-once") and recipient not in self._throttled:
+            self._throttled.add(recipient)
+            raise refused("TooManyRequestsException", 429)
+        if recipient.startswith("rejected"):
+            raise refused("MessageRejected", 400)
+        self.accepted.append(request)
+        if recipient.startswith("lost-answer"):
+            raise ReadTimeoutError(endpoint_url="https://email.example.com")
+        return {"MessageId": f"ses-{len(self.accepted)}"}
+
+
+def refused(code: str, status: int) -> ClientError:
+    """SES's answer when it does not accept."""
+    answer: Any = {
+        "Error": {"Code": code, "Message": "no"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+    return ClientError(answer, "SendEmail")
+
+
+class Scheduler:
+    """EventBridge Scheduler: one-off schedules that send their input to a queue."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ConflictException(Exception):
+            """The name is taken."""
+
+    def __init__(self, queues: Queues) -> None:
+        self._queues = queues
+        self.schedules: dict[str, dict[str, Any]] = {}
+
+    def create_schedule(self, **request: Any) -> None:
+        if request["Name"] in self.schedules:
+            raise self.exceptions.ConflictException
+        self.schedules[request["Name"]] = request
+
+    def fire(self) -> None:
+        """All schedules are due: each sends its input and is gone."""
+        for schedule in self.schedules.values():
+            self._queues.put(schedule["Target"]["Arn"], schedule["Target"]["Input"])
+        self.schedules.clear()

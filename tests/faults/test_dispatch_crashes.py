@@ -1,0 +1,87 @@
+"""dispatch and dispatch_scheduled, stopped at every outside call, with the stream's and queue's retries."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.faults.outside import Side
+from tests.faults.world import BULK, World, mail
+
+NewWorld = Callable[..., World]
+
+
+def items(world: World) -> list[dict[str, object]]:
+    """One of each way that a message can go."""
+    later = datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()
+    soon = datetime.fromtimestamp(world.clock() + 60, UTC).isoformat()
+    return [
+        mail("now"),
+        mail("bad", to="nobody"),
+        mail("later", send_at=later),
+        mail("soon", send_at=soon),
+        mail("bulk", lane="bulk"),
+        mail("unknown") | {"event_type": "pigeon"},
+        mail("last"),
+    ]
+
+
+def run(world: World) -> None:
+    """From the stream to the sender, and on through the schedules."""
+    world.put(*items(world))
+    world.stream()
+    for body in [each.body for each in world.queues.messages.pop(BULK, [])]:
+        world.enqueue(body)
+    world.settle()
+    world.clock.now += 86400
+    world.scheduler.fire()
+    world.settle()
+
+
+def check(world: World, where: str) -> None:
+    assert world.sends() == dict.fromkeys(("now", "later", "soon", "bulk", "last"), 1), where
+    assert world.end("bad") == "failed: invalid", where
+    assert world.scheduler.schedules == {}, where
+
+
+def test_all_ways_without_a_stop(new_world: NewWorld) -> None:
+    world = new_world()
+    run(world)
+    check(world, "no stop")
+    assert world.found("later")["history"][0]["status"] == "sent"
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(
+    new_world: NewWorld, side: Side
+) -> None:
+    whole = new_world()
+    whole.put(*items(whole))
+    whole.stream()
+    assert len(whole.outside.calls) >= 6
+    for at in range(len(whole.outside.calls)):
+        world = new_world()
+        world.outside.stop = (at, side)
+        run(world)
+        assert world.outside.stopped_at is not None
+        check(world, f"{world.outside.stopped_at} ({at})")
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_a_message_whose_time_has_come_is_sent_once_or_cancelled_wherever_dispatch_scheduled_stops(
+    new_world: NewWorld, side: Side, *, taken_back: bool
+) -> None:
+    for at in range(6):
+        world = new_world()
+        world.put(mail("later", send_at=datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()))
+        world.stream()
+        assert world.found("later")["status"] == "scheduled"
+        if taken_back:
+            world.take_back("later")
+        world.clock.now += 86400
+        world.scheduler.fire()
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        world.settle(between=world.send_events)
+        assert world.sends() == ({} if taken_back else {"later": 1}), at
+        assert world.end("later") == ("cancelled: cancelled" if taken_back else "sent"), at

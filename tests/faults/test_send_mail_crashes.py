@@ -1,0 +1,138 @@
+"""send_mail, stopped before and after every outside call, then redelivered as the queue would."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.faults.outside import Side
+from tests.faults.world import MAIL, World, mail
+
+NewWorld = Callable[..., World]
+
+GOOD = ("a", "b", "throttled-once")
+BATCH = (
+    mail("a"),
+    mail("no-name", first_name=None) | {"template": "unknown"},
+    "not json",
+    mail("throttled-once"),
+    mail("rejected"),
+    mail("b"),
+    mail("a"),
+)
+IN_DOUBT = {"after send_email", "before update_item"}
+"""Between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
+
+
+def stops(new_world: NewWorld, on_unknown: str) -> Iterator[tuple[World, str]]:
+    """A world for each outside call and side, stopped there once; then the whole way without a stop."""
+    whole = new_world(on_unknown)
+    whole.enqueue(*BATCH)
+    whole.deliver()
+    count = len(whole.outside.calls)
+    assert count > 15
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(count):
+        for side in sides:
+            world = new_world(on_unknown)
+            world.enqueue(*BATCH)
+            world.outside.stop = (at, side)
+            world.deliver()
+            assert world.outside.stopped_at is not None
+            yield world, f"{world.outside.stopped_at} ({at})"
+
+
+def check_neighbours(world: World, where: str) -> None:
+    """What must hold whatever happened: nothing lost, nothing blocked, failures with their reason."""
+    held = {"failed: outcome_unknown"} if world.on_unknown == "hold" else set()
+    assert world.end("no-name") in {"failed: invalid"} | held, where
+    assert world.end("rejected") in {"failed: rejected"} | held, where
+    assert [each.body for each in world.queues.dead[MAIL]] == ["not json"], where
+    assert world.queues.next_visible() is None, where
+
+
+@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
+def test_a_mail_is_sent_once_whatever_stops_the_sender_if_ses_tells_of_it(
+    new_world: NewWorld, on_unknown: str
+) -> None:
+    for world, where in stops(new_world, on_unknown):
+        world.send_events()
+        world.settle(between=world.send_events)
+        doubtful = {name for name in GOOD if world.end(name) != "sent"}
+        # Without a submit there is no event: `hold` gives up what it cannot know, and sends nothing twice.
+        assert len(doubtful) <= (on_unknown == "hold"), where
+        assert world.sends() == {name: 1 for name in GOOD if name not in doubtful}, where
+        assert all(world.end(name) == "failed: outcome_unknown" for name in doubtful), where
+        check_neighbours(world, where)
+
+
+def test_without_evidence_resend_sends_again_only_what_stopped_between_acceptance_and_record(
+    new_world: NewWorld,
+) -> None:
+    for world, where in stops(new_world, "resend"):
+        world.settle()
+        assert {world.end(name) for name in GOOD} == {"sent"}, where
+        doubled = [name for name, times in world.sends().items() if times > 1]
+        assert len(doubled) <= (where.partition(" (")[0] in IN_DOUBT), where
+        assert set(world.sends()) == set(GOOD), where
+        assert max(world.sends().values()) <= 2, where
+        check_neighbours(world, where)
+
+
+def test_without_evidence_hold_never_sends_twice_and_says_what_it_does_not_know(new_world: NewWorld) -> None:
+    held = 0
+    for world, where in stops(new_world, "hold"):
+        world.settle()
+        assert max(world.sends().values()) == 1, where
+        for name in GOOD:
+            assert world.end(name) in {"sent", "failed: outcome_unknown"}, where
+            held += world.end(name) == "failed: outcome_unknown"
+        check_neighbours(world, where)
+    assert held > 0
+
+
+@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
+def test_a_second_worker_with_the_same_messages_changes_nothing_at_any_call(
+    new_world: NewWorld, on_unknown: str
+) -> None:
+    whole = new_world(on_unknown)
+    whole.enqueue(*BATCH)
+    whole.deliver()
+    for at in range(len(whole.outside.calls)):
+        world = new_world(on_unknown)
+        world.enqueue(*BATCH)
+        records = world.queues.receive(MAIL)
+        world.enqueue(*(each for each in BATCH if isinstance(each, dict)))
+        world.outside.intrude = (at, world.deliver)
+        response = world.worker().handle({"Records": records}, lambda: 60_000)
+        world.queues.settle(MAIL, records, response)
+        world.settle()
+        assert world.sends() == dict.fromkeys(GOOD, 1), at
+        assert {world.end(name) for name in GOOD} == {"sent"}, at
+        check_neighbours(world, str(at))
+
+
+def test_an_answer_that_is_lost_after_acceptance_is_settled_by_the_event(new_world: NewWorld) -> None:
+    world = new_world("resend")
+    world.enqueue(mail("lost-answer"))
+    world.deliver()
+    world.send_events()
+    world.settle()
+    assert world.sends() == {"lost-answer": 1}
+    assert world.end("lost-answer") == "sent"
+
+
+def test_a_sender_that_dies_again_and_again_ends_in_the_dead_letter_queue_with_nothing_lost(
+    new_world: NewWorld,
+) -> None:
+    world = new_world("resend")
+    world.enqueue(mail("a"))
+    for _ in range(100):
+        world.outside.stop = (len(world.outside.calls), "after")
+        due = world.queues.next_visible()
+        if due is None:
+            break
+        world.clock.now = max(world.clock.now, due)
+        world.deliver()
+    assert [each.body[:9] for each in world.queues.dead[MAIL]] == ['{"id": "a']
+    assert world.sends() == {}
+    assert "completedAt" not in world.found("a")

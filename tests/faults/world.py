@@ -1,0 +1,208 @@
+"""The functions in their world: what AWS would do between them, on a virtual clock."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from mailroom.channels.ses import SesMail
+from mailroom.dispatcher import Dispatcher
+from mailroom.due import Due
+from mailroom.dynamo import plain
+from mailroom.environment import MailSender
+from mailroom.ledger import Ledger
+from mailroom.mailbox import Mailbox
+from mailroom.message import Key
+from mailroom.payloads import Payloads
+from mailroom.schedules import Schedules
+from mailroom.templates import Templates
+from mailroom.worker import Worker
+from tests.faults.outside import Clock, Outside, Queues, Scheduler, Ses, Stopped
+
+FUNCTION_SECONDS = 60.0
+LEASE = FUNCTION_SECONDS + 60
+VISIBILITY = 6 * FUNCTION_SECONDS
+MAX_RECEIVES = 12
+MAIL, BULK, SCHEDULED = "https://sqs/mail", "https://sqs/mail-bulk", "https://sqs/scheduled"
+TEMPLATES = Path(__file__).parents[2] / "templates" / "mail"
+
+Item = dict[str, Any]
+
+
+def mail(name: str, **attributes: Any) -> Item:
+    """A good mail; its address starts with its id, which chooses what SES does."""
+    about = {"email": f"{name}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
+    return {"id": name, "event_type": "mail", **about, **attributes}
+
+
+class World:
+    """One mailbox, its functions and their queues. A crash costs the invocation and nothing else."""
+
+    def __init__(self, on_unknown: str = "resend") -> None:
+        self.clock = Clock()
+        self.outside = Outside()
+        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.ses = Ses()
+        self.scheduler = Scheduler(self.queues)
+        self.on_unknown = on_unknown
+        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        for table in ("ledger", "mailbox"):
+            _create(self._dynamodb, table)
+        watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item")
+        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        # Another function's writes: they are no place for this one to stop.
+        self._feedback = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
+        self._mailbox = Mailbox(watched, "mailbox")
+        self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
+        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+
+    def close(self) -> None:
+        for table in ("ledger", "mailbox"):
+            self._dynamodb.delete_table(TableName=table)
+
+    def put(self, *items: Item) -> None:
+        """What producers put, kept for those that are read back later."""
+        self.items = list(items)
+        table = boto3.resource("dynamodb", region_name="us-east-1").Table("mailbox")
+        for item in items:
+            table.put_item(Item=item)
+
+    def take_back(self, name: str) -> None:
+        """A producer deletes its item."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": "mail"}}
+        self._dynamodb.delete_item(TableName="mailbox", Key=key)
+
+    def enqueue(self, *bodies: Item | str) -> None:
+        """Messages that are in the mail queue already."""
+        for body in bodies:
+            self.queues.put(MAIL, body if isinstance(body, str) else json.dumps(body))
+
+    def worker(self) -> Worker[Any, Any]:
+        """A new process's worker."""
+        settings = MailSender(
+            ledger_table="ledger",
+            ledger_ttl_seconds=1e6,
+            payload_bucket="payloads",
+            channel="mail",
+            queue_url=MAIL,
+            lease_seconds=LEASE,
+            pace_seconds=0,
+            on_unknown=self.on_unknown,
+            backoff_seconds=5,
+            backoff_cap_seconds=300,
+            misconfigured_seconds=20,
+            submit_seconds=10,
+            mail_senders=["no-reply@example.com"],
+            configuration_set="mailroom",
+            max_attachment_bytes=1000,
+        )
+        adapter = SesMail(
+            self.outside.watch(self.ses, "send_email"),
+            Templates(TEMPLATES),
+            self._payloads,
+            senders=settings.mail_senders,
+            configuration_set=settings.configuration_set,
+            max_attachment_bytes=settings.max_attachment_bytes,
+        )
+        return Worker(
+            settings,
+            adapter,
+            ledger=self.ledger,
+            payloads=self._payloads,
+            sqs=self._sqs,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            jitter=lambda: 0.5,
+        )
+
+    def dispatcher(self) -> Dispatcher:
+        """A new process's dispatcher."""
+        return Dispatcher(
+            {"mail": {"normal": MAIL, "bulk": BULK}},
+            ledger=self.ledger,
+            schedules=Schedules(
+                self.outside.watch(self.scheduler, "create_schedule"), "mailroom", "role", SCHEDULED
+            ),
+            payloads=self._payloads,
+            sqs=self._sqs,
+            clock=self.clock,
+        )
+
+    def stream(self) -> None:
+        """The mailbox's stream invokes dispatch, again and again, until the batch is through."""
+        items = self.items
+        while items:
+            try:
+                failed = self.dispatcher().dispatch((str(at), item) for at, item in enumerate(items))
+            except Stopped:
+                continue
+            items = items[min(map(int, failed)) :] if failed else []
+
+    def deliver(self, url: str = MAIL) -> None:
+        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        records = self.queues.receive(url)
+        if not records:
+            return
+        handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+            MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
+            SCHEDULED: lambda event: Due(self.dispatcher(), self._mailbox, self.ledger).handle(event),
+        }
+        try:
+            self.queues.settle(url, records, handlers[url]({"Records": records}))
+        except Stopped:
+            return
+
+    def settle(self, between: Callable[[], None] = lambda: None) -> None:
+        """Deliver, and let time pass, until every queue is empty."""
+        for _ in range(400):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            for url in (SCHEDULED, MAIL):
+                self.deliver(url)
+            between()
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def send_events(self) -> None:
+        """SES tells of every mail that it accepted, as feedback will record it."""
+        for request in self.ses.accepted:
+            self._feedback.observe(Key(_id(request), "mail"), "sent", accepted=True)
+
+    def sends(self) -> Counter[str]:
+        """How often SES accepted each message."""
+        return Counter(_id(request) for request in self.ses.accepted)
+
+    def found(self, name: str) -> dict[str, Any]:
+        """The ledger's item ({}: none)."""
+        reply = self._dynamodb.get_item(
+            TableName="ledger", Key={"id": {"S": name}, "event_type": {"S": "mail"}}
+        )
+        return plain(reply.get("Item", {}))
+
+    def end(self, name: str) -> str:
+        """A message's status, with the error's code where there is one."""
+        item = self.found(name)
+        assert "completedAt" in item, f"{name} was lost: {item}"
+        code = item.get("error", {}).get("code")
+        return f"{item['status']}: {code}" if code else str(item["status"])
+
+
+def _id(request: Mapping[str, Any]) -> str:
+    headers = {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
+    text = headers["X-Correlation-ID"]
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+
+
+def _create(client: Any, table: str) -> None:
+    keys = {"id": "HASH", "event_type": "RANGE"}
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )
