@@ -8,7 +8,8 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LOCAL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*")
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
-_NAMED = re.compile(r'\s*(?:"(?P<quoted>[^"<>]*)"|(?P<name>[^"<>]*?))\s*<(?P<address>[^<>]*)>\s*')
+# No two of its parts may match the same character: a long text of spaces would take minutes.
+_NAMED = re.compile(r'(?:"(?P<quoted>[^"<>]*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -25,6 +26,7 @@ def split(text: str) -> tuple[str, str]:
     """
     if has_control(text):
         raise ValueError("holds a line break or control character; use one line of plain text")
+    text = text.strip()
     named = _NAMED.fullmatch(text)
     name = (named["quoted"] or named["name"] or "").strip() if named else ""
     local, at, domain = (named["address"] if named else text).strip().rpartition("@")

@@ -27,6 +27,7 @@ MAX_ERROR = 500
 
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 _UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
+_WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
@@ -80,7 +81,8 @@ class Ledger:
             old = self._write(message.key, change, returns="ALL_OLD")
         except ConditionFailed as failed:
             found = failed.item
-            if found.get("claim_token") == token:  # the SDK's second try met its own first
+            # The SDK's second try met its own first; an event that completed it in between still counts.
+            if found.get("claim_token") == token and "completedAt" not in found:
                 return _claimed(message.key, token, found, found.get("prior_start"))
             return refused(found, message.attempt, now, self._lease_ms)
         return _claimed(message.key, token, old, old.get("startedAt"))
@@ -118,15 +120,9 @@ class Ledger:
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
         """The attempt ended without success; the next one is claimed with `attempt` + 1."""
         sets: Sets = {**_error(code, message), "status": string("retrying")}
-        change = Change(
-            sets,
-            _OWN,
-            removes=(
-                "startedAt",
-                "provider_id",
-            ),
-            adds=("attempts",),
-        )
+        # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
+        held = f"{_OWN} AND attribute_exists(startedAt)"
+        change = Change(sets, held, removes=("startedAt", "provider_id"), adds=("attempts",))
         self._write_own(claim, change, "retrying", code)
 
     def observe(
@@ -166,9 +162,7 @@ class Ledger:
         Nothing but the item's key needs to be right.
         """
         to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
-        about = _about(
-            to if isinstance(to, str) else None, callback_url if isinstance(callback_url, str) else None
-        )
+        about = _about(_short(to), _short(callback_url))
         key = key_of(item)
         return self._try(
             key, self._end(key, "failed", {**about, **_error(code, message)}, _UNTOUCHED), "failed", code
@@ -181,11 +175,11 @@ class Ledger:
             "scheduledFor": string(iso(due)),
             "ttl": number(due + self._ttl),
         }
-        return self._try(key, Change(sets, _UNTOUCHED))
+        return self._try(key, Change(sets, _WAITING))
 
     def cancel(self, key: Key, message: str) -> bool:
         """Its producer took it back while it waited for its time. False where it is past waiting."""
-        waiting = f"{_UNTOUCHED} AND attribute_exists(id)"
+        waiting = f"{_WAITING} AND attribute_exists(id)"
         end = self._end(key, "cancelled", _error("cancelled", message), waiting)
         return self._try(key, end, "cancelled")
 
@@ -289,6 +283,11 @@ def _about(to: str | list[str] | None, callback_url: str | None) -> Sets:
     if callback_url:
         sets["callback_url"] = string(callback_url)
     return sets
+
+
+def _short(value: object) -> str | None:
+    """A string that leaves room for the reason: the mailbox's item may fill all of DynamoDB's 400 KB."""
+    return value if isinstance(value, str) and len(value) <= 2048 else None
 
 
 def _provider(provider: str, provider_id: str) -> Sets:

@@ -155,4 +155,5 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 
 
 def _words(types: str) -> str:
-    return " or ".join(_TYPE_NAMES.get(name, name) for name in types.split(" | ") if name != "null")
+    names = types.removesuffix(" | null").split(" | ")  # what may be null may as well be left out
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in names)

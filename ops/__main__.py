@@ -1,0 +1,5 @@
+"""`python -m ops`: the operator's commands."""
+
+from ops.cli import app
+
+app(prog_name="python -m ops")

@@ -1,0 +1,94 @@
+"""The commands, their options and what they print."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.progress import Progress
+
+from ops.replay import Replay, Unprocessed
+from ops.schema import schema_of
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+_screen = Console()
+_errors = Console(stderr=True)
+
+Stage = Annotated[
+    str,
+    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
+]
+
+
+@app.callback()
+def main() -> None:
+    """Operate a Mailroom stage. AWS credentials and region are the environment's, as for the AWS CLI."""
+
+
+@app.command()
+def schema(
+    channel: Annotated[str, typer.Argument(help="The channel, which is the item's event_type.")],
+    output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
+) -> None:
+    """Print the JSON Schema of a mailbox item.
+
+    Example: python -m ops schema mail > mail.schema.json
+    """
+    try:
+        text = json.dumps(schema_of(channel), indent=2, ensure_ascii=False) + "\n"
+    except KeyError as error:
+        raise typer.BadParameter(str(error.args[0])) from None
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text)
+
+
+@app.command()
+def replay(
+    stage: Stage = "dev",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; invoke nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Put back on its way what the mailbox's stream gave up on.
+
+    Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to dispatch again;
+    one that goes through moves to replayed/ in the same bucket, one that does not stays where it is. What
+    was queued before is not sent twice: the ledger drops it. Exit code 1: something is left.
+
+    Example: python -m ops replay --stage prod --dry-run
+    """
+    try:
+        found = Replay(boto3.Session(), stage).waiting()
+        left = found if dry_run else _replay(Replay(boto3.Session(), stage), found, quiet=as_json)
+    except (ClientError, BotoCoreError) as error:
+        _errors.print(f"[red]{error}[/]\nCheck the credentials, the region, and --stage {stage}.")
+        raise typer.Exit(2) from None
+    if as_json:
+        counts = {"found": len(found), "records": sum(each.records for each in found), "left": len(left)}
+        typer.echo(json.dumps(counts))
+    elif dry_run:
+        for each in found:
+            _screen.print(f"{each.key}  {each.records} records  {each.condition}")
+        _screen.print(f"{len(found)} batches wait; run without --dry-run to replay them.")
+    else:
+        _screen.print(f"{len(found) - len(left)} batches replayed, {len(left)} left.")
+        if left:
+            _screen.print("Why: the log group of the dispatch function, by the time of this command.")
+    raise typer.Exit(1 if left and not dry_run else 0)
+
+
+def _replay(replaying: Replay, found: list[Unprocessed], *, quiet: bool) -> list[Unprocessed]:
+    """Replay each; those that are left."""
+    with Progress(console=_screen, disable=quiet, transient=True) as progress:
+        task = progress.add_task("replaying", total=len(found))
+        left = []
+        for each in found:
+            if not replaying.run(each):
+                left.append(each)
+            progress.advance(task)
+    return left

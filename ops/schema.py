@@ -1,0 +1,35 @@
+"""The contract of an item as JSON Schema, for producers in any language."""
+
+import inspect
+from typing import Any
+
+import msgspec
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message import MAX_ID_BYTES
+
+_OURS = ("variables", "attempt")
+"""Fields of the model that no producer writes."""
+
+
+def schema_of(channel: str) -> dict[str, Any]:
+    """The JSON Schema of a channel's items. Raises KeyError with the channels there are."""
+    if channel not in CONTRACTS:
+        raise KeyError(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
+    contract = CONTRACTS[channel]
+    schema = msgspec.json.schema(contract)
+    definitions: dict[str, Any] = schema["$defs"]
+    item: dict[str, Any] = definitions.pop(contract.__name__)
+    for name in _OURS:
+        del item["properties"][name]
+    item["properties"]["event_type"] = {"const": channel}
+    item["properties"]["id"] |= {"minLength": 1, "maxLength": MAX_ID_BYTES}
+    item["description"] = inspect.cleandoc(item["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **item,
+        # One of them; and any further attribute is a variable of the template.
+        "anyOf": [{"required": ["to"]}, {"required": ["email"]}],
+        "additionalProperties": True,
+        "$defs": definitions,
+    }

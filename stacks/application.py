@@ -1,0 +1,59 @@
+"""Builds a stage's stacks and writes them out."""
+
+import json
+from collections.abc import Mapping
+
+from aws_cdk import App, Tags, Validations
+from aws_cdk.cx_api import CloudAssembly
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.channels import ChannelsStack
+from stacks.feedback import FeedbackStack
+from stacks.load import load
+from stacks.mailbox import MailboxStack
+from stacks.paths import ROOT
+from stacks.routing import RoutingStack
+from stacks.settings import Settings
+
+
+class NagError(Exception):
+    """cdk-nag found something; its text says what, and where."""
+
+
+def synthesize(context: Mapping[str, object], output: str | None = None) -> CloudAssembly:
+    """Write the stage that `context` names to `output`. The CDK CLI's context goes before both.
+
+    Raises SettingsError for a wrong setting, NagError where cdk-nag finds something.
+    """
+    app = App(context={**_own_context(), **context}, outdir=output, analytics_reporting=False)
+    build(app, load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage")))
+    return checked(app)
+
+
+def checked(app: App) -> CloudAssembly:
+    """Write `app` out, with cdk-nag's findings as an error of their own."""
+    try:
+        return app.synth()
+    except RuntimeError as error:
+        kind, _, findings = str(error).partition(": ")
+        if kind != "ValidationFailed":
+            raise
+        raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
+
+
+def build(app: App, settings: Settings) -> None:
+    """All stacks of one stage."""
+    storage = MailboxStack(app, settings)
+    feedback = FeedbackStack(app, settings)
+    channels = ChannelsStack(app, settings, storage)
+    channels.add_stack_dependency(feedback, "mails are sent with the configuration set")
+    RoutingStack(app, settings, storage, channels)
+    for key, value in settings.deployment.tags.items():
+        Tags.of(app).add(key, value)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+
+
+def _own_context() -> dict[str, object]:
+    """What the CDK CLI would hand over from cdk.json."""
+    context: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
+    return context

@@ -1,0 +1,136 @@
+"""Builds a function's zip folder without Docker: its handler, our library, its requirements' packages."""
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jsii
+from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
+from aws_cdk import aws_lambda as lambda_
+
+from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
+
+PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
+# Compiled for this machine, or made for people and browsers: a third of powertools is Swagger's page.
+USELESS = shutil.ignore_patterns("__pycache__", "*.pyc", "tests", "bin", ".lock", "*.pyi", "*.js", "*.css")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a bundle runs. `platform` is one that uv knows, or host."""
+
+    platform: str
+
+    @property
+    def python(self) -> str:
+        """The version of Python, such as 3.14."""
+        return platform.python_version().rpartition(".")[0] if self.platform == "host" else PYTHON
+
+    @property
+    def runtime(self) -> lambda_.Runtime:
+        """The Lambda runtime of that version."""
+        return lambda_.Runtime(f"python{self.python}", lambda_.RuntimeFamily.PYTHON)
+
+    @property
+    def architecture(self) -> lambda_.Architecture:
+        """The processor that the wheels are built for."""
+        machine = platform.machine() if self.platform == "host" else self.platform
+        return (
+            lambda_.Architecture.ARM_64
+            if machine.startswith(("aarch64", "arm"))
+            else lambda_.Architecture.X86_64
+        )
+
+    def uv_arguments(self) -> list[str]:
+        """What tells uv which wheels to take."""
+        if self.platform == "host":
+            return ["--python", sys.executable]
+        return ["--python-platform", self.platform, "--python-version", PYTHON]
+
+
+@jsii.implements(ILocalBundling)
+class Bundle:
+    """The files of one function."""
+
+    def __init__(self, handler: str, target: Target, *, templates: bool) -> None:
+        """`handler` is a file in lambdas/ without its ending; `templates` takes the mail templates along."""
+        self.handler = handler
+        self.target = target
+        self.templates = templates
+        self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
+
+    def code(self) -> lambda_.Code:
+        """The bundle as an asset whose hash changes when an input of it does, and only then."""
+        return lambda_.Code.from_asset(
+            str(LAMBDAS),
+            asset_hash=self.fingerprint(),
+            bundling=BundlingOptions(image=DockerImage.from_registry("unused"), local=self),
+        )
+
+    def fingerprint(self) -> str:
+        """A hash over everything that goes in, and over the rules of this file."""
+        digest = hashlib.sha256(f"{self.target.platform} {self.target.python}".encode())
+        digest.update(Path(__file__).read_bytes())
+        for file in sorted([self.requirements, *self._sources()]):
+            digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
+            digest.update(file.read_bytes() if file.exists() else b"")
+        return digest.hexdigest()
+
+    def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
+        """Fill `output_dir`; CDK calls this where a bundle of that hash is not there yet."""
+        self.build(Path(output_dir))
+        return True
+
+    def build(self, output: Path) -> None:
+        """Fill `output`. Raises FileNotFoundError without the handler, CalledProcessError where uv fails."""
+        shutil.copytree(self._packages(), output, ignore=USELESS, dirs_exist_ok=True)
+        for source in self._sources():
+            inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
+            inside.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, inside)
+
+    def _sources(self) -> Iterator[Path]:
+        yield LAMBDAS / f"{self.handler}.py"
+        trees = [LAMBDAS / "mailroom"] + [TEMPLATES] * self.templates
+        for tree in trees:
+            yield from (
+                file for file in tree.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+            )
+
+    def _packages(self) -> Path:
+        """The installed requirements, kept for the next build that wants the same."""
+        wanted = f"{self.requirements.read_text()}{self.target.uv_arguments()}{self.target.python}"
+        kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
+        if not kept.exists():
+            BUNDLES.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
+                self._install(Path(fresh) / "packages")
+                _keep(Path(fresh) / "packages", kept)
+        return kept
+
+    def _install(self, folder: Path) -> None:
+        # No dependencies beside those listed, and no source builds: what runs is what was pinned.
+        subprocess.run(  # noqa: S603 - our own files and settings, no shell
+            [
+                *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),
+                *("--target", str(folder), "--requirements", str(self.requirements)),
+                *("--no-deps", "--only-binary", ":all:"),
+                *self.target.uv_arguments(),
+            ],
+            check=True,
+        )
+
+
+def _keep(fresh: Path, kept: Path) -> None:
+    """Move `fresh` into place at once; where another synth was quicker, its result is as good."""
+    try:
+        fresh.rename(kept)
+    except OSError:
+        if not kept.exists():
+            raise

@@ -1,0 +1,56 @@
+"""What a role may do: each grant names its actions and resources, and a wildcard gives its reason."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+
+from stacks.constructs.findings import accept
+
+
+@dataclass(frozen=True)
+class Grant:
+    """Allows `actions` on `resources`. Raises ValueError for a wildcard without a reason."""
+
+    actions: Sequence[str]
+    resources: Sequence[str]
+    conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    wildcard: str = ""
+    """Why a resource has to hold a `*`."""
+
+    def __post_init__(self) -> None:
+        if any("*" in action for action in self.actions):
+            raise ValueError(f"{self.actions} hold a wildcard; name the actions.")
+        if any("*" in resource for resource in self.resources) != bool(self.wildcard):
+            raise ValueError(f"{self.resources}: a wildcard needs its reason, and only a wildcard.")
+
+    def statement(self) -> iam.PolicyStatement:
+        """The grant in IAM's words."""
+        return iam.PolicyStatement(
+            actions=list(self.actions), resources=list(self.resources), conditions=dict(self.conditions)
+        )
+
+
+def policy(grants: Sequence[Grant]) -> dict[str, iam.PolicyDocument]:
+    """One inline policy of all `grants`: there as soon as its role is, before any mapping polls with it."""
+    return {"least-privilege": iam.PolicyDocument(statements=[grant.statement() for grant in grants])}
+
+
+def accept_wildcards(role: iam.Role, grants: Sequence[Grant]) -> None:
+    """Accept cdk-nag's finding on each wildcard of `grants`, that one alone, with its reason."""
+    for grant in grants:
+        for resource in grant.resources:
+            if "*" in resource:
+                accept(role, f"IAM5[Resource::{_as_found(Stack.of(role).resolve(resource))}]", grant.wildcard)
+
+
+def _as_found(resource: Any) -> str:
+    """`resource` as cdk-nag writes it: joined, with references in angle brackets."""
+    if isinstance(resource, str):
+        return resource
+    ((function, argument),) = resource.items()
+    if function == "Fn::Join":
+        return str(argument[0]).join(map(_as_found, argument[1]))
+    return f"<{argument if function == 'Ref' else '.'.join(argument)}>"

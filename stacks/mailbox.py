@@ -1,0 +1,53 @@
+"""The tables and the payload bucket: what must outlive every deployment."""
+
+from aws_cdk import App
+from aws_cdk import aws_dynamodb as dynamodb
+
+from stacks.constructs.bucket import PrivateBucket
+from stacks.constructs.outputs import publish
+from stacks.constructs.table import StreamTable
+from stacks.derived import DAY
+from stacks.settings import Settings
+from stacks.stage_stack import StageStack
+
+
+class MailboxStack(StageStack):
+    """Producers write the mailbox, the system the ledger; what is too large for an item is in the bucket."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__(app, settings, "mailbox")
+        self.mailbox = StreamTable(self, "Mailbox", settings, dynamodb.StreamViewType.NEW_IMAGE)
+        self.ledger = StreamTable(self, "Ledger", settings, dynamodb.StreamViewType.NEW_AND_OLD_IMAGES)
+        self.ledger.add_global_secondary_index(
+            index_name="failures",
+            partition_key=dynamodb.Attribute(name="failed_on", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="completedAt", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["error", "to", "attempts"],
+        )
+        self.payloads = PrivateBucket(
+            self,
+            "Payloads",
+            settings,
+            keep_days=settings.retention.payload_days,
+        )
+        self.shared_environment = {
+            "LEDGER_TABLE": self.ledger.table_name,
+            "LEDGER_TTL_SECONDS": str(settings.retention.ledger_days * DAY),
+            "PAYLOAD_BUCKET": self.payloads.bucket_name,
+        }
+        self._publish(settings)
+
+    def _publish(self, settings: Settings) -> None:
+        publish(self, PayloadBucketName=self.payloads.bucket_name)
+        for name, table in (("Mailbox", self.mailbox), ("Ledger", self.ledger)):
+            publish(
+                self,
+                **{
+                    f"{name}TableName": table.table_name,
+                    f"{name}TableArn": table.table_arn,
+                    f"{name}StreamArn": str(table.table_stream_arn),
+                },
+            )
+        if settings.retention.mailbox_days:
+            publish(self, MailboxTtlSeconds=str(settings.retention.mailbox_days * DAY))

@@ -1,0 +1,8 @@
+"""Where the app finds what it deploys."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LAMBDAS = ROOT / "lambdas"
+TEMPLATES = ROOT / "templates"
+BUNDLES = ROOT / ".local" / "bundles"

@@ -1,0 +1,111 @@
+"""Turns what pydantic found wrong into one sentence that names the key and says what would be right."""
+
+from typing import Any, get_args
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
+
+
+class SettingsError(Exception):
+    """A setting is wrong; its text is a sentence for whoever edits cdk.json."""
+
+
+def sentence(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
+    """The first fault in `error`, in words. `prefix` is the key under which `model` lies."""
+    fault = error.errors()[0]
+    path = [str(part) for part in fault["loc"] if part != "[key]"]
+    return f"{'.'.join([prefix, *path])}: {_complaint(fault, model, path)}"
+
+
+def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> str:
+    kind, value, field = fault["type"], fault["input"], _field(model, path)
+    match kind:
+        case "missing":
+            return f"is missing; add it{_meaning(field)}."
+        case "extra_forbidden":
+            return f"is not a setting; use one of {_names(_section(model, path[:-1]))}."
+        case "greater_than_equal" | "less_than_equal":
+            limit = fault["ctx"]["ge" if kind == "greater_than_equal" else "le"]
+            side = "under" if kind == "greater_than_equal" else "over"
+            return f"{value!r} is {side} {number(limit)}; {_range(field)}."
+        case "literal_error":
+            return f"{value!r} is unknown; use {_choices(fault['ctx']['expected'])}."
+        case "string_pattern_mismatch":
+            return f"{value!r} does not fit {fault['ctx']['pattern']}{_meaning(field)}."
+        case "value_error":
+            return f"{value!r} {fault['ctx']['error']}."
+        case "too_short":
+            return f"is empty; give at least one{_meaning(field)}."
+    return _wrong_kind(kind, value, field)
+
+
+def _wrong_kind(kind: str, value: object, field: FieldInfo | None) -> str:
+    wanted = KINDS.get(kind.split("_", maxsplit=1)[0])
+    if wanted is None:
+        return f"{value!r} is of the wrong kind; use a {'list' if 'tuple' in kind else 'section in braces'}."
+    hint = f"; {_range(field)}" if "number" in wanted else ""
+    return f"{value!r} is not {wanted}{hint}."
+
+
+def _kind(annotation: Any) -> Any:
+    """The model inside `annotation`, for tables the model of their rows."""
+    return get_args(annotation)[-1] if get_args(annotation) else annotation
+
+
+def _section(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
+    """The model that `path` leads to, where each table takes one more part of it."""
+    current: Any = model
+    for part in path:
+        fields = getattr(current, "model_fields", None)
+        current = fields[part].annotation if fields else _kind(current)
+    section: type[BaseModel] = current if hasattr(current, "model_fields") else _kind(current)
+    return section
+
+
+def _field(model: type[BaseModel], path: list[str]) -> FieldInfo | None:
+    """The field that `path` names; inside a list or a table, the field that holds it."""
+    field, current = None, model
+    for part in path:
+        fields = getattr(current, "model_fields", None)
+        if not fields:
+            current = _kind(current)
+            continue
+        field = fields.get(part)
+        if field is None:
+            return None
+        current = field.annotation
+    return field
+
+
+def _names(section: type[BaseModel]) -> str:
+    return ", ".join(name for name in section.model_fields if name != "stage")
+
+
+def _range(field: FieldInfo | None) -> str:
+    """The bounds of a number, both of them, whichever was passed."""
+    metadata = field.metadata if field else []
+    low = next((bound.ge for bound in metadata if isinstance(bound, Ge)), None)
+    high = next((bound.le for bound in metadata if isinstance(bound, Le)), None)
+    return f"use {number(low)} to {number(high)}"
+
+
+def number(value: object) -> str:
+    """A number without a needless fraction: 1.0 as 1, 0.2857142 as 0.286."""
+    if not isinstance(value, float):
+        return str(value)
+    return str(int(value)) if value.is_integer() else f"{value:.3g}"
+
+
+def _choices(expected: str) -> str:
+    return expected.replace("'", "")
+
+
+def _meaning(field: FieldInfo | None) -> str:
+    if field is None or not field.description:
+        return ""
+    words = " ".join(field.description.split()).rstrip(".")
+    return f": {words[0].lower()}{words[1:]}"

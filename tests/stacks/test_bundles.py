@@ -1,0 +1,154 @@
+"""A function's zip folder holds what its handler imports, for the platform that it runs on."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import app
+from stacks.constructs import bundle
+from stacks.constructs.bundle import Bundle, Target
+from stacks.paths import LAMBDAS, TEMPLATES
+from tests.stacks.templates import Template, Templates
+
+COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
+HANDLERS = {
+    "dispatch": COMMON | {"dispatch.py"},
+    "dispatch_scheduled": COMMON | {"dispatch_scheduled.py"},
+    "send_mail": COMMON | {"send_mail.py", "jinja2", "markupsafe", "templates"},
+}
+FUNCTIONS = {
+    "dispatch": ("routing", "dispatch"),
+    "dispatch_scheduled": ("routing", "dispatch-scheduled"),
+    "send_mail": ("channels", "send-mail"),
+}
+LISTING = """
+import sys, {handler}
+for name in {modules}:
+    print(sys.modules[name].__file__)
+"""
+LAMBDA = Target("aarch64-manylinux2014")
+every_handler = pytest.mark.parametrize("handler", HANDLERS)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
+    """Every bundle for AWS and for this machine."""
+    folders = {}
+    for platform in (LAMBDA.platform, "host"):
+        for handler in HANDLERS:
+            folder = tmp_path_factory.mktemp(f"{handler}-{platform}")
+            Bundle(handler, Target(platform), templates=handler == "send_mail").build(folder)
+            folders[handler, platform] = folder
+    return folders
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+
+
+@every_handler
+def test_a_bundle_holds_its_handler_the_library_and_its_packages_alone(
+    built: dict[tuple[str, str], Path], handler: str
+) -> None:
+    inside = {each.name for each in built[handler, LAMBDA.platform].iterdir()}
+    assert {name for name in inside if not name.endswith(".dist-info")} == HANDLERS[handler]
+
+
+@every_handler
+def test_a_bundle_is_for_arm_and_python_3_14(built: dict[tuple[str, str], Path], handler: str) -> None:
+    compiled = [file.name for file in built[handler, LAMBDA.platform].rglob("*.so")]
+    assert compiled
+    assert all("cpython-314-aarch64-linux" in name for name in compiled)
+
+
+@every_handler
+def test_every_package_of_a_bundle_is_imported_by_its_handler(
+    built: dict[tuple[str, str], Path], dev: Templates, handler: str
+) -> None:
+    folder = built[handler, "host"]
+    stack, name = FUNCTIONS[handler]
+    modules = sorted(Path(each).stem for each in HANDLERS[handler] - {"templates"})
+    # -P: not the folder we are in; boto3 comes from here, as on AWS from the runtime, and after the bundle.
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", LISTING.format(handler=handler, modules=modules)],
+        cwd=folder,
+        env={
+            **os.environ,
+            **dev[stack].environment(f"mailroom-dev-{name}"),
+            "PYTHONPATH": str(folder),
+            "AWS_REGION": "eu-central-1",
+            "AWS_DEFAULT_REGION": "eu-central-1",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert all(Path(file).is_relative_to(folder) for file in ended.stdout.splitlines())
+    assert len(ended.stdout.splitlines()) == len(modules)
+
+
+def test_send_mail_stays_under_6_mb_unzipped(built: dict[tuple[str, str], Path]) -> None:
+    assert size(built["send_mail", LAMBDA.platform]) < 6_000_000
+
+
+@every_handler
+def test_licences_stay_and_what_python_made_goes(built: dict[tuple[str, str], Path], handler: str) -> None:
+    folder = built[handler, LAMBDA.platform]
+    described = [each for each in folder.iterdir() if each.name.endswith(".dist-info")]
+    assert described
+    assert all(list(each.rglob("LICENSE*")) for each in described)
+    assert not list(folder.rglob("__pycache__"))
+    assert not list(folder.rglob("*.pyc"))
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy of all that goes into bundles."""
+    shutil.copytree(LAMBDAS, tmp_path / "lambdas", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(TEMPLATES, tmp_path / "templates")
+    monkeypatch.setattr(bundle, "ROOT", tmp_path)
+    monkeypatch.setattr(bundle, "LAMBDAS", tmp_path / "lambdas")
+    monkeypatch.setattr(bundle, "TEMPLATES", tmp_path / "templates")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("changed", "differ"),
+    [
+        ("lambdas/mailroom/ledger.py", {"send_mail", "dispatch"}),
+        ("lambdas/send_mail.py", {"send_mail"}),
+        ("lambdas/requirements/dispatch.txt", {"dispatch"}),
+        ("templates/mail/default/body.txt", {"send_mail"}),
+        ("lambdas/mailroom/__pycache__/ledger.pyc", set()),
+    ],
+)
+def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, differ: set[str]) -> None:
+    bundles = {
+        name: Bundle(name, LAMBDA, templates=name == "send_mail") for name in ("send_mail", "dispatch")
+    }
+    before = {name: each.fingerprint() for name, each in bundles.items()}
+    (sources / changed).parent.mkdir(exist_ok=True)
+    with (sources / changed).open("a") as file:
+        file.write("\n")
+    assert {name for name, each in bundles.items() if each.fingerprint() != before[name]} == differ
+
+
+def test_a_plain_run_bundles_and_prints_a_line_a_stack(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
+    app.main()
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        f"mailroom-dev-{stack}" for stack in ("feedback", "mailbox", "channels", "routing")
+    ]
+    channels = Template.read(tmp_path / "mailroom-dev-channels.template.json")
+    keys = {each["Code"]["S3Key"] for each in channels.all("Lambda::Function")}
+    assert len(keys) == 1, "both lanes run the same bundle"
+    (key,) = keys
+    assert (tmp_path / f"asset.{key.removesuffix('.zip')}" / "send_mail.py").exists()

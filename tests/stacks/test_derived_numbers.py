@@ -1,0 +1,106 @@
+"""The numbers derived from settings keep the design's promises, whatever the settings."""
+
+import json
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from mailroom.backoff import backoff
+from stacks.derived import DAY, SHORTEST_JITTER, Waits, lane_rows, scheduled_rules
+from stacks.load import load
+from stacks.paths import ROOT
+from stacks.sentences import SettingsError
+from stacks.settings import Settings
+
+STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+
+lanes = st.fixed_dictionaries(
+    {
+        "share": st.floats(0.05, 0.5),
+        "batch_size": st.integers(1, 10),
+        "batch_window_seconds": st.integers(0, 60),
+        "maximum_concurrency": st.integers(2, 20),
+    }
+)
+channels = st.fixed_dictionaries(
+    {
+        "handler": st.just("send_mail"),
+        "lanes": st.fixed_dictionaries({"normal": lanes, "bulk": lanes}),
+        "timeout_seconds": st.integers(1, 900),
+        "messages_per_second": st.floats(1, 500),
+        "submit_seconds": st.integers(1, 30),
+        "backoff_seconds": st.integers(1, 60),
+        "backoff_cap_seconds": st.integers(30, 3_600),
+        "longest_throttling_seconds": st.integers(0, 90_000),
+        "crash_allowance": st.integers(1, 20),
+    }
+)
+stages = st.fixed_dictionaries(
+    {
+        "channels": st.fixed_dictionaries({"mail": channels}),
+        "mail": st.just({"senders": ["a@example.com"]}),
+        "retention": st.fixed_dictionaries({"queue_days": st.integers(1, 13)}),
+        "lease_margin_seconds": st.integers(1, 120),
+    }
+)
+
+
+def accepted(stage: dict[str, Any]) -> Settings:
+    """The settings, unless the rules refuse them."""
+    try:
+        return load({"any": stage}, "any")
+    except SettingsError:
+        assume(False)
+        raise
+
+
+@given(stages)
+@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
+    chosen = accepted(stage)
+    for row in lane_rows(chosen):
+        channel, lane, rules = row.channel, row.polling, row.rules
+        waits = Waits(channel.backoff_seconds, channel.backoff_cap_seconds)
+        throttled = rules.max_receives - channel.crash_allowance
+        crashes = channel.crash_allowance * rules.visibility
+        longest = sum(waits.after(receive) for receive in range(1, throttled)) + crashes
+        margin = chosen.retention.margin_days * DAY
+
+        assert rules.lease == channel.timeout_seconds + chosen.lease_margin_seconds
+        assert rules.lease < rules.visibility
+        assert rules.visibility >= 6 * channel.timeout_seconds + lane.batch_window_seconds
+        assert waits.shortest_total(throttled) >= channel.longest_throttling_seconds
+        assert waits.shortest_total(throttled - 1) < max(channel.longest_throttling_seconds, 1)
+        assert rules.max_receives <= 1000
+        assert longest + margin <= chosen.retention.queue_days * DAY <= 14 * DAY
+        assert lane.batch_size * row.pace + channel.submit_seconds < channel.timeout_seconds
+
+
+@given(stages)
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
+def test_all_workers_of_all_lanes_together_keep_to_the_channels_rate(stage: dict[str, Any]) -> None:
+    rows = list(lane_rows(accepted(stage)))
+    fastest = sum(row.polling.maximum_concurrency / row.pace for row in rows)
+    assert fastest <= rows[0].channel.messages_per_second * (1 + 1e-6)
+
+
+@given(st.integers(1, 1000), st.integers(1, 900), st.integers(1, 43_200))
+def test_a_worker_never_waits_less_than_the_queue_reckons_with(receive: int, base: int, cap: int) -> None:
+    assert backoff(receive, base, cap, lambda: 0.0) == SHORTEST_JITTER * Waits(base, cap).after(receive)
+
+
+def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+    dev = load(STAGES, "dev")
+    mail, bulk = lane_rows(dev)
+    assert (mail.rules.lease, mail.rules.visibility) == (60 + 60, 6 * 60 + 0)
+    # Half of 5 + 10 + 20 … + 640 covers 637.5 s, 31 half waits of 900 s the rest of 4 hours.
+    assert mail.rules.max_receives == 1 + 8 + 31 + 5
+    assert (mail.pace, bulk.pace) == (2 / (1 * 0.5), 2 / (1 * 0.5))
+
+
+def test_a_scheduled_record_waits_out_its_visibility_between_receives() -> None:
+    rules = scheduled_rules(load(STAGES, "dev"))
+    assert rules.visibility == 360
+    assert rules.max_receives == 1 + 3_600 // (360 // 2) + 5
+    assert rules.longest_stay == 360 * rules.max_receives

@@ -1,0 +1,88 @@
+"""Each function runs where, with what and as what it should."""
+
+import json
+import re
+
+import msgspec
+import pytest
+
+from mailroom import environment
+from tests.stacks.templates import Templates, text
+
+FUNCTIONS = [
+    ("channels", "send-mail", "send_mail", environment.MailSender),
+    ("channels", "send-mail-bulk", "send_mail", environment.MailSender),
+    ("routing", "dispatch", "dispatch", environment.Dispatch),
+    ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduled),
+]
+every_function = pytest.mark.parametrize(("stack", "name", "handler", "settings"), FUNCTIONS)
+
+
+@every_function
+def test_a_function_runs_its_handler_on_arm_and_keeps_its_log_for_a_while(
+    dev: Templates, stack: str, name: str, handler: str, settings: type[msgspec.Struct]
+) -> None:
+    function = dev[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
+    assert function["Handler"] == f"{handler}.handler"
+    assert (function["Runtime"], function["Architectures"]) == ("python3.14", ["arm64"])
+    log = dev[stack].one("Logs::LogGroup", LogGroupName=f"/aws/lambda/mailroom-dev-{name}")
+    assert log["RetentionInDays"] == 30
+
+
+@every_function
+def test_a_function_is_told_all_that_its_handler_reads(
+    dev: Templates, stack: str, name: str, handler: str, settings: type[msgspec.Struct]
+) -> None:
+    given = dev[stack].environment(f"mailroom-dev-{name}")
+    needed = {each.encode_name for each in msgspec.structs.fields(settings) if each.required}
+    assert needed <= given.keys()
+    assert given["POWERTOOLS_SERVICE_NAME"] == name
+    assert (given["MAILROOM_STAGE"], given["POWERTOOLS_METRICS_NAMESPACE"]) == ("dev", "Mailroom")
+    assert given["LEDGER_TTL_SECONDS"] == str(90 * 86_400)
+
+
+def test_the_mail_sender_gets_the_numbers_derived_for_its_lane(dev: Templates) -> None:
+    given = dev["channels"].environment("mailroom-dev-send-mail-bulk")
+    assert given["CHANNEL"] == "mail"
+    assert (given["LEASE_SECONDS"], given["PACE_SECONDS"]) == ("120", "4.0")
+    assert (given["BACKOFF_SECONDS"], given["BACKOFF_CAP_SECONDS"]) == ("5", "900")
+    assert json.loads(given["MAIL_SENDERS"]) == ["Mailroom <mailroom@example.com>"]
+    assert given["CONFIGURATION_SET"] == "mailroom-dev"
+
+
+@pytest.mark.parametrize("name", ["dispatch", "dispatch-scheduled"])
+def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, name: str) -> None:
+    routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
+    assert routes.keys() == {"mail"}
+    assert routes["mail"].keys() == {"normal", "bulk"}
+    assert re.search("MailQueue", routes["mail"]["normal"])
+    assert re.search("MailBulkQueue", routes["mail"]["bulk"])
+
+
+def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(dev: Templates) -> None:
+    mapping = dict(dev["routing"].mapping("mailroom-dev-dispatch"))
+    bucket = mapping.pop("DestinationConfig")["OnFailure"]["Destination"]["Fn::GetAtt"][0]
+    name = dev["routing"].body["Resources"][bucket]["Properties"]["BucketName"]
+    assert text(name) == "mailroom-dev-unprocessed-111122223333-eu-central-1"
+    assert text(mapping.pop("EventSourceArn")).startswith(
+        "<mailroom-dev-mailbox:ExportsOutputFnGetAttMailbox"
+    )
+    del mapping["FunctionName"], mapping["Tags"]
+    assert mapping == {
+        "BatchSize": 100,
+        "BisectBatchOnFunctionError": True,
+        "Enabled": True,
+        "FilterCriteria": {"Filters": [{"Pattern": '{"eventName":["INSERT"]}'}]},
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "MaximumBatchingWindowInSeconds": 0,
+        "MaximumRecordAgeInSeconds": 21_600,
+        "MaximumRetryAttempts": 10,
+        "ParallelizationFactor": 2,
+        "StartingPosition": "TRIM_HORIZON",
+    }
+
+
+def test_the_feedback_stacks_set_keeps_the_suppression_list_and_reputation(dev: Templates) -> None:
+    found = dev["feedback"].one("SES::ConfigurationSet", Name="mailroom-dev")
+    assert found["SuppressionOptions"] == {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]}
+    assert found["ReputationOptions"] == {"ReputationMetricsEnabled": True}

@@ -1,0 +1,140 @@
+"""A role may do what its function does, to what it does it to, and nothing else."""
+
+from typing import Any
+
+import pytest
+
+from stacks.constructs.grants import Grant
+from tests.stacks.templates import Templates, allowed, text
+
+ACCOUNT = "eu-central-1:111122223333"
+CONSUME = {
+    "sqs:ReceiveMessage",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueAttributes",
+    "sqs:ChangeMessageVisibility",
+}
+LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+PAYLOADS = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
+
+
+def logical(stage: Templates, stack: str, kind: str, **properties: str) -> str:
+    """The logical id of one resource."""
+    wanted = stage[stack].one(kind, **properties)
+    resources = stage[stack].body["Resources"].items()
+    (name,) = (str(key) for key, each in resources if each["Properties"] is wanted)
+    return name
+
+
+@pytest.mark.parametrize(("function", "queue"), [("send-mail", "mail"), ("send-mail-bulk", "mail-bulk")])
+def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_and_sends(
+    dev: Templates, function: str, queue: str
+) -> None:
+    may = dev["channels"].policy(f"mailroom-dev-{function}")
+    own = logical(dev, "channels", "SQS::Queue", QueueName=f"mailroom-dev-{queue}")
+    assert may.keys() == CONSUME | LOG | {
+        "dynamodb:UpdateItem",
+        "ses:SendEmail",
+        "s3:GetObject",
+        "s3:ListBucket",
+    }
+    assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
+    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+    assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
+    assert may["s3:ListBucket"] == {PAYLOADS}
+    assert may["ses:SendEmail"] == {
+        f"arn:aws:ses:{ACCOUNT}:identity/*",
+        f"arn:aws:ses:{ACCOUNT}:configuration-set/mailroom-dev",
+    }
+
+
+def statements(role: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+
+
+def test_mail_may_be_sent_from_the_stages_senders_alone(dev: Templates) -> None:
+    sending = [
+        each
+        for role in dev["channels"].all("IAM::Role")
+        for each in statements(role)
+        if each["Action"] == "ses:SendEmail"
+    ]
+    assert len(sending) == 2
+    for each in sending:
+        assert each["Condition"] == {"StringEqualsIgnoreCase": {"ses:FromAddress": ["mailroom@example.com"]}}
+
+
+def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev: Templates) -> None:
+    may = dev["routing"].policy("mailroom-dev-dispatch")
+    bucket = logical(dev, "routing", "S3::Bucket")
+    stream = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
+    assert may.keys() == LOG | stream | {
+        "dynamodb:ListStreams",
+        "dynamodb:UpdateItem",
+        "iam:PassRole",
+        "s3:ListBucket",
+        "s3:PutObject",
+        "scheduler:CreateSchedule",
+        "sqs:SendMessage",
+    }
+    assert may["scheduler:CreateSchedule"] == {f"arn:aws:scheduler:{ACCOUNT}:schedule/mailroom-dev/*"}
+    assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-mailbox/stream/*"}
+    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
+    assert len(may["sqs:SendMessage"]) == 2
+    assert all("ExportsOutputFnGetAttMail" in each for each in may["sqs:SendMessage"])
+
+
+def test_dispatch_may_pass_the_schedules_role_to_the_scheduler_alone(dev: Templates) -> None:
+    (passing,) = (
+        each
+        for role in dev["routing"].all("IAM::Role")
+        for each in statements(role)
+        if each["Action"] == "iam:PassRole"
+    )
+    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
+
+
+def test_dispatch_scheduled_reads_items_back_and_makes_no_schedules(dev: Templates) -> None:
+    may = dev["routing"].policy("mailroom-dev-dispatch-scheduled")
+    assert may.keys() == CONSUME | LOG | {"dynamodb:BatchGetItem", "dynamodb:UpdateItem", "sqs:SendMessage"}
+    assert all("ExportsOutputFnGetAttMailbox" in each for each in may["dynamodb:BatchGetItem"])
+    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+
+
+def test_a_schedule_may_send_to_the_scheduled_queue_alone_and_only_for_this_group(dev: Templates) -> None:
+    (role,) = (
+        each
+        for each in dev["routing"].all("IAM::Role")
+        if "scheduler" in str(each["AssumeRolePolicyDocument"])
+    )
+    assert allowed(role) == {"sqs:SendMessage": {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"}}
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    conditions = trust["Condition"]["StringEquals"]
+    assert text(conditions["aws:SourceArn"]) == f"arn:aws:scheduler:{ACCOUNT}:schedule-group/mailroom-dev"
+    assert text(conditions["aws:SourceAccount"]) == "111122223333"
+
+
+def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
+    roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
+    assert len(roles) == 5
+    for role in roles:
+        assert "ManagedPolicyArns" not in role
+        for action, resources in allowed(role).items():
+            assert "*" not in action
+            assert "*" not in resources
+    assert not any(stack.all("IAM::Policy") for stack in dev.stacks.values())
+
+
+def test_a_function_writes_to_its_own_log_alone(dev: Templates) -> None:
+    for stack in ("channels", "routing"):
+        for function in dev[stack].all("Lambda::Function"):
+            name = function["FunctionName"]
+            group = f"arn:aws:logs:{ACCOUNT}:log-group:/aws/lambda/{name}:*"
+            assert all(dev[stack].policy(name)[action] == {group} for action in LOG)
+
+
+def test_a_wildcard_without_its_reason_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs its reason"):
+        Grant(["s3:GetObject"], ["arn:aws:s3:::bucket/*"])
+    with pytest.raises(ValueError, match="name the actions"):
+        Grant(["s3:*"], ["arn:aws:s3:::bucket"])

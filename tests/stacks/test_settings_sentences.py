@@ -1,0 +1,220 @@
+"""A wrong setting stops synth with one sentence that names the key and what would be right."""
+
+import copy
+import json
+import sys
+from typing import Any
+
+import pytest
+
+import app
+from stacks.load import load
+from stacks.paths import ROOT
+from stacks.sentences import SettingsError
+
+STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+REMOVED = object()
+MAIL = STAGES["dev"]["channels"]["mail"]
+
+
+def refusal(key: str, value: object) -> str:
+    """What `load` says of stage dev once `key` is `value`."""
+    stages = copy.deepcopy(STAGES)
+    section, (*path, last) = stages["dev"], key.split(".")
+    for part in path:
+        section = section.setdefault(part, {})
+    section[last] = value
+    if value is REMOVED:
+        del section[last]
+    with pytest.raises(SettingsError) as refused:
+        load(stages, "dev")
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("channels.mail.lanes.bulk.batch_size", 11, "11 is over 10; use 1 to 10."),
+        ("channels.mail.lanes.bulk.batch_size", "5", "'5' is not a whole number; use 1 to 10."),
+        ("channels.mail.lanes.bulk.maximum_concurrency", 1, "1 is under 2; use 2 to 1000."),
+        ("channels.mail.lanes.bulk.maximum_concurrency", 1001, "1001 is over 1000; use 2 to 1000."),
+        ("channels.mail.lanes.bulk.share", 0, "0 is under 0.01; use 0.01 to 1."),
+        ("channels.mail.lanes.express", {"share": 1}, "'express' is unknown; use normal or bulk."),
+        ("channels.mail.lanes", 5, "5 is of the wrong kind; use a section in braces."),
+        ("channels.mail.messages_per_second", True, "True is not a number; use 0.1 to 100000."),
+        ("channels.mail.on_unknown", "maybe", "'maybe' is unknown; use resend or hold."),
+        ("channels.Mail", MAIL, "'Mail' does not fit ^[a-z][a-z0-9]{0,15}$."),
+        ("dispatch.enabled", "no", "'no' is not true or false."),
+        ("log_level", "LOUD", "'LOUD' is unknown; use DEBUG, INFO, WARNING or ERROR."),
+        ("retention.log_days", 2, "2 is unknown; use 1, 7, 14, 30, 90, 180 or 365."),
+        ("retention", 5, "5 is of the wrong kind; use a section in braces."),
+        ("mail.senders", "a@example.com", "'a@example.com' is of the wrong kind; use a list."),
+        ("deployment.tags.owner", 1, "1 is not text."),
+        ("stage", "prod", "is not a setting; the section's own key names the stage."),
+        (
+            "mail",
+            {"sender": "a@example.com"},
+            "is missing; add it: the addresses that a message's `from` may name; the first is the default.",
+        ),
+        (
+            "mail.speed",
+            1,
+            "is not a setting; use one of senders, configuration_set, max_attachment_bytes.",
+        ),
+        (
+            "deployment.account",
+            "12",
+            r"'12' does not fit ^\d{12}$: 12 digits; null takes the account of whoever deploys.",
+        ),
+        (
+            "channels.mail.handler",
+            REMOVED,
+            "is missing; add it: the file in lambdas/, without its ending, whose `handler` runs.",
+        ),
+        (
+            "channels.mail.handler",
+            "send_pigeon",
+            "'send_pigeon' has no file lambdas/send_pigeon.py; add it, or name another.",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
+    named = "mail.senders" if key == "mail" else key
+    assert refusal(key, value) == f"mailroom.dev.{named}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "channels.mail.lanes.bulk.share",
+            0.6,
+            "channels.mail.lanes: the shares normal 0.5 + bulk 0.6 = 1.1 are over 1; lower them to 1 in all.",
+        ),
+        (
+            "channels.mail.timeout_seconds",
+            50,
+            "channels.mail.lanes.normal.batch_size: 10 x 4 s between submits + submit_seconds 10 = 50 s "
+            "must be under timeout_seconds 50 (the gap is maximum_concurrency 2 / (messages_per_second 1 "
+            "x share 0.5)); use 9 or less.",
+        ),
+        (
+            "channels.mail.messages_per_second",
+            0.1,
+            "channels.mail.lanes.normal.batch_size: 10 x 40 s between submits + submit_seconds 10 = 410 s "
+            "must be under timeout_seconds 60 (the gap is maximum_concurrency 2 / (messages_per_second "
+            "0.1 x share 0.5)); use 1 or less.",
+        ),
+        (
+            "channels.mail.lanes.bulk.maximum_concurrency",
+            1000,
+            "channels.mail.lanes.bulk.batch_size: 10 x 2000 s between submits + submit_seconds 10 = 20010 "
+            "s must be under timeout_seconds 60 (the gap is maximum_concurrency 1000 / "
+            "(messages_per_second 1 x share 0.5)); raise timeout_seconds or lower maximum_concurrency.",
+        ),
+        (
+            "scheduled.timeout_seconds",
+            12,
+            "scheduled.timeout_seconds: 12 gives a lease of 72 s (time-out + 60), which must end before "
+            "the visibility time-out of 72 s (6 x time-out + batch window); use 13 or more.",
+        ),
+        (
+            "channels.mail.backoff_cap_seconds",
+            4,
+            "channels.mail.backoff_cap_seconds: 4 is under backoff_seconds; use 5 or more.",
+        ),
+        (
+            "channels.mail.backoff_cap_seconds",
+            5,
+            "channels.mail.longest_throttling_seconds: takes over 1000 receives (as many as cover it when "
+            "each wait is at its shortest, plus crash_allowance), and SQS allows 1000; lower it, or "
+            "raise backoff_cap_seconds.",
+        ),
+        (
+            "channels.mail.longest_throttling_seconds",
+            172_800,
+            "retention.queue_days: 4 is too short for channels.mail, whose 397 receives may take 353260 s "
+            "(the longest wait or visibility after each) with margin_days 1 on top, and SQS deletes "
+            "silently past retention; use 6 or more.",
+        ),
+        (
+            "retention.dead_letter_days",
+            4,
+            "retention.dead_letter_days: 4 must be over queue_days 4, for a dead letter's age counts from "
+            "its first enqueue; use 5 to 14.",
+        ),
+        (
+            "retention.ledger_days",
+            18,
+            "retention.ledger_days: 18 would forget a message that can still be redelivered; use 19 or "
+            "more (queue_days 4 + dead_letter_days 14 + margin_days 1).",
+        ),
+        (
+            "retention.payload_days",
+            18,
+            "retention.payload_days: 18 would lose the content of a message that can still be "
+            "redelivered; use 19 or more (queue_days 4 + dead_letter_days 14 + margin_days 1).",
+        ),
+        (
+            "channels.mail.lanes.normal",
+            REMOVED,
+            "channels.mail.lanes.normal: is missing; a message without a lane goes there.",
+        ),
+        (
+            "channels.scheduled",
+            MAIL,
+            "channels.scheduled: its queue 'scheduled' exists already; give it another name.",
+        ),
+        (
+            "channels.sms",
+            MAIL,
+            "channels.sms: its function 'send-mail' exists already; give it another name.",
+        ),
+        (
+            "mail.senders",
+            ["nobody"],
+            "mail.senders.0: 'nobody' is no mail address; write 'name@example.com' or 'Name "
+            "<name@example.com>'.",
+        ),
+        (
+            "mail.senders",
+            [],
+            "mail.senders: is empty; give at least one: the addresses that a message's `from` may name; "
+            "the first is the default.",
+        ),
+    ],
+)
+def test_numbers_that_do_not_fit_together_are_named_with_their_formula(
+    key: str, value: object, said: str
+) -> None:
+    assert refusal(key, value) == f"mailroom.dev.{said}"
+
+
+def test_an_unknown_stage_names_the_stages_known() -> None:
+    with pytest.raises(SettingsError, match="stage: 'qa' is unknown; use one of dev, prod, local, as in"):
+        load(STAGES, "qa")
+
+
+def test_a_missing_section_says_where_it_belongs() -> None:
+    with pytest.raises(SettingsError, match=r"mailroom: is missing from cdk\.json's context; add a section"):
+        load(None, "dev")
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_of_cdk_json_is_accepted(stage: str) -> None:
+    assert load(STAGES, stage).stage == stage
+
+
+def test_the_app_ends_with_the_sentence_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=qa"])
+    with pytest.raises(SystemExit, match="stage: 'qa' is unknown; use one of dev, prod, local, as in"):
+        app.main()
+
+
+def test_context_without_a_value_is_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage"])
+    with pytest.raises(SystemExit):
+        app.main()
+    assert "'stage' has no value; write KEY=VALUE, such as stage=dev" in capsys.readouterr().err

@@ -1,0 +1,103 @@
+"""The stages differ in settings alone, pass the linters, and a channel is a row."""
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Stack
+from aws_cdk.aws_s3 import Bucket
+
+from stacks.application import NagError, build, checked, synthesize
+from stacks.load import load
+from stacks.paths import ROOT
+from tests.stacks.conftest import NO_BUNDLES
+from tests.stacks.templates import Template, Templates
+
+STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+STACKS = ["channels", "feedback", "mailbox", "routing"]
+
+
+def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates) -> None:
+    lint = Path(sys.executable).with_name("cfn-lint")
+    templates = [str(file) for stage in (dev, prod) for file in stage.folder.glob("*.template.json")]
+    assert len(templates) == 8
+    # W3005: CDK writes a function's dependency on its role a second time, in words.
+    found = subprocess.run(
+        [lint, "--ignore-checks", "W3005", "--", *templates], capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout) == (0, "")
+
+
+def test_the_local_stage_differs_in_settings_not_in_shape(
+    stage: Callable[[str], Templates], dev: Templates
+) -> None:
+    local = stage("local")
+    for name in STACKS:
+        kinds = [sorted(each["Type"] for each in of[name].body["Resources"].values()) for of in (local, dev)]
+        assert kinds[0] == kinds[1]
+
+
+def test_the_local_stage_runs_on_this_python_and_leaves_the_stream_to_the_pump(
+    stage: Callable[[str], Templates],
+) -> None:
+    routing = stage("local")["routing"]
+    assert routing.mapping("mailroom-local-dispatch")["Enabled"] is False
+    assert {each["Runtime"] for each in routing.all("Lambda::Function")} == {
+        f"python3.{sys.version_info.minor}"
+    }
+
+
+def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("send_mail.py", "send_sms.py", "requirements/send_mail.txt", "requirements/send_sms.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr("stacks.rules.LAMBDAS", tmp_path)
+    stages = copy.deepcopy(STAGES)
+    stages["dev"]["channels"]["sms"] = {
+        "handler": "send_sms",
+        "lanes": {"normal": {"share": 1, "batch_size": 5}},
+    }
+    assembly = synthesize({"stage": "dev", "mailroom": stages, **NO_BUNDLES}, str(tmp_path / "out"))
+    channels = Template(assembly.get_stack_by_name("mailroom-dev-channels").template)
+    assert channels.one("SQS::Queue", QueueName="mailroom-dev-sms")
+    assert channels.one("SQS::Queue", QueueName="mailroom-dev-sms-dlq")
+    assert channels.one("CloudWatch::Alarm", AlarmName="mailroom-dev-sms-dlq-not-empty")
+    assert channels.environment("mailroom-dev-send-sms")["CHANNEL"] == "sms"
+    assert "ses:SendEmail" not in channels.policy("mailroom-dev-send-sms")
+    routing = Template(assembly.get_stack_by_name("mailroom-dev-routing").template)
+    assert json.loads(routing.environment("mailroom-dev-dispatch")["ROUTES"]).keys() == {"mail", "sms"}
+
+
+def test_what_cdk_nag_finds_stops_synth(tmp_path: Path) -> None:
+    app = App(context=NO_BUNDLES, outdir=str(tmp_path))
+    build(app, load(STAGES, "dev"))
+    Bucket(Stack(app, "careless"), "Open")
+    with pytest.raises(NagError, match="AwsSolutions-S10"):
+        checked(app)
+
+
+def test_a_pinned_account_and_region_are_the_stacks_own(tmp_path: Path) -> None:
+    stages = copy.deepcopy(STAGES)
+    stages["dev"]["deployment"] |= {"account": "111122223333", "region": "eu-central-1"}
+    assembly = synthesize({"stage": "dev", "mailroom": stages, **NO_BUNDLES}, str(tmp_path))
+    assert {stack.environment.account for stack in assembly.stacks} == {"111122223333"}
+    assert {stack.environment.region for stack in assembly.stacks} == {"eu-central-1"}
+
+
+def test_the_cdk_clis_choice_of_stage_goes_before_cdk_jsons() -> None:
+    ended = subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env={**os.environ, "CDK_CONTEXT_JSON": '{"stage": "qa"}'},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == "stage: 'qa' is unknown; use one of dev, prod, local, as in -c stage=dev.\n"

@@ -1,0 +1,109 @@
+"""Every queue is the same worker: queue, dead-letter queue, alarm, function and mapping."""
+
+from typing import Any
+
+import pytest
+
+from tests.stacks.templates import Template, Templates, text
+
+WORKERS = [
+    ("channels", "mail", "send-mail"),
+    ("channels", "mail-bulk", "send-mail-bulk"),
+    ("routing", "scheduled", "dispatch-scheduled"),
+]
+every_worker = pytest.mark.parametrize(("stack", "name", "function"), WORKERS)
+
+
+def queue_of(template: Template, name: str) -> dict[str, Any]:
+    return template.one("SQS::Queue", QueueName=f"mailroom-dev-{name}")
+
+
+@every_worker
+def test_visibility_is_six_time_outs_and_the_batch_window(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    found = dev[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
+    window = dev[stack].mapping(f"mailroom-dev-{function}")["MaximumBatchingWindowInSeconds"]
+    assert queue_of(dev[stack], name)["VisibilityTimeout"] == 6 * found["Timeout"] + window
+
+
+@every_worker
+def test_what_is_received_too_often_goes_to_its_own_dead_letter_queue(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    redrive = queue_of(dev[stack], name)["RedrivePolicy"]
+    target = dev[stack].body["Resources"][redrive["deadLetterTargetArn"]["Fn::GetAtt"][0]]["Properties"]
+    assert target["QueueName"] == f"mailroom-dev-{name}-dlq"
+    assert redrive["maxReceiveCount"] == (26 if name == "scheduled" else 45)
+
+
+@every_worker
+def test_a_dead_letter_queue_takes_from_its_queue_alone_and_keeps_for_14_days(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    dead_letters = queue_of(dev[stack], f"{name}-dlq")
+    allow = dead_letters["RedriveAllowPolicy"]
+    assert allow["redrivePermission"] == "byQueue"
+    assert [text(each) for each in allow["sourceQueueArns"]] == [
+        f"arn:aws:sqs:eu-central-1:111122223333:mailroom-dev-{name}"
+    ]
+    assert dead_letters["MessageRetentionPeriod"] == 14 * 86_400
+
+
+@every_worker
+def test_a_mapping_reports_single_failures_and_bounds_its_workers(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    mapping = dev[stack].mapping(f"mailroom-dev-{function}")
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 2}
+    assert mapping["BatchSize"] == 10
+    source = dev[stack].body["Resources"][mapping["EventSourceArn"]["Fn::GetAtt"][0]]["Properties"]
+    assert source["QueueName"] == f"mailroom-dev-{name}"
+
+
+@every_worker
+def test_an_alarm_counts_visible_and_hidden_dead_letters_and_stays(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")
+    metrics = {each["Id"]: each for each in alarm["Metrics"]}
+    (watched,) = (each for each in metrics.values() if each["ReturnData"])
+    assert watched["Expression"] == "visible + hidden"
+    names = {part: metrics[part]["MetricStat"]["Metric"]["MetricName"] for part in ("visible", "hidden")}
+    assert names == {
+        "visible": "ApproximateNumberOfMessagesVisible",
+        "hidden": "ApproximateNumberOfMessagesNotVisible",
+    }
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanOrEqualToThreshold", 1)
+    assert alarm["TreatMissingData"] == "ignore"
+    for part in names:
+        queue = metrics[part]["MetricStat"]["Metric"]["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
+        assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == f"mailroom-dev-{name}-dlq"
+
+
+@pytest.mark.parametrize("stack", ["channels", "routing"])
+def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
+    resources = dev[stack].body["Resources"]
+    queues = {name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue"}
+    assert all(resources[name]["Properties"]["SqsManagedSseEnabled"] for name in queues)
+    guarded = set()
+    for policy in dev[stack].all("SQS::QueuePolicy"):
+        (statement,) = policy["PolicyDocument"]["Statement"]
+        assert statement["Effect"] == "Deny"
+        assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        guarded |= {each["Ref"] for each in policy["Queues"]}
+    assert guarded == queues
+
+
+@every_worker
+def test_queue_alarm_and_function_are_outputs(dev: Templates, stack: str, name: str, function: str) -> None:
+    queue = "".join(map(str.capitalize, name.split("-")))
+    for what in ("QueueUrl", "QueueArn", "DlqUrl", "DlqArn", "DlqAlarmName", "DlqAlarmArn"):
+        assert dev[stack].output(f"{queue}{what}")
+    assert dev[stack].output(f"{''.join(map(str.capitalize, function.split('-')))}FunctionName")
+
+
+def test_the_queues_of_the_stage_are_these(dev: Templates) -> None:
+    named = {queue["QueueName"] for stack in dev.stacks.values() for queue in stack.all("SQS::Queue")}
+    assert named == {f"mailroom-dev-{name}{suffix}" for _, name, _ in WORKERS for suffix in ("", "-dlq")}
