@@ -6,14 +6,14 @@ worker B                                lease over ▶ claim ─ look for eviden
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from mailroom.message import Key
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(Struct, frozen=True):
     """The message is this worker's until its lease ends; `token` goes with every further write.
 
     `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds): the
@@ -27,18 +27,15 @@ class Claimed:
     provider_id: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(Struct, frozen=True):
     """It has its outcome: drop the record."""
 
 
-@dataclass(frozen=True, slots=True)
-class Superseded:
+class Superseded(Struct, frozen=True):
     """A later attempt exists: this record is a stale duplicate; drop it."""
 
 
-@dataclass(frozen=True, slots=True)
-class InProgress:
+class InProgress(Struct, frozen=True):
     """Someone else is on it for `seconds` more at most: back to the queue with that visibility."""
 
     seconds: float

@@ -92,6 +92,8 @@ class Change(Struct):
             "ConditionExpression": self.condition,
             "ExpressionAttributeNames": names,
             "ExpressionAttributeValues": values,
+            # The answer to a failed condition carries the item: no read is needed to tell why.
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
 
@@ -129,17 +131,11 @@ def update(
 ) -> dict[str, Any]:
     """UpdateItem; what `returns` asks for, in plain Python. Raises ConditionFailed with the item."""
     try:
-        reply = client.update_item(
-            TableName=table,
-            Key=key,
-            ReturnValues=returns,
-            # The answer to a failed condition carries the item: no read is needed to tell why.
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            **change.request(),
-        )
+        reply = client.update_item(TableName=table, Key=key, ReturnValues=returns, **change.request())
     except client.exceptions.ConditionalCheckFailedException as refusal:
         raise ConditionFailed(plain(_item(refusal.response))) from None
-    return plain(reply.get("Attributes", {}))
+    found = reply.get("Attributes")
+    return plain(found) if found else {}
 
 
 def _item(response: Mapping[str, Any]) -> Mapping[str, Any]:

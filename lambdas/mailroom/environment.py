@@ -1,7 +1,7 @@
 """A function's settings, as its stack put them into the environment."""
 
 import os
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -25,7 +25,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     queue_url: str
     lease_seconds: Seconds
     pace_seconds: Seconds
-    on_unknown: str
+    on_unknown: Literal["resend", "hold"]
     backoff_seconds: Seconds
     backoff_cap_seconds: Seconds
     misconfigured_seconds: Seconds
@@ -65,5 +65,12 @@ def read(kind: type[T]) -> T:
     for each in msgspec.structs.fields(kind):
         text = os.environ.get(each.encode_name)
         if text is not None:
-            values[each.encode_name] = msgspec.json.decode(text) if text[:1] in "[{" else text
+            values[each.encode_name] = _json(each.encode_name, text) if text.startswith(("[", "{")) else text
     return msgspec.convert(values, kind, strict=False)
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise msgspec.ValidationError(f"`{name}` is not JSON: {error}") from None

@@ -31,6 +31,9 @@ _WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outl
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
+_PRIOR_START = {"prior_start": "if_not_exists(startedAt, {value})"}
+_HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
+_SENDING, _NEVER = string("sending"), number(0)
 _NO_HISTORY: Value = {"L": []}
 _ROOM = number(MAX_HISTORY)
 
@@ -65,17 +68,18 @@ class Ledger:
     def claim(self, message: Message) -> Claim:
         """Take the message for this worker, or learn why not."""
         now, token = self._now_ms(), self._new_token()
-        sets = _about(message.recipient, message.callback_url)
-        sets["status"] = string("sending")
-        sets["claim_token"] = string(token)
-        # What stood here before, so that a claim whose answer was lost still tells of an earlier crash.
-        sets["prior_start"] = number(0)
-        sets["startedAt"] = number(now)
         change = Change(
-            sets,
+            {
+                **_about(message.recipient, message.callback_url),
+                "status": _SENDING,
+                "claim_token": string(token),
+                # What stood here before: a claim whose answer was lost still tells of an earlier crash.
+                "prior_start": _NEVER,
+                "startedAt": number(now),
+            },
             _FIRST if message.attempt == 1 else _NEXT,
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
-            forms={"prior_start": "if_not_exists(startedAt, {value})"},
+            forms=_PRIOR_START,
         )
         try:
             old = self._write(message.key, change, returns="ALL_OLD")
@@ -310,4 +314,4 @@ def _note(change: Change, status: Status, code: str | None, now: float) -> None:
     change.sets["history"] = {"L": [{"M": line}]}
     change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
     change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
-    change.forms = {**change.forms, "history": "list_append(if_not_exists({name}, :no_history), {value})"}
+    change.forms = {**change.forms, **_HISTORY}

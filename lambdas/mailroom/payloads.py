@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
+_MAX_KEY_BYTES = 1024
 
 
 class Payloads:
@@ -25,7 +26,12 @@ class Payloads:
         prefix = f"s3://{self._bucket}/"
         if not ref.startswith(prefix) or len(ref) == len(prefix):
             raise Invalid(field, f"{ref!r:.120} is outside the payload bucket; use {prefix}key")
-        return ref[len(prefix) :]
+        key = ref[len(prefix) :]
+        if len(key.encode()) > _MAX_KEY_BYTES:
+            raise Invalid(
+                field, f"has a key of {len(key.encode())} bytes; S3 takes 1 to {_MAX_KEY_BYTES} bytes"
+            )
+        return key
 
     def read(self, field: str, ref: str, limit: int) -> bytes:
         """An object's bytes. Raises Invalid where it does not exist or is over `limit` bytes."""

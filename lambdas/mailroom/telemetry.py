@@ -53,6 +53,14 @@ def count(name: str, value: int = 1) -> None:
 
 def instrumented(handler: Handler) -> Handler:
     """The handler with the request's id on each line, and its metrics written when it ends."""
-    with_metrics: Handler = metrics.log_metrics(handler)
-    with_context: Handler = logger.inject_lambda_context(with_metrics)
+
+    def measured(event: dict[str, Any], context: Any) -> Any:
+        try:
+            return handler(event, context)
+        finally:
+            # Powertools' own decorator warns where there is nothing to write, as after a batch in progress.
+            if metrics.metric_set:
+                metrics.flush_metrics()
+
+    with_context: Handler = logger.inject_lambda_context(measured)
     return with_context

@@ -87,8 +87,9 @@ class Mail(Message, frozen=True, kw_only=True):
         recipients = normalised(name, listed(self.recipient))
         if not recipients:
             raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
-        copies = [*normalised("cc", listed(self.cc)), *normalised("bcc", listed(self.bcc))]
-        count = len(recipients) + len(copies)
+        count = len(recipients)
+        for also, addresses in (("cc", self.cc), ("bcc", self.bcc)):
+            count += len(normalised(also, listed(addresses)))
         if count > MAX_RECIPIENTS:
             raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
         normalised("reply_to", listed(self.reply_to))

@@ -1,0 +1,8 @@
+"""The figures that the README quotes, each with its baseline measured in the same run."""
+
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[1]
+# The functions' library is bundled, not installed: here it is found where it lies.
+sys.path.insert(0, str(REPOSITORY / "lambdas"))

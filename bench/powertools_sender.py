@@ -1,0 +1,61 @@
+"""The baseline: a mail sender as Powertools' documentation builds one, on the same adapter.
+
+BatchProcessor for the partial batch response, `idempotent_function` for at-most-one completion, keyed by
+the message's own id and event type. It makes two DynamoDB writes a mail, as ours does.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import boto3
+from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+from aws_lambda_powertools.utilities.idempotency import (
+    DynamoDBPersistenceLayer,
+    IdempotencyConfig,
+    idempotent_function,
+)
+from mailroom.channels.mail import Mail
+from mailroom.channels.ses import SesMail
+from mailroom.message import parse
+from mailroom.outcome import Sent
+from mailroom.payloads import Payloads
+from mailroom.templates import Templates
+
+processor = BatchProcessor(event_type=EventType.SQS)
+config = IdempotencyConfig(event_key_jmespath="[id, event_type]", expires_after_seconds=7_776_000)
+layer = DynamoDBPersistenceLayer(
+    table_name=os.environ["LEDGER_TABLE"], key_attr="id", sort_key_attr="event_type"
+)
+adapter: Any = SesMail(
+    boto3.client("sesv2"),
+    Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
+    Payloads(boto3.client("s3"), os.environ["PAYLOAD_BUCKET"]),
+    senders=["Mailroom <mailroom@example.com>"],
+    configuration_set=os.environ["CONFIGURATION_SET"],
+    max_attachment_bytes=7_000_000,
+)
+
+
+@idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)
+def send(mail: dict[str, Any]) -> dict[str, str]:
+    """One mail; its answer is what a repeat gets instead."""
+    outcome = adapter.submit(adapter.prepare(parse(mail, {"mail": Mail})))
+    if not isinstance(outcome, Sent):
+        raise TypeError(f"not sent: {outcome}")
+    return {"provider_id": outcome.provider_id}
+
+
+def record_handler(record: SQSRecord) -> dict[str, str]:
+    """One record of the batch."""
+    result: dict[str, str] = send(mail=record.json_body)
+    return result
+
+
+def handler(event: dict[str, Any], context: Any) -> Any:
+    """One batch; the partial batch response."""
+    config.register_lambda_context(context)
+    return process_partial_response(
+        event=event, record_handler=record_handler, processor=processor, context=context
+    )
