@@ -1,0 +1,84 @@
+"""AWS on one machine. `up` leaves it running, `down` stops it, `demo` shows the whole in one go."""
+
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from local import inbox as inbox_view
+from local import stage, state
+from local.deploy import DeployError
+from local.processes import StartError
+from local.workspace import UP
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+console = Console(highlight=False)
+
+NEXT_STEPS = """
+Next, in this shell:
+  . .local/env
+  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
+    '{"id": {"S": "hello-1"}, "event_type": {"S": "mail"}, "email": {"S": "ada@example.com"},
+      "first_name": {"S": "Ada"}, "last_name": {"S": "Lovelace"}}'
+  make inbox     what was sent
+  make down      stop"""
+
+
+@app.command()
+def up() -> None:
+    """Start the emulator, deploy the stacks, and leave it running."""
+    known = state.load(UP)
+    if known and known.running:
+        console.print(f"Already running at {known.endpoints.aws}. To start anew: make down, then make up.")
+        return
+    if known:
+        console.print("Cleaning up after a stage that did not end well.")
+        stage.stop(UP)
+    running = stage.start(UP, lambda line: console.print(f"- {line}"))
+    console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
+    print(NEXT_STEPS)
+
+
+@app.command()
+def down() -> None:
+    """Stop what `up` started, also what a crash has left."""
+    console.print("Stopped." if stage.stop(UP) else "Nothing was running.")
+
+
+@app.command()
+def inbox(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    last: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
+) -> None:
+    """Show what the providers' simulators accepted, newest last."""
+    known = state.load(UP)
+    if not known or not known.running:
+        raise StartError("Nothing is running. Start it with `make up`.")
+    inbox_view.show(known.endpoints.inbox, as_json, last)
+
+
+@app.command()
+def demo() -> None:
+    """Send 500 mails and the awkward ones on a stage of its own; exit 0 only if all came out right."""
+    from local.demo.run import run
+
+    raise typer.Exit(run(console))
+
+
+def main() -> None:
+    """Run a command; a failure to start is a message, not a traceback."""
+    for name in ("AWS_PROFILE", "AWS_DEFAULT_PROFILE"):  # a profile of the user's must not be needed here
+        os.environ.pop(name, None)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that `finally` runs, as on Ctrl-C
+    try:
+        app()
+    except (StartError, DeployError) as trouble:
+        Console(stderr=True, highlight=False).print(str(trouble), markup=False, style="red", soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

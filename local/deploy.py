@@ -1,0 +1,95 @@
+"""Deploys a cloud assembly to the emulator with boto3 alone, as `cdk deploy` would, in a second."""
+
+import json
+from contextlib import suppress
+from email.utils import parseaddr
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local import assembly
+from local.assembly import StackArtifact
+from local.aws import LocalSession, patient
+from local.processes import wait_until
+
+if TYPE_CHECKING:
+    from types_boto3_cloudformation.literals import CapabilityType
+    from types_boto3_cloudformation.type_defs import StackTypeDef
+
+BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
+CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+DEPLOY_SECONDS = 120
+
+
+class DeployError(RuntimeError):
+    """A stack could not be created; the message lists CloudFormation's own reasons."""
+
+
+class Deployment:
+    """The stacks of one assembly on one emulator."""
+
+    def __init__(self, url: str) -> None:
+        session = LocalSession()
+        self._url = url
+        self._formation = session.client("cloudformation", endpoint_url=url, config=patient())
+        self._s3 = session.client("s3", endpoint_url=url, config=patient())
+        self._ssm = session.client("ssm", endpoint_url=url, config=patient())
+        self._lambda = session.client("lambda", endpoint_url=url, config=patient())
+        self._ses = session.client("sesv2", endpoint_url=url, config=patient())
+
+    def deploy(self, folder: Path) -> dict[str, str]:
+        """Create every stack and verify the senders; the outputs of all stacks, by their names."""
+        self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
+        stacks = assembly.read(folder)
+        buckets = {asset.bucket for stack in stacks for asset in stack.assets}
+        for bucket in sorted(buckets):
+            self._s3.create_bucket(Bucket=bucket)
+        outputs: dict[str, str] = {}
+        for stack in stacks:
+            outputs |= self._create(stack)
+        self._verify_senders()
+        return outputs
+
+    def _create(self, stack: StackArtifact) -> dict[str, str]:
+        for asset in stack.assets:
+            self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=asset.content())
+        self._formation.create_stack(
+            StackName=stack.name, TemplateURL=self._template_url(stack), Capabilities=CAPABILITIES
+        )
+        wait_until(
+            lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
+        )
+        created = self._stack(stack.name)
+        if created["StackStatus"] != "CREATE_COMPLETE":
+            raise DeployError(self._reasons(stack.name))
+        return {each["OutputKey"]: each["OutputValue"] for each in created.get("Outputs", [])}
+
+    def _stack(self, name: str) -> "StackTypeDef":
+        return self._formation.describe_stacks(StackName=name)["Stacks"][0]
+
+    def _template_url(self, stack: StackArtifact) -> str:
+        """CDK lists the template among the assets; a body over 51,200 bytes may only come from S3."""
+        for asset in stack.assets:
+            if asset.source == stack.template:
+                return f"{self._url}/{asset.bucket}/{asset.key}"
+        raise DeployError(f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew.")
+
+    def _reasons(self, stack: str) -> str:
+        events = self._formation.describe_stack_events(StackName=stack)["StackEvents"]
+        failed = [each for each in reversed(events) if each.get("ResourceStatus", "").endswith("_FAILED")]
+        reasons = [
+            f"  {each.get('LogicalResourceId')} ({each.get('ResourceType')}): "
+            f"{each.get('ResourceStatusReason', 'no reason given')}"
+            for each in failed
+        ]
+        return "\n".join([f"Stack {stack} could not be created:", *reasons])
+
+    def _verify_senders(self) -> None:
+        """The addresses that the functions may send from: in a real account a person verifies them."""
+        senders: set[str] = set()
+        for page in self._lambda.get_paginator("list_functions").paginate():
+            for function in page["Functions"]:
+                variables = function.get("Environment", {}).get("Variables", {})
+                senders |= set(json.loads(variables.get("MAIL_SENDERS", "[]")))
+        for sender in sorted(senders):
+            with suppress(self._ses.exceptions.AlreadyExistsException):
+                self._ses.create_email_identity(EmailIdentity=parseaddr(sender)[1])

@@ -1,0 +1,87 @@
+"""Background processes that outlive the command which started them, and end when they are told to."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+TERM_SECONDS = 5.0
+POLL_SECONDS = 0.02
+EXEC_SECONDS = 1.0
+
+
+class StartError(RuntimeError):
+    """A background process did not come up; the message holds its log's tail and what to do."""
+
+
+@dataclass(frozen=True)
+class Process:
+    """A started process. `marker` is a part of its command line, so that a pid which the system has
+    given to somebody else since is never signalled."""
+
+    pid: int
+    marker: str
+
+    def alive(self) -> bool:
+        with suppress(ChildProcessError):  # not our child: started by an earlier command
+            os.waitpid(self.pid, os.WNOHANG)
+        return self.marker in _command_line(self.pid)
+
+    def stop(self) -> bool:
+        """End the process and all it started; True if there was anything to end."""
+        if not self.alive():
+            return False
+        for step in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, step)
+            if wait_until(lambda: not self.alive(), TERM_SECONDS):
+                break
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)  # functions that outlived the emulator
+        return True
+
+
+def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[str, str]) -> Process:
+    """Start a command in a session of its own (its process group is its pid), logging to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as output:
+        child = subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    child.returncode = 0  # it is waited for by pid, maybe by another command: Popen need not warn
+    process = Process(child.pid, marker)
+    wait_until(process.alive, EXEC_SECONDS)  # for a moment after exec a command line reads as empty
+    return process
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
+    """Whether the condition came true within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_SECONDS)
+    return True
+
+
+def _command_line(pid: int) -> str:
+    """What runs under this pid; empty for a dead or a defunct one."""
+    proc = Path(f"/proc/{pid}/cmdline")
+    if Path("/proc/self/cmdline").exists():
+        try:
+            return proc.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            return ""
+    answer = subprocess.run(
+        ["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return "" if answer.stdout.lstrip().startswith("Z") else answer.stdout

@@ -1,0 +1,85 @@
+"""A stream in memory: records by number, a function that answers as it is told, a clock that stands still."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from local.streams.delivery import Delivery, GivenUp
+from local.streams.mapping import Record, StreamMapping
+from local.streams.rules import Invoked
+
+NOW = 1_800_000_000.0
+MAPPING = StreamMapping(
+    uuid="8d5c1d9e-0000-4000-8000-000000000001",
+    function="arn:aws:lambda:us-east-1:000000000000:function:dispatch",
+    stream="arn:aws:dynamodb:us-east-1:000000000000:table/mailbox/stream/1",
+    max_retries=2,
+    max_age_seconds=3600,
+    bisects=True,
+    reports_failures=True,
+    failures_bucket="unprocessed",
+)
+
+
+def record(number: int, created: float = NOW) -> Record:
+    """The record with this sequence number."""
+    text = json.dumps({"eventID": str(number), "dynamodb": {"SequenceNumber": str(number)}})
+    return Record(sequence=str(number), created=created, key=number, text=text)
+
+
+def records(*numbers: int) -> list[Record]:
+    return [record(number) for number in numbers]
+
+
+def numbers(them: Sequence[Record]) -> list[int]:
+    return [int(each.sequence) for each in them]
+
+
+def reported(*failed: int) -> Invoked:
+    """A response with these batch item failures."""
+    return Invoked("request", {"batchItemFailures": [{"itemIdentifier": str(number)} for number in failed]})
+
+
+RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
+REFUSED = Invoked(refused=True)
+DONE = Invoked("request", None)
+
+
+@dataclass
+class Run:
+    """One delivery: what was invoked, given up on, and waited."""
+
+    answer: Callable[[list[int]], Invoked]
+    mapping: StreamMapping = MAPPING
+    now: float = NOW
+    invoked: list[list[int]] = field(default_factory=list)
+    given_up: list[GivenUp] = field(default_factory=list)
+    waited: list[float] = field(default_factory=list)
+
+    def deliver(self, them: Sequence[Record]) -> "Run":
+        Delivery(self.mapping, self._invoke, self.given_up.append, lambda: self.now, self._sleep).deliver(
+            them
+        )
+        return self
+
+    def lost(self) -> list[int]:
+        """The records that were given up on."""
+        return [number for each in self.given_up for number in numbers(each.records)]
+
+    def _invoke(self, them: Sequence[Record]) -> Invoked:
+        self.invoked.append(numbers(them))
+        return self.answer(numbers(them))
+
+    def _sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        self.now += seconds
+
+
+def raising_on(*poisoned: int) -> Callable[[list[int]], Invoked]:
+    """A function that raises whenever one of these is in its batch."""
+    return lambda batch: RAISED if set(poisoned) & set(batch) else DONE
+
+
+def reporting(*poisoned: int) -> Callable[[list[int]], Invoked]:
+    """A function that reports each of these as failed, and handles the others."""
+    return lambda batch: reported(*(number for number in batch if number in poisoned))

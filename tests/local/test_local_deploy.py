@@ -1,0 +1,59 @@
+"""Reading a cloud assembly, and fitting its templates to the emulator."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from local import assembly
+
+BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
+
+
+def write_assembly(folder: Path) -> None:
+    """Two stacks, the first by name depending on the other; one with a folder to zip."""
+    code = folder / "asset.code"
+    (code / "package").mkdir(parents=True)
+    (code / "package" / "handler.py").write_text("x = 1\n")
+    artifacts: dict[str, Any] = {}
+    for name, dependencies in (("a-channels", ["b-mailbox"]), ("b-mailbox", [])):
+        (folder / f"{name}.template.json").write_text('{"Resources": {}}')
+        files = {
+            "template": {
+                "source": {"path": f"{name}.template.json", "packaging": "file"},
+                "destinations": {"d": {"bucketName": BUCKET, "objectKey": f"{name}.json"}},
+            },
+            "code": {
+                "source": {"path": "asset.code", "packaging": "zip"},
+                "destinations": {"d": {"bucketName": BUCKET, "objectKey": "code.zip"}},
+            },
+        }
+        (folder / f"{name}.assets.json").write_text(json.dumps({"files": files}))
+        artifacts[f"{name}.assets"] = {
+            "type": "cdk:asset-manifest",
+            "properties": {"file": f"{name}.assets.json"},
+        }
+        artifacts[name] = {
+            "type": "aws:cloudformation:stack",
+            "dependencies": [f"{name}.assets", *dependencies],
+            "properties": {"templateFile": f"{name}.template.json", "stackName": f"mailroom-{name}"},
+        }
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+
+
+def test_a_stack_comes_after_those_it_depends_on(tmp_path: Path) -> None:
+    write_assembly(tmp_path)
+    assert [stack.name for stack in assembly.read(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
+
+
+def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None:
+    write_assembly(tmp_path)
+    template, code = assembly.read(tmp_path)[0].assets
+    assert (template.bucket, template.key) == (
+        "cdk-hnb659fds-assets-000000000000-us-east-1",
+        "b-mailbox.json",
+    )
+    assert template.content() == b'{"Resources": {}}'
+    with zipfile.ZipFile(io.BytesIO(code.content())) as archive:
+        assert "package/handler.py" in archive.namelist()

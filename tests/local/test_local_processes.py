@@ -1,0 +1,74 @@
+"""Background processes and the state file: what runs is found again, what is gone is not mistaken."""
+
+import os
+import sys
+from pathlib import Path
+
+from local import stage, state
+from local.aws import Endpoints
+from local.emulator import free_ports
+from local.processes import Process, start, wait_until
+from local.state import State
+from local.workspace import Workspace
+
+SLEEP = "import time; print('up', flush=True); time.sleep(60)"
+ENDPOINTS = Endpoints("http://127.0.0.1:1", "http://127.0.0.1:2")
+
+
+def sleeper(workspace: Workspace) -> Process:
+    return start([sys.executable, "-c", SLEEP], SLEEP[:12], workspace.log("sleeper"), os.environ)
+
+
+def test_a_started_process_lives_logs_and_is_stopped(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    process = sleeper(workspace)
+    assert process.alive()
+    assert wait_until(lambda: workspace.tail("sleeper") == "up", 5)
+    assert process.stop()
+    assert not process.alive()
+    assert not process.stop()
+
+
+def test_a_pid_that_belongs_to_another_program_is_left_alone() -> None:
+    stranger = Process(os.getpid(), "a command that is not ours")
+    assert not stranger.alive()
+    assert not stranger.stop()
+
+
+def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
+    known = state.load(workspace)
+    assert known is not None
+    assert (known.running, known.endpoints, known.outputs) == (True, ENDPOINTS, {"Output": "x"})
+    assert stage.stop(workspace)
+    assert not known.running
+    assert state.load(workspace) is None
+
+
+def test_stopping_twice_or_after_a_crash_is_no_error(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
+    assert not stage.stop(workspace)
+    assert not stage.stop(workspace)
+
+
+def test_a_damaged_state_file_reads_as_nothing(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    workspace.state.write_text('{"endpoints": {}')
+    assert state.load(workspace) is None
+
+
+def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:
+    variables = State(ENDPOINTS).variables()
+    assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
+    assert variables["AWS_ENDPOINT_URL_SESV2"] == "http://127.0.0.1:2"
+    assert variables["MAILROOM_INBOX"] == "http://127.0.0.1:2/inbox"
+    assert (variables["MAILROOM_MAILBOX"], variables["MAILROOM_LEDGER"]) == (
+        "mailroom-local-mailbox",
+        "mailroom-local-ledger",
+    )
+
+
+def test_free_ports_are_all_different() -> None:
+    assert len(set(free_ports(20))) == 20

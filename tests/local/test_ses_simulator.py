@@ -1,0 +1,172 @@
+"""The SES simulator over real HTTP, with botocore as its client and a stand-in for the emulator."""
+
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError, HTTPClientError
+
+from local.aws import LocalSession, patient
+from local.inbox import fetch
+from local.providers import ProviderServer
+from tests.local.ses_support import Emulator
+
+if TYPE_CHECKING:
+    from types_boto3_sesv2 import SESV2Client
+
+SENDER = "Mailroom <mailroom@example.com>"
+
+
+@dataclass
+class Bench:
+    """The simulator between a client and the stand-in."""
+
+    client: "SESV2Client"
+    emulator: Emulator
+    url: str
+
+    def send(self, to: str, **more: Any) -> str:
+        simple = {"Subject": {"Data": "Hello"}, "Body": {"Text": {"Data": "Text"}, "Html": {"Data": "<p>"}}}
+        mail = {
+            "FromEmailAddress": SENDER,
+            "Destination": {"ToAddresses": [to]},
+            "Content": {"Simple": simple},
+        } | more
+        return self.client.send_email(**mail)["MessageId"]
+
+    def refused(self, to: str, **more: Any) -> tuple[str, int]:
+        with pytest.raises(ClientError) as refusal:
+            self.send(to, **more)
+        answer = refusal.value.response
+        return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
+
+    def inbox(self) -> list[dict[str, Any]]:
+        return fetch(f"{self.url}/inbox")
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    emulator = Emulator()
+    simulator = ProviderServer(0, f"http://127.0.0.1:{emulator.server_address[1]}")
+    for server in (emulator, simulator):
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    client = LocalSession().client("sesv2", endpoint_url=simulator.url, config=patient())
+    yield Bench(client, emulator, simulator.url)
+    client.close()
+    for server in (simulator, emulator):
+        server.shutdown()
+        server.server_close()
+
+
+def test_an_accepted_mail_is_passed_on_and_kept_with_all_it_said(bench: Bench) -> None:
+    provider_id = bench.send(
+        "ada@example.com",
+        ConfigurationSetName="known",
+        EmailTags=[{"Name": "mailroom-id", "Value": "YQ"}],
+        Destination={"ToAddresses": ["ada@example.com"], "CcAddresses": ["c@example.com"]},
+        Content={
+            "Simple": {
+                "Subject": {"Data": "Hello"},
+                "Body": {"Text": {"Data": "Text"}},
+                "Headers": [{"Name": "X-Correlation-ID", "Value": "YQ"}],
+                "Attachments": [{"FileName": "a.pdf", "RawContent": b"12345"}],
+            }
+        },
+    )
+    (kept,) = bench.inbox()
+    assert (kept["channel"], kept["to"], kept["provider_id"]) == ("mail", "ada@example.com", provider_id)
+    assert kept["received_at"].endswith("Z")
+    assert kept["content"] == {
+        "from": SENDER,
+        "to": ["ada@example.com"],
+        "cc": ["c@example.com"],
+        "bcc": [],
+        "reply_to": [],
+        "configuration_set": "known",
+        "tags": {"mailroom-id": "YQ"},
+        "subject": "Hello",
+        "text": "Text",
+        "html": None,
+        "headers": {"X-Correlation-ID": "YQ"},
+        "attachments": [{"name": "a.pdf", "size": 5}],
+    }
+    assert len(bench.emulator.mails) == 1
+
+
+def test_a_raw_mail_is_read_as_well(bench: Bench) -> None:
+    raw = b"From: mailroom@example.com\r\nTo: ada@example.com\r\nSubject: Raw\r\nX-A: 1\r\n\r\nBody"
+    bench.send("ada@example.com", Content={"Raw": {"Data": raw}})
+    content = bench.inbox()[0]["content"]
+    assert (content["subject"], content["text"], content["headers"]["X-A"]) == ("Raw", "Body", "1")
+
+
+def test_the_emulators_refusal_comes_back_as_it_is(bench: Bench) -> None:
+    assert bench.refused("ada@example.com", FromEmailAddress="eve@example.com") == ("MessageRejected", 400)
+    assert bench.inbox() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [
+        ("throttled", ("TooManyRequestsException", 429)),
+        ("rejected", ("MessageRejected", 400)),
+        ("unverified", ("MailFromDomainNotVerifiedException", 400)),
+        ("paused", ("SendingPausedException", 400)),
+        ("suspended", ("AccountSuspendedException", 400)),
+        ("error", ("InternalServiceErrorException", 500)),
+    ],
+)
+def test_an_address_chooses_its_refusal_each_time_also_with_a_label(
+    bench: Bench, name: str, refusal: tuple[str, int]
+) -> None:
+    for address in (f"{name}@simulator.amazonses.com", f"{name}+7@simulator.amazonses.com") * 2:
+        assert bench.refused(address) == refusal
+    assert bench.inbox() == []
+    assert bench.emulator.mails == []
+
+
+def test_once_means_the_first_time_for_each_full_address(bench: Bench) -> None:
+    for label in ("1", "2"):
+        address = f"throttled-once+{label}@simulator.amazonses.com"
+        assert bench.refused(address) == ("TooManyRequestsException", 429)
+        assert bench.send(address)
+    assert len(bench.inbox()) == 2
+
+
+@pytest.mark.parametrize("name", ["success", "bounce", "complaint", "suppressionlist", "ooto"])
+def test_what_ses_accepts_is_accepted(bench: Bench, name: str) -> None:
+    assert bench.send(f"{name}@simulator.amazonses.com")
+
+
+def test_a_lost_answer_is_a_broken_connection_after_the_mail_was_sent(bench: Bench) -> None:
+    with pytest.raises(HTTPClientError):
+        bench.send("lost-answer+7@simulator.amazonses.com")
+    assert [each["to"] for each in bench.inbox()] == ["lost-answer+7@simulator.amazonses.com"]
+    assert bench.send("after@example.com")
+
+
+def test_a_configuration_set_that_does_not_exist_is_refused(bench: Bench) -> None:
+    assert bench.refused("ada@example.com", ConfigurationSetName="gone") == ("NotFoundException", 404)
+
+
+def test_ses_own_limits_hold(bench: Bench) -> None:
+    many = {"ToAddresses": [f"{number}@example.com" for number in range(51)]}
+    assert bench.refused("", Destination=many) == ("BadRequestException", 400)
+    broken = {"Headers": [{"Name": "X-A", "Value": "1\r\nBcc: eve@example.com"}], "Subject": {"Data": ""}}
+    content = {"Simple": broken | {"Body": {}}}
+    assert bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
+
+
+def test_the_inbox_is_in_order_counted_and_can_be_emptied(bench: Bench) -> None:
+    for number in range(3):
+        bench.send(f"{number}@example.com")
+    assert [each["to"][0] for each in bench.inbox()] == ["0", "1", "2"]
+    with urllib.request.urlopen(f"{bench.url}/inbox/count") as answer:
+        assert json.load(answer) == {"count": 3}
+    with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/inbox", method="DELETE")) as answer:
+        assert answer.status == 204
+    assert bench.inbox() == []

@@ -1,0 +1,120 @@
+"""Lambda's rules for streams, as the pump keeps them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD, Invoked
+from tests.local.stream_support import (
+    DONE,
+    MAPPING,
+    NOW,
+    RAISED,
+    REFUSED,
+    Run,
+    raising_on,
+    record,
+    records,
+    reported,
+    reporting,
+)
+
+EIGHT = range(1, 9)
+
+
+def test_a_batch_that_succeeds_is_delivered_once_and_whole() -> None:
+    run = Run(lambda _: DONE).deliver(records(*EIGHT))
+    assert run.invoked == [list(EIGHT)]
+    assert run.lost() == []
+
+
+@pytest.mark.parametrize("poison", [raising_on(5), reporting(5)])
+def test_a_poisoned_record_is_given_up_on_alone_and_its_neighbours_go_on(
+    poison: Callable[[list[int]], Invoked],
+) -> None:
+    run = Run(poison).deliver(records(*EIGHT))
+    assert run.lost() == [5]
+    assert run.given_up[0].condition == RETRIES_EXHAUSTED
+    handled = {number for batch in run.invoked if 5 not in batch for number in batch}
+    handled |= {number for batch in run.invoked for number in batch if number < 5}
+    assert handled | {5} == set(EIGHT)
+
+
+def test_bisecting_isolates_two_poisoned_records_from_each_other() -> None:
+    run = Run(raising_on(2, 7)).deliver(records(*EIGHT))
+    assert [[int(each.sequence) for each in given_up.records] for given_up in run.given_up] == [[2], [7]]
+
+
+def test_a_partial_failure_resumes_at_the_lowest_sequence_number() -> None:
+    answers = iter([reported(6, 4), DONE])
+    run = Run(lambda _: next(answers)).deliver(records(*EIGHT))
+    assert run.invoked == [list(EIGHT), [4, 5, 6, 7, 8]]
+
+
+def test_records_stay_in_the_order_of_the_stream_while_others_are_retried() -> None:
+    run = Run(reporting(3)).deliver(records(*EIGHT))
+    last_seen = {number: place for place, batch in enumerate(run.invoked) for number in batch}
+    assert sorted(last_seen, key=lambda number: last_seen[number]) == sorted(last_seen)
+
+
+def test_retries_are_bounded_and_a_split_costs_none() -> None:
+    run = Run(raising_on(1)).deliver(records(1, 2))
+    assert run.invoked == [[1, 2], [1], [1], [1], [2]]
+    assert run.given_up[0].invocations == 4
+
+
+def test_without_bisecting_the_whole_rest_of_the_batch_is_given_up_on() -> None:
+    run = Run(reporting(2), replace(MAPPING, bisects=False)).deliver(records(1, 2, 3))
+    assert run.invoked == [[1, 2, 3], [2, 3], [2, 3]]
+    assert run.lost() == [2, 3]
+
+
+def test_no_bound_on_retries_means_until_the_record_is_too_old() -> None:
+    run = Run(raising_on(1), replace(MAPPING, max_retries=-1, max_age_seconds=60)).deliver(records(1))
+    assert len(run.invoked) > MAPPING.max_retries + 1
+    assert [each.condition for each in run.given_up] == [TOO_OLD]
+
+
+def test_expired_records_go_to_the_destination_without_an_invocation() -> None:
+    old = record(1, created=NOW - MAPPING.max_age_seconds - 1)
+    run = Run(lambda _: DONE).deliver([old, record(2)])
+    assert run.invoked == [[2]]
+    assert run.lost() == [1]
+    assert (run.given_up[0].condition, run.given_up[0].last, run.given_up[0].invocations) == (
+        TOO_OLD,
+        None,
+        0,
+    )
+
+
+def test_a_throttled_invocation_uses_up_no_retry() -> None:
+    answers = iter([REFUSED] * 10 + [RAISED, RAISED, DONE])
+    run = Run(lambda _: next(answers)).deliver(records(1))
+    assert len(run.invoked) == 13
+    assert run.lost() == []
+
+
+def test_waits_grow_between_failures_and_stay_bounded() -> None:
+    run = Run(raising_on(1), replace(MAPPING, max_retries=12)).deliver(records(1))
+    assert run.waited == sorted(run.waited)
+    assert run.waited[0] < 1 < run.waited[-1] <= 5
+
+
+@pytest.mark.parametrize(
+    "payload", [None, "", [], {}, {"batchItemFailures": []}, {"batchItemFailures": None}]
+)
+def test_an_empty_response_is_success(payload: object) -> None:
+    assert len(Run(lambda _: Invoked("request", payload)).deliver(records(1, 2)).invoked) == 1
+
+
+@pytest.mark.parametrize("identifier", ["", None, "99", 1])
+def test_an_identifier_that_is_not_of_the_batch_fails_the_whole_batch(identifier: object) -> None:
+    answers = iter([Invoked("request", {"batchItemFailures": [{"itemIdentifier": identifier}]}), DONE])
+    run = Run(lambda _: next(answers), replace(MAPPING, bisects=False)).deliver(records(1, 2))
+    assert run.invoked == [[1, 2], [1, 2]]
+
+
+def test_reported_failures_count_for_nothing_if_the_mapping_does_not_ask_for_them() -> None:
+    run = Run(reporting(1), replace(MAPPING, reports_failures=False)).deliver(records(1, 2))
+    assert run.invoked == [[1, 2]]

@@ -1,0 +1,53 @@
+"""What lies in S3 for records that a stream gave up on."""
+
+import json
+import re
+from datetime import UTC, datetime
+
+from local.streams.delivery import GivenUp
+from local.streams.failures import document, object_key
+from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD
+from tests.local.stream_support import MAPPING, NOW, RAISED, record
+
+SHARD = "shardId-00000000000000000000-00000000"
+WHEN = datetime.fromtimestamp(NOW + 60.5, UTC)
+
+
+def test_the_key_names_mapping_shard_and_day() -> None:
+    key = object_key(MAPPING, SHARD, WHEN)
+    assert re.fullmatch(
+        rf"aws/lambda/{MAPPING.uuid}/{SHARD}/2027/01/15/2027-01-15T08\.01\.00-[0-9a-f-]{{36}}", key
+    )
+
+
+def test_the_document_tells_the_cause_and_holds_the_whole_records() -> None:
+    lost = (record(7), record(8, NOW + 1))
+    made = document(MAPPING, SHARD, GivenUp(lost, RETRIES_EXHAUSTED, RAISED, 3), WHEN)
+    assert made["requestContext"] == {
+        "requestId": "request",
+        "functionArn": MAPPING.function,
+        "condition": RETRIES_EXHAUSTED,
+        "approximateInvokeCount": 3,
+    }
+    assert made["responseContext"]["functionError"] == "Unhandled"
+    assert made["DDBStreamBatchInfo"] == {
+        "shardId": SHARD,
+        "startSequenceNumber": "7",
+        "endSequenceNumber": "8",
+        "approximateArrivalOfFirstRecord": "2027-01-15T08:00:00Z",
+        "approximateArrivalOfLastRecord": "2027-01-15T08:00:01Z",
+        "batchSize": 2,
+        "streamArn": MAPPING.stream,
+    }
+    assert (made["timestamp"], made["version"]) == ("2027-01-15T08:01:00.500Z", "1.0")
+
+
+def test_the_payload_is_the_functions_event_as_a_json_string() -> None:
+    made = document(MAPPING, SHARD, GivenUp((record(7),), RETRIES_EXHAUSTED, RAISED, 3), WHEN)
+    event = json.loads(json.loads(json.dumps(made))["payload"])
+    assert [each["eventID"] for each in event["Records"]] == ["7"]
+
+
+def test_records_that_no_function_saw_have_no_response() -> None:
+    made = document(MAPPING, SHARD, GivenUp((record(7),), TOO_OLD, None, 0), WHEN)
+    assert "responseContext" not in made

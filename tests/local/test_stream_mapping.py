@@ -1,0 +1,104 @@
+"""Mappings as the API lists them, records as the stream gives them, and the filters between the two."""
+
+import json
+import queue
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from local.streams.filters import passes
+from local.streams.lane import Lane
+from local.streams.mapping import Record, StreamMapping
+from tests.local.stream_support import records
+
+LISTED: dict[str, Any] = {
+    "UUID": "u",
+    "FunctionArn": "f",
+    "EventSourceArn": "arn:aws:dynamodb:us-east-1:000000000000:table/mailbox/stream/1",
+    "BatchSize": 25,
+    "MaximumRetryAttempts": 3,
+    "MaximumRecordAgeInSeconds": 600,
+    "BisectBatchOnFunctionError": True,
+    "ParallelizationFactor": 2,
+    "FunctionResponseTypes": ["ReportBatchItemFailures"],
+    "DestinationConfig": {"OnFailure": {"Destination": "arn:aws:s3:::unprocessed"}},
+    "FilterCriteria": {"Filters": [{"Pattern": '{"eventName": ["INSERT"]}'}]},
+}
+INSERTED: dict[str, Any] = {
+    "eventID": "1",
+    "eventName": "INSERT",
+    "dynamodb": {
+        "ApproximateCreationDateTime": datetime(2026, 11, 21, tzinfo=UTC),
+        "Keys": {"id": {"S": "a"}},
+        "NewImage": {"id": {"S": "a"}, "blob": {"B": b"\x00\x01"}},
+        "SequenceNumber": "111",
+    },
+}
+
+
+def test_every_setting_of_the_mapping_is_taken_over() -> None:
+    mapping = StreamMapping.from_api(LISTED)
+    assert (mapping.batch_size, mapping.max_retries, mapping.max_age_seconds, mapping.parallel) == (
+        25,
+        3,
+        600,
+        2,
+    )
+    assert (mapping.bisects, mapping.reports_failures) == (True, True)
+    assert (mapping.failures_bucket, mapping.patterns) == ("unprocessed", ({"eventName": ["INSERT"]},))
+
+
+def test_no_age_limit_means_as_long_as_the_stream_keeps_records() -> None:
+    assert StreamMapping.from_api(LISTED | {"MaximumRecordAgeInSeconds": -1}).max_age_seconds == 24 * 3600
+
+
+def test_a_destination_other_than_s3_is_refused_with_a_sentence() -> None:
+    to_queue = {"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:000000000000:queue"}}
+    with pytest.raises(ValueError, match="in S3 alone"):
+        StreamMapping.from_api(LISTED | {"DestinationConfig": to_queue})
+
+
+def test_a_record_reaches_the_function_in_lambdas_own_form() -> None:
+    event = json.loads(Record.from_stream(INSERTED, "arn:stream").text)
+    assert event["eventSourceARN"] == "arn:stream"
+    assert event["dynamodb"]["NewImage"]["blob"] == {"B": "AAE="}
+    assert (
+        event["dynamodb"]["ApproximateCreationDateTime"]
+        == INSERTED["dynamodb"]["ApproximateCreationDateTime"].timestamp()
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ({"eventName": ["INSERT"]}, True),
+        ({"eventName": ["MODIFY", "REMOVE"]}, False),
+        ({"dynamodb": {"NewImage": {"id": {"S": [{"prefix": "a"}]}}}}, True),
+        ({"dynamodb": {"OldImage": {"id": {"S": ["a"]}}}}, False),
+        ({"dynamodb": {"NewImage": {"lane": {"S": [{"exists": False}]}}}}, False),
+        ({"eventName": [{"anything-but": ["REMOVE"]}]}, True),
+        ({"userIdentity": [{"exists": False}]}, True),
+    ],
+)
+def test_filters_choose_records_by_their_pattern(pattern: dict[str, Any], expected: bool) -> None:
+    assert passes(INSERTED, [pattern]) is expected
+
+
+def test_any_of_several_filters_is_enough_and_none_lets_all_pass() -> None:
+    assert passes(INSERTED, [{"eventName": ["REMOVE"]}, {"eventName": ["INSERT"]}])
+    assert passes(INSERTED, [])
+
+
+def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
+    with pytest.raises(ValueError, match="numeric"):
+        passes(INSERTED, [{"eventID": [{"numeric": [">", 0]}]}])
+
+
+def test_a_lane_collects_full_batches_in_order() -> None:
+    delivered: queue.Queue[list[Record]] = queue.Queue()
+    lane = Lane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
+    for each in records(1, 2, 3, 4):
+        lane.put(each)
+    batches = [delivered.get(timeout=5), delivered.get(timeout=5)]
+    assert [[each.sequence for each in batch] for batch in batches] == [["1", "2", "3"], ["4"]]
