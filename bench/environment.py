@@ -12,6 +12,7 @@ FUNCTION = {
     "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
     "POWERTOOLS_LOG_LEVEL": "INFO",
     "LEDGER_TABLE": "ledger",
+    "IDEMPOTENCY_TABLE": "idempotency",
     "LEDGER_TTL_SECONDS": "7776000",
     "PAYLOAD_BUCKET": "payloads",
     "CHANNEL": "mail",

@@ -16,6 +16,7 @@ from aws_lambda_powertools.utilities.idempotency import (
     IdempotencyConfig,
     idempotent_function,
 )
+
 from mailroom.channels.mail import Mail
 from mailroom.channels.ses import SesMail
 from mailroom.message import parse
@@ -25,9 +26,7 @@ from mailroom.templates import Templates
 
 processor = BatchProcessor(event_type=EventType.SQS)
 config = IdempotencyConfig(event_key_jmespath="[id, event_type]", expires_after_seconds=7_776_000)
-layer = DynamoDBPersistenceLayer(
-    table_name=os.environ["LEDGER_TABLE"], key_attr="id", sort_key_attr="event_type"
-)
+layer = DynamoDBPersistenceLayer(table_name=os.environ["IDEMPOTENCY_TABLE"])
 adapter: Any = SesMail(
     boto3.client("sesv2"),
     Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
@@ -38,7 +37,7 @@ adapter: Any = SesMail(
 )
 
 
-@idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)
+@idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)  # type: ignore[untyped-decorator]
 def send(mail: dict[str, Any]) -> dict[str, str]:
     """One mail; its answer is what a repeat gets instead."""
     outcome = adapter.submit(adapter.prepare(parse(mail, {"mail": Mail})))

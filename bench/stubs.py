@@ -6,7 +6,11 @@ from typing import Any
 
 from botocore.awsrequest import AWSResponse
 
-_SENT = b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}'
+_ANSWERS = {
+    "SendEmail": b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}',
+    "SendMessageBatch": b'{"Successful": [], "Failed": []}',
+    "BatchGetItem": b'{"Responses": {}, "UnprocessedKeys": {}}',
+}
 
 
 class Methods:
@@ -15,7 +19,7 @@ class Methods:
     class exceptions:  # noqa: N801 - as boto3 has it
         """None is ever raised."""
 
-        class ConditionalCheckFailedException(Exception):  # noqa: N818
+        class ConditionalCheckFailedException(Exception):
             """A condition that fails."""
 
     def update_item(self, **_request: Any) -> dict[str, Any]:
@@ -43,13 +47,9 @@ def answer_at_once(client: Any, calls: Counter[str] | None = None) -> Any:
     def respond(request: Any, event_name: str, **_: Any) -> AWSResponse:
         if calls is not None:
             calls[event_name.rpartition(".")[2]] += 1
-        body = _SENT if "SendEmail" in event_name else _queue_reply(request, event_name)
-        headers = {"content-type": "application/json", "x-amzn-requestid": "bench"}
+        body = _ANSWERS.get(event_name.rpartition(".")[2], b"{}")
+        headers: Any = {"content-type": "application/json", "x-amzn-requestid": "bench"}
         return AWSResponse(request.url, 200, headers, _Body(body))
 
     client.meta.events.register("before-send.*", respond)
     return client
-
-
-def _queue_reply(_request: Any, event_name: str) -> bytes:
-    return b'{"Successful": [], "Failed": []}' if "SendMessageBatch" in event_name else b"{}"

@@ -1,7 +1,10 @@
 """Builds a function's zip folder without Docker: its handler, our library, its requirements' packages."""
 
+import compileall
 import hashlib
 import platform
+import py_compile
+import re
 import shutil
 import subprocess
 import sys
@@ -17,8 +20,10 @@ from aws_cdk import aws_lambda as lambda_
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
-# Compiled for this machine, or made for people and browsers: a third of powertools is Swagger's page.
-USELESS = shutil.ignore_patterns("__pycache__", "*.pyc", "tests", "bin", ".lock", "*.pyi", "*.js", "*.css")
+# Made for people and browsers: a third of powertools is Swagger's page.
+USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi", "*.js", "*.css")
+# What no function of ours imports: a bundle has a size to keep.
+UNCOMPILED = re.compile(r"aws_lambda_powertools/(event_handler/|utilities/(?!__init__|jmespath_utils))")
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,12 @@ class Target:
             if machine.startswith(("aarch64", "arm"))
             else lambda_.Architecture.X86_64
         )
+
+    @property
+    def compiles(self) -> bool:
+        """Whether this interpreter's bytecode is the function's too. A function's folder is read-only, so
+        what has no bytecode in it is compiled at every cold start."""
+        return self.python == platform.python_version().rpartition(".")[0]
 
     def uv_arguments(self) -> list[str]:
         """What tells uv which wheels to take."""
@@ -75,7 +86,8 @@ class Bundle:
 
     def fingerprint(self) -> str:
         """A hash over everything that goes in, and over the rules of this file."""
-        digest = hashlib.sha256(f"{self.target.platform} {self.target.python}".encode())
+        target = self.target
+        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles}".encode())
         digest.update(Path(__file__).read_bytes())
         for file in sorted([self.requirements, *self._sources()]):
             digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
@@ -94,6 +106,8 @@ class Bundle:
             inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
             inside.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, inside)
+        for ours in (output / "mailroom", output / f"{self.handler}.py"):
+            self._compile(ours, output)
 
     def _sources(self) -> Iterator[Path]:
         yield LAMBDAS / f"{self.handler}.py"
@@ -111,6 +125,7 @@ class Bundle:
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
                 self._install(Path(fresh) / "packages")
+                self._compile(Path(fresh) / "packages", Path(fresh) / "packages")
                 _keep(Path(fresh) / "packages", kept)
         return kept
 
@@ -124,6 +139,20 @@ class Bundle:
                 *self.target.uv_arguments(),
             ],
             check=True,
+        )
+
+    def _compile(self, path: Path, root: Path) -> None:
+        """Write bytecode that is valid whatever the files' times are; `root` is what becomes /var/task."""
+        if not self.target.compiles:
+            return
+        compiler = compileall.compile_dir if path.is_dir() else compileall.compile_file
+        compiler(
+            path,
+            quiet=1,
+            rx=UNCOMPILED,
+            stripdir=str(root),
+            prependdir="/var/task",
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
 
 

@@ -1,0 +1,115 @@
+"""AWS calls, write units and cost of a mail, counted on the functions' own requests."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from typing import Any
+
+from bench import REPOSITORY
+from bench.environment import clean
+from bench.events import Context, queue_batch, stream_batch
+from bench.stubs import answer_at_once
+
+MAILS = 1000
+
+PRICES = {
+    "dynamodb_write_unit": 0.625e-6,
+    "sqs_request": 0.40e-6,
+    "lambda_request": 0.20e-6,
+    "lambda_gb_second": 0.0000133334,
+    "ses_mail": 100e-6,
+}
+"""US dollars, us-east-1 list prices of 2026-11, arm64."""
+SENDER_SECONDS = 0.1
+"""Assumed of one mail in the sender: SES's answer and two writes; not measured, for there is no account."""
+MEMORY_GB = 0.25
+
+
+def measure() -> dict[str, Any]:
+    """Calls by name and a mail, ledger write units a mail, dollars per million mails."""
+    command = [sys.executable, "-m", "bench.calls"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=clean(), capture_output=True, text=True, check=True)
+    counted: dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
+    calls = counted["calls"]
+    units = counted["ledger_units"] / MAILS
+    return {
+        "calls_per_mail": round(sum(calls.values()) / MAILS, 3),
+        "calls_by_name": {name: round(number / MAILS, 3) for name, number in sorted(calls.items())},
+        "write_units_per_mail": round(units, 3),
+        "ledger_item_bytes": counted["item_bytes"],
+        "dollars_per_million": _dollars(units),
+    }
+
+
+def _dollars(ledger_units: float) -> dict[str, float]:
+    """What a million mails cost, by part. Lambda's pollers receive and delete in tens, as dispatch sends."""
+    parts = {
+        "mailbox and ledger writes": (1 + ledger_units) * PRICES["dynamodb_write_unit"],
+        "queue requests": 3 / 10 * PRICES["sqs_request"],
+        "invocations": (1 / 100 + 1 / 10) * PRICES["lambda_request"],
+        "sender's time": SENDER_SECONDS * MEMORY_GB * PRICES["lambda_gb_second"],
+        "SES": PRICES["ses_mail"],
+    }
+    dollars = {name: round(price * 1e6, 2) for name, price in parts.items()}
+    return dollars | {"all but SES": round(sum(parts.values()) * 1e6 - dollars["SES"], 2)}
+
+
+class _LedgerSize:
+    """Follows one item through its writes and adds up their units: the larger of old and new, per KiB."""
+
+    def __init__(self) -> None:
+        self.units = 0
+        self.bytes: dict[str, dict[str, int]] = {}
+        self.largest = 0
+
+    def write(self, request: dict[str, Any]) -> None:
+        """One UpdateItem: what it sets, by attribute."""
+        names = request["ExpressionAttributeNames"]
+        values = request["ExpressionAttributeValues"]
+        item = self.bytes.setdefault(request["Key"]["id"]["S"], {})
+        item["key"] = len("id") + len("event_type") + sum(len(each["S"]) for each in request["Key"].values())
+        for alias, name in names.items():
+            if (value := values.get(":" + name)) is not None:
+                item[name] = len(alias) - 1 + _size(value)
+        size = sum(item.values())
+        self.largest = max(self.largest, size)
+        self.units += -(-size // 1024)
+
+
+def _size(value: dict[str, Any]) -> int:
+    """Bytes of an attribute value, as DynamoDB's developer guide counts them."""
+    ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "N":
+        return (len(content) + 1) // 2 + 1
+    if kind == "L":
+        return 3 + sum(1 + _size(each) for each in content)
+    return 3 + sum(1 + len(name) + _size(each) for name, each in content.items())
+
+
+def main() -> None:
+    """Take mails through dispatch and sender in this process; the counts go to standard error."""
+    from mailroom import clients
+
+    calls: Counter[str] = Counter()
+    ledger = _LedgerSize()
+    for client in (clients.dynamodb(), clients.sqs(), clients.sesv2(10.0), clients.s3(), clients.scheduler()):
+        answer_at_once(client, calls)
+    clients.dynamodb().meta.events.register(
+        "provide-client-params.dynamodb.UpdateItem", lambda params, **_: ledger.write(params)
+    )
+    import dispatch
+    import send_mail
+
+    for first in range(0, MAILS, 100):
+        dispatch.handler(stream_batch(first), Context())
+    for first in range(0, MAILS, 10):
+        send_mail.handler(queue_batch(first), Context())
+    counts = {"calls": calls, "ledger_units": ledger.units, "item_bytes": ledger.largest}
+    print(json.dumps(counts), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
