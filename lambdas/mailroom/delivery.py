@@ -103,7 +103,9 @@ class Delivery(Generic[M, R]):
 
     def _settled(self, claim: Claimed, message: M, since: int) -> bool:
         """Whether an earlier worker's unknown outcome is now known or must stay as it is."""
-        evidence = self._adapter.look_up(message, since)
+        # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
+        known = claim.provider_id
+        evidence = self._adapter.look_up(message, since) if known is None else Sent(known)
         if isinstance(evidence, Sent):
             self._ledger.complete(claim, self._adapter.provider, evidence.provider_id)
             self._over("Recovered", "an earlier try was accepted", provider_id=evidence.provider_id)

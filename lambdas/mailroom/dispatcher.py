@@ -1,5 +1,6 @@
 """Routes messages: into the queue of their channel and lane, to wait for their time, or into the ledger."""
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -96,12 +97,13 @@ class Dispatcher:
         except Invalid as fault:
             self._refuse(item, fault)
             return None
-        wait = 0.0 if due_now else (message.due() or 0.0) - self._clock()
+        due = 0.0 if due_now else message.due() or 0.0
+        wait = due - self._clock()
         if wait > queues.MAX_DELAY_SECONDS:
-            self._wait(message, self._clock() + wait)
+            self._wait(message, due)
             return None
         attributes = {"channel": message.event_type, "type": message.kind}
-        entry = Entry(reference, body, attributes, delay=max(0, round(wait)))
+        entry = Entry(reference, body, attributes, delay=max(0, math.ceil(wait)))
         return self._routes[message.event_type][message.lane], entry
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:

@@ -150,6 +150,8 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
     """Our words for msgspec's ``Expected `str`, got `int` - at `$.to[1]` ``."""
     problem, _, path = str(error).partition(" - at `")
     field = path.rstrip("`").removeprefix("$").removeprefix(".") or "item"
+    if "`int" in problem and problem.endswith("`decimal`"):
+        return Invalid(field, "expected a whole number, got one with a fraction")
     sentence = re.sub(r"`([^`]*)`", lambda found: _words(found[1]), problem)
     return Invalid(field, sentence[0].lower() + sentence[1:])
 

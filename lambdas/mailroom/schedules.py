@@ -1,6 +1,7 @@
 """Messages that wait longer than a queue can delay: one EventBridge schedule each, gone once it has fired."""
 
 import hashlib
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ class Schedules:
 
     def put(self, key: Key, due: float) -> None:
         """Make the message's schedule for `due` (epoch seconds); one that stands already stays."""
-        moment = datetime.fromtimestamp(due, UTC)
+        moment = datetime.fromtimestamp(math.ceil(due), UTC)  # an expression holds whole seconds
         try:
             self._client.create_schedule(
                 Name=name_of(key),

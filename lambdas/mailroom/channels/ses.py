@@ -1,6 +1,7 @@
 """Mail by Amazon SES v2."""
 
 import mimetypes
+from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,8 @@ class SesMail:
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
-        self._senders = {address.split(each)[1].lower() for each in senders}
+        # SES tells the case of an identity's local part apart; whoever writes an item need not.
+        self._senders = {bare.lower(): bare for bare in (address.split(each)[1] for each in senders)}
         self._configuration_set = configuration_set
         self._max_attachment_bytes = max_attachment_bytes
 
@@ -123,9 +125,12 @@ class SesMail:
     def _sender(self, mail: Mail) -> str:
         if mail.from_ is None:
             return self._default_sender
-        if address.split(mail.from_)[1].lower() not in self._senders:
-            raise Invalid("from", f"is not among this stage's senders; use one of {', '.join(self._senders)}")
-        return address.normalise(mail.from_)
+        name, bare = address.split(mail.from_)
+        sender = self._senders.get(bare.lower())
+        if sender is None:
+            known = ", ".join(self._senders.values())
+            raise Invalid("from", f"is not among this stage's senders; use one of {known}")
+        return formataddr((name, sender)) if name else sender
 
     def _attachments(self, attachments: list[Attachment]) -> list[dict[str, Any]]:
         left = self._max_attachment_bytes

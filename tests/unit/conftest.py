@@ -1,0 +1,146 @@
+"""AWS in process, made once a module and emptied for each test; time stands still."""
+
+import io
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
+from moto.sqs.models import sqs_backends
+
+from mailroom import clients, telemetry
+from mailroom.ledger import Ledger
+from tests.unit.dispatching import dispatcher as dispatcher
+from tests.unit.functions import load as load
+from tests.unit.functions import outbox as outbox
+from tests.unit.post import post as post
+from tests.unit.shelf import shelf as shelf
+from tests.unit.support import (
+    BUCKET,
+    GROUP,
+    LEASE,
+    LEDGER,
+    MAILBOX,
+    QUEUES,
+    REGION,
+    SENDER,
+    TTL,
+    Aws,
+    FakeClock,
+)
+
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_SESSION_TOKEN": "testing",
+    "AWS_DEFAULT_REGION": REGION,
+}
+_KEYS: Any = {
+    "KeySchema": [
+        {"AttributeName": "id", "KeyType": "HASH"},
+        {"AttributeName": "event_type", "KeyType": "RANGE"},
+    ],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+@pytest.fixture(scope="module")
+def _world() -> Iterator[Aws]:
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        for name, value in _CREDENTIALS.items():
+            patch.setenv(name, value)
+        aws = Aws(
+            boto3.client("dynamodb"),
+            boto3.client("sqs"),
+            boto3.client("s3"),
+            boto3.client("sesv2"),
+            boto3.client("scheduler"),
+        )
+        _make(aws)
+        yield aws
+
+
+def _make(aws: Aws) -> None:
+    keys: Any = [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type")]
+    aws.dynamodb.create_table(TableName=MAILBOX, AttributeDefinitions=keys, **_KEYS)
+    index: Any = {
+        "IndexName": "failures",
+        "KeySchema": [
+            {"AttributeName": "failed_on", "KeyType": "HASH"},
+            {"AttributeName": "completedAt", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
+    }
+    keys += [
+        {"AttributeName": "failed_on", "AttributeType": "S"},
+        {"AttributeName": "completedAt", "AttributeType": "N"},
+    ]
+    aws.dynamodb.create_table(
+        TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index], **_KEYS
+    )
+    for name in QUEUES:
+        aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
+    aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
+    aws.scheduler.create_schedule_group(Name=GROUP)
+    aws.sesv2.create_email_identity(EmailIdentity=SENDER.split("<")[1].rstrip(">"))
+
+
+@pytest.fixture
+def aws(_world: Aws) -> Aws:
+    """AWS with empty tables and queues."""
+    for table in dynamodb_backends["123456789012"][REGION].tables.values():
+        table.items = defaultdict(dict)
+    for queue in sqs_backends["123456789012"][REGION].queues.values():
+        queue._messages.clear()
+        queue.pending_messages.clear()
+    for each in _world.scheduler.list_schedules(GroupName=GROUP)["Schedules"]:
+        _world.scheduler.delete_schedule(Name=each["Name"], GroupName=GROUP)
+    return _world
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    """2026-11-21T09:00:00Z, until a test moves it."""
+    return FakeClock()
+
+
+@pytest.fixture
+def ledger(aws: Aws, clock: FakeClock) -> Ledger:
+    """The ledger of a worker with a lease of LEASE seconds."""
+    return Ledger(aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock)
+
+
+@pytest.fixture(autouse=True)
+def _metrics() -> Iterator[None]:
+    telemetry.metrics.clear_metrics()
+    yield
+    telemetry.metrics.clear_metrics()
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[dict[str, Any]]]:
+    """The log lines so far."""
+    stream = io.StringIO()
+    monkeypatch.setattr(telemetry.logger.registered_handler, "stream", stream)
+    return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def counted() -> Callable[[], dict[str, float]]:
+    """The metrics of this test so far, by name."""
+    return lambda: {name: sum(metric["Value"]) for name, metric in telemetry.metrics.metric_set.items()}
+
+
+@pytest.fixture(autouse=True)
+def _fresh_clients() -> Iterator[None]:
+    """The library keeps its clients for a process's life, which spans many tests and their AWS."""
+    yield
+    for make in (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.sesv2):
+        make.cache_clear()

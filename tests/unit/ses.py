@@ -1,0 +1,49 @@
+"""The SES adapter with a client that says what it is told."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.channels.ses import SesMail
+from mailroom.errors import Invalid
+from mailroom.payloads import Payloads
+from mailroom.templates import Templates
+from tests.unit.shelf import OURS
+from tests.unit.support import BUCKET, SENDER, mail
+
+SENDERS = [SENDER, "news@bücher.example"]
+
+
+class Ses:
+    """SES as a client; says what it is told."""
+
+    def __init__(self, answer: Exception | None = None) -> None:
+        self._answer = answer
+        self.requests: list[dict[str, Any]] = []
+
+    def send_email(self, **request: Any) -> dict[str, Any]:
+        self.requests.append(request)
+        if self._answer is not None:
+            raise self._answer
+        return {"MessageId": "0107018f-1", "ResponseMetadata": {"HTTPStatusCode": 200}}
+
+
+def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
+    return SesMail(
+        client,
+        Templates(OURS),
+        Payloads(s3, BUCKET),
+        senders=SENDERS,
+        configuration_set="mailroom-test",
+        max_attachment_bytes=limit,
+    )
+
+
+def prepared(**attributes: Any) -> dict[str, Any]:
+    return adapter(Ses()).prepare(mail(**attributes))
+
+
+def problem(**attributes: Any) -> str:
+    with pytest.raises(Invalid) as caught:
+        prepared(**attributes)
+    return str(caught.value)

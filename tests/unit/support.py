@@ -1,0 +1,149 @@
+"""What the unit tests share: a clock of their own, AWS in process, items and messages."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from mailroom.channels.mail import Mail
+from mailroom.claim import Claim, Claimed
+from mailroom.dynamo import plain
+from mailroom.ledger import Ledger
+from mailroom.message import Key
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+    from types_boto3_scheduler import EventBridgeSchedulerClient
+    from types_boto3_sesv2 import SESV2Client
+    from types_boto3_sqs import SQSClient
+
+
+NOW = datetime(2026, 11, 21, 9, tzinfo=UTC).timestamp()
+
+
+NOW_MS = int(NOW * 1000)
+
+
+REGION = "eu-central-1"
+
+
+LEDGER = "mailroom-test-ledger"
+
+
+MAILBOX = "mailroom-test-mailbox"
+
+
+BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
+
+
+QUEUES = ("mail", "mail-bulk", "scheduled")
+
+
+GROUP = "mailroom-test"
+
+
+SENDER = "Mailroom <post@mailroom.example>"
+
+
+LEASE = 120.0
+
+
+TTL = 90 * 86400.0
+
+
+Item = dict[str, Any]
+
+
+class FakeClock:
+    """Time that stands still until a test, or the code's own `sleep`, moves it."""
+
+    def __init__(self, now: float = NOW) -> None:
+        self.now = now
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += seconds
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class Aws:
+    """Clients of the AWS in process, and what the tests made there."""
+
+    dynamodb: "DynamoDBClient"
+    sqs: "SQSClient"
+    s3: "S3Client"
+    sesv2: "SESV2Client"
+    scheduler: "EventBridgeSchedulerClient"
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def item(self, id_: str = "m-1", event_type: str = "mail", table: str = LEDGER) -> Item:
+        """A table's item in plain Python; {}: there is none."""
+        reply = self.dynamodb.get_item(TableName=table, Key=image(id=id_, event_type=event_type))
+        return plain(reply.get("Item", {}))
+
+    def put(self, table: str, **attributes: Any) -> None:
+        self.dynamodb.put_item(TableName=table, Item=image(**attributes))
+
+    def receive(self, queue: str = "mail") -> list[Any]:
+        """The messages that a queue hands out now, ten at most."""
+        reply = self.sqs.receive_message(
+            QueueUrl=self.urls[queue],
+            MaxNumberOfMessages=10,
+            MessageAttributeNames=["All"],
+            MessageSystemAttributeNames=["All"],
+        )
+        return list(reply.get("Messages", []))
+
+    def bodies(self, queue: str = "mail") -> list[Item]:
+        return [json.loads(each["Body"]) for each in self.receive(queue)]
+
+
+def image(**attributes: Any) -> dict[str, Any]:
+    """Attributes in DynamoDB's form, as a stream's image has them."""
+    return {name: _value(value) for name, value in attributes.items()}
+
+
+def _value(value: Any) -> dict[str, Any]:
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case str():
+            return {"S": value}
+        case list():
+            return {"L": [_value(each) for each in value]}
+        case dict():
+            return {"M": {name: _value(each) for name, each in value.items()}}
+        case _:
+            return {"N": str(value)}
+
+
+def item(**changes: Any) -> Item:
+    """A mail item that is right; a change to `...` takes the attribute away."""
+    base = {"id": "m-1", "event_type": "mail", "to": "vincent@example.com", "subject": "Hello", "text": "Hi"}
+    return {name: value for name, value in {**base, **changes}.items() if value is not ...}
+
+
+def mail(id_: str = "m-1", **attributes: Any) -> Mail:
+    """A message that has passed its checks."""
+    known = {"to": "vincent@example.com", "subject": "Hello", "text": "Hi", **attributes}
+    return Mail(id=id_, event_type="mail", variables={"id": id_, "event_type": "mail", **known}, **known)
+
+
+KEY = Key("m-1", "mail")
+
+
+def claimed(ledger: Ledger, message: Mail | None = None) -> Claimed:
+    """A claim that must succeed."""
+    claim: Claim = ledger.claim(message or mail())
+    assert isinstance(claim, Claimed), claim
+    return claim

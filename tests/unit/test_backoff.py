@@ -1,0 +1,34 @@
+"""Waits that grow, within bounds that the queue's settings are derived from."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.backoff import backoff
+
+receives = st.integers(1, 10_000)
+bases = st.floats(0.1, 100)
+caps = st.floats(1, 43_200)
+chances = st.floats(0, 1, exclude_max=True)
+
+
+@given(receives, bases, caps, chances)
+def test_a_wait_is_half_to_all_of_its_step_and_never_over_the_cap(
+    n: int, base: float, cap: float, chance: float
+) -> None:
+    step = min(cap, base * 2 ** min(n - 1, 100))
+    assert step / 2 <= backoff(n, base, cap, lambda: chance) <= min(step, cap)
+
+
+@given(receives, bases, caps, chances)
+def test_with_the_same_luck_a_wait_never_shrinks(n: int, base: float, cap: float, chance: float) -> None:
+    assert backoff(n, base, cap, lambda: chance) <= backoff(n + 1, base, cap, lambda: chance)
+
+
+@pytest.mark.parametrize(("n", "seconds"), [(1, 2), (2, 4), (3, 8), (7, 128), (8, 200), (1000, 200)])
+def test_waits_double_up_to_the_cap(n: int, seconds: float) -> None:
+    assert backoff(n, 2, 200, lambda: 1.0) == seconds
+
+
+def test_luck_spreads_what_failed_together() -> None:
+    assert len({backoff(3, 2, 200, lambda each=each: each) for each in (0.0, 0.3, 0.9)}) == 3  # type: ignore[misc]

@@ -1,0 +1,54 @@
+"""A queue's body: the item as JSON, whole, in the characters that SQS takes."""
+
+import re
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.body import decode, encode
+from mailroom.errors import Malformed
+
+REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+numbers = st.integers(-(10**37), 10**37) | st.decimals(-1000, 1000, places=3, allow_nan=False)
+values = st.recursive(
+    st.none() | st.booleans() | texts | numbers,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(texts, values, max_size=5))
+def test_an_item_comes_back_as_it_was_and_sqs_takes_every_character(item: dict[str, Any]) -> None:
+    body = encode(item)
+    assert REFUSED_BY_SQS.search(body) is None
+    assert decode(body) == item
+
+
+@pytest.mark.parametrize("text", ["\ufffe", "\uffff", "a\0b", "\x1f", "\u2028", "🎉"])
+def test_a_character_that_sqs_does_not_take_travels_all_the_same(text: str) -> None:
+    body = encode({text: text})
+    assert REFUSED_BY_SQS.search(body) is None
+    assert decode(body) == {text: text}
+
+
+@pytest.mark.parametrize("digits", ["1.1", "12345678901234567890.12345678", "1E+100", "-0.5", "1E-120"])
+def test_a_number_keeps_all_its_digits(digits: str) -> None:
+    found = decode(encode({"n": Decimal(digits)}))["n"]
+    assert Decimal(found) == Decimal(digits)
+
+
+def test_a_number_travels_as_a_number() -> None:
+    assert encode({"a": Decimal("1.10"), "b": 7}) == '{"a":1.10,"b":7}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "no", "[]", '"text"', "null", "5", '{"a": NaN}', "{} {}", '{"a": "\ud800"}']
+)
+def test_a_body_that_is_no_json_object_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed, match="the body is not a JSON object: "):
+        decode(text)

@@ -1,0 +1,87 @@
+"""A function's settings: read whole, or refused with the name of the variable at fault."""
+
+import json
+
+import msgspec
+import pytest
+
+from mailroom.environment import Dispatch, DispatchScheduled, MailSender, read
+
+COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
+ROUTES = {"mail": {"normal": "https://queue/mail", "bulk": "https://queue/mail-bulk"}}
+DISPATCH = {
+    **COMMON,
+    "ROUTES": json.dumps(ROUTES),
+    "SCHEDULE_GROUP": "mailroom-test",
+    "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
+    "SCHEDULE_TARGET_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled",
+}
+SEND_MAIL = {
+    **COMMON,
+    "CHANNEL": "mail",
+    "QUEUE_URL": "https://queue/mail",
+    "LEASE_SECONDS": "120",
+    "PACE_SECONDS": "0.35",
+    "ON_UNKNOWN": "resend",
+    "BACKOFF_SECONDS": "5",
+    "BACKOFF_CAP_SECONDS": "900",
+    "MISCONFIGURED_SECONDS": "30",
+    "SUBMIT_SECONDS": "10",
+    "MAIL_SENDERS": '["Mailroom <post@mailroom.example>", "news@mailroom.example"]',
+    "CONFIGURATION_SET": "mailroom-test",
+    "MAX_ATTACHMENT_BYTES": "7000000",
+}
+
+
+def put(monkeypatch: pytest.MonkeyPatch, **variables: str) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, **SEND_MAIL)
+    found = read(MailSender)
+    assert (found.ledger_table, found.ledger_ttl_seconds, found.pace_seconds) == ("ledger", 7776000, 0.35)
+    assert found.mail_senders == ["Mailroom <post@mailroom.example>", "news@mailroom.example"]
+    assert (found.max_attachment_bytes, found.templates) == (7_000_000, "templates/mail")
+
+
+def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox")
+    assert read(Dispatch).routes == ROUTES
+    assert read(DispatchScheduled).mailbox_table == "mailbox"
+
+
+@pytest.mark.parametrize("name", SEND_MAIL)
+def test_a_missing_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    put(monkeypatch, **SEND_MAIL)
+    monkeypatch.delenv(name)
+    with pytest.raises(msgspec.ValidationError, match=f"`{name}`"):
+        read(MailSender)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LEASE_SECONDS", "soon"),
+        ("LEASE_SECONDS", ""),
+        ("PACE_SECONDS", "-1"),
+        ("MAX_ATTACHMENT_BYTES", "7.5"),
+        ("MAIL_SENDERS", "post@mailroom.example"),
+        ("MAIL_SENDERS", "[5]"),
+        ("MAIL_SENDERS", '["post@mailroom.example"'),
+        ("MAIL_SENDERS", ""),
+        ("ON_UNKNOWN", "Hold"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    put(monkeypatch, **{**SEND_MAIL, name: value})
+    with pytest.raises(msgspec.ValidationError, match=name):
+        read(MailSender)
+
+
+@pytest.mark.parametrize("routes", ["{", "[]", '{"mail": "https://queue/mail"}', "https://queue/mail"])
+def test_wrong_routes_are_named(monkeypatch: pytest.MonkeyPatch, routes: str) -> None:
+    put(monkeypatch, **{**DISPATCH, "ROUTES": routes})
+    with pytest.raises(msgspec.ValidationError, match="ROUTES"):
+        read(Dispatch)

@@ -1,0 +1,113 @@
+"""The payload bucket: one bucket, and each fault of a reference the message's own."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from mailroom.errors import Invalid
+from mailroom.payloads import MAX_PAYLOAD_BYTES, Payloads
+from tests.unit.fakes import Meddler, client_error, failing
+from tests.unit.support import BUCKET, Aws, mail
+
+REF = f"s3://{BUCKET}/runs/7.json"
+
+
+@pytest.fixture
+def payloads(aws: Aws) -> Payloads:
+    return Payloads(aws.s3, BUCKET)
+
+
+def put(aws: Aws, content: bytes | dict[str, Any], key: str = "runs/7.json") -> None:
+    body = content if isinstance(content, bytes) else json.dumps(content).encode()
+    aws.s3.put_object(Bucket=BUCKET, Key=key, Body=body)
+
+
+@pytest.mark.parametrize("key", ["a", "runs/7.json", "with space/ü.pdf", "k" * 1024])
+def test_a_reference_into_the_bucket_has_a_key(payloads: Payloads, key: str) -> None:
+    assert payloads.key("payload_ref", f"s3://{BUCKET}/{key}") == key
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "s3://another-bucket/a",
+        f"s3://{BUCKET}-2/a",
+        f"s3://{BUCKET}",
+        f"s3://{BUCKET}/",
+        f"https://{BUCKET}.s3.amazonaws.com/a",
+        "runs/7.json",
+        "",
+        "file:///etc/passwd",
+    ],
+)
+def test_a_reference_outside_the_bucket_is_refused(payloads: Payloads, ref: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        payloads.key("payload_ref", ref)
+    expected = f"payload_ref: {ref!r} is outside the payload bucket; use s3://{BUCKET}/key"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("key", ["k" * 1025, "ü" * 513])
+def test_a_key_longer_than_s3_allows_is_the_messages_own_fault(payloads: Payloads, key: str) -> None:
+    with pytest.raises(Invalid, match=r"^attachments\[0\]\.ref: .*1024 bytes"):
+        payloads.key("attachments[0].ref", f"s3://{BUCKET}/{key}")
+
+
+def test_an_object_is_read(aws: Aws, payloads: Payloads) -> None:
+    put(aws, b"%PDF", "bill.pdf")
+    assert payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4) == b"%PDF"
+
+
+def test_an_object_over_the_limit_is_refused(aws: Aws, payloads: Payloads) -> None:
+    put(aws, b"%PDF-", "bill.pdf")
+    with pytest.raises(Invalid) as caught:
+        payloads.read("attachments[0].ref", f"s3://{BUCKET}/bill.pdf", 4)
+    assert str(caught.value) == "attachments[0].ref: has 5 bytes; use at most 4"
+
+
+def test_an_object_that_does_not_exist_is_named(payloads: Payloads) -> None:
+    with pytest.raises(Invalid) as caught:
+        payloads.read("attachments[2].ref", f"s3://{BUCKET}/none", 100)
+    assert caught.value.field == "attachments[2].ref"
+    assert caught.value.problem == f"'s3://{BUCKET}/none' does not exist; put the object before the message"
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "InternalError", "SlowDown"])
+def test_a_fault_of_ours_or_of_s3_is_not_the_messages(aws: Aws, code: str) -> None:
+    client = Meddler(aws.s3, get_object=failing(client_error(code)))
+    with pytest.raises(ClientError):
+        Payloads(client, BUCKET).read("payload_ref", REF, 100)  # type: ignore[arg-type]
+
+
+def test_a_message_without_a_payload_is_its_own_attributes(payloads: Payloads) -> None:
+    assert payloads.expand(mail()) == mail().variables
+
+
+def test_a_payload_adds_attributes_and_the_items_own_come_first(aws: Aws, payloads: Payloads) -> None:
+    put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
+    message = mail(text=None, payload_ref=REF)
+    del message.variables["text"]
+    found = payloads.expand(message)
+    assert found == {
+        "id": "m-1",
+        "event_type": "mail",
+        "to": "vincent@example.com",
+        "subject": "Hello",
+        "text": "from the payload",
+        "city": "Arles",
+    }
+
+
+@pytest.mark.parametrize("content", [b"", b"no", b"[]", b'"text"', b"\xff\xfe", b'{"a": "\xff"}', b"{} {}"])
+def test_a_payload_that_is_no_json_object_is_refused(aws: Aws, payloads: Payloads, content: bytes) -> None:
+    put(aws, content)
+    with pytest.raises(Invalid, match=r"^payload_ref: is not a JSON object \(.*\); put one there$"):
+        payloads.expand(mail(payload_ref=REF))
+
+
+def test_a_payload_over_ten_megabytes_is_refused(aws: Aws, payloads: Payloads) -> None:
+    put(aws, b" " * (MAX_PAYLOAD_BYTES + 1))
+    with pytest.raises(Invalid, match="payload_ref: has 10485761 bytes; use at most 10485760"):
+        payloads.expand(mail(payload_ref=REF))

@@ -1,0 +1,110 @@
+"""Log lines and metrics: enough to follow a message by, and no one's address."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.message import Key
+from mailroom.telemetry import about, count, instrumented, logger, masked, working_on
+from tests.unit.events import lambda_context
+from tests.unit.support import KEY
+
+Log = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("vincent@example.com", "v***@example.com"),
+        ("to v@example.com now", "to v***@example.com now"),
+        ("<vincent.van+gogh@example.com>", "<v***@example.com>"),
+        ("a@x.example, bob@y.example", "a***@x.example, b***@y.example"),
+        ("o'hara_1@example.com", "o***@example.com"),
+        ("jürgen@example.com", "j***@example.com"),
+        ("nothing to hide", "nothing to hide"),
+        ("at 9 @ the desk", "at 9 @ the desk"),
+    ],
+)
+def test_every_address_in_a_text_is_shortened(text: str, expected: str) -> None:
+    assert masked(text) == expected
+
+
+def test_no_line_holds_a_full_address_wherever_it_came_from(log: Log) -> None:
+    logger.info(
+        "sent to vincent@example.com",
+        extra={"reason": "theo@example.com is blocked", "list": ["jo@x.example"]},
+    )
+    try:
+        int("for vincent@example.com")
+    except ValueError:
+        logger.exception("failed")
+    assert len(log()) == 2
+    text = json.dumps(log())
+    assert "v***@example.com" in text
+    for full in ("vincent@", "theo@", "jo@"):
+        assert full not in text
+
+
+def test_a_line_is_about_the_message_that_is_worked_on_and_no_other(log: Log) -> None:
+    working_on(KEY)
+    logger.info("one")
+    working_on(Key("m-2", "sms"))
+    logger.warning("two")
+    working_on(None)
+    logger.info("three")
+    assert [(line.get("id"), line.get("event_type")) for line in log()] == [
+        ("m-1", "mail"),
+        ("m-2", "sms"),
+        (None, None),
+    ]
+
+
+def test_a_key_says_what_a_line_is_about() -> None:
+    assert about(KEY) == {"id": "m-1", "event_type": "mail"}
+
+
+def test_a_handlers_metrics_are_written_when_it_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    @instrumented
+    def handler(event: dict[str, Any], _context: Any) -> str:
+        count("Sent", 2)
+        count("Sent")
+        return str(event["x"])
+
+    assert handler({"x": "y"}, lambda_context()) == "y"
+    metrics = json.loads(capsys.readouterr().out)
+    assert sum(metrics["Sent"]) == 3
+    assert metrics["_aws"]["CloudWatchMetrics"][0]["Namespace"] == "Mailroom"
+
+
+def test_a_handler_that_counted_nothing_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    @instrumented
+    def handler(_event: dict[str, Any], _context: Any) -> str:
+        return "done"
+
+    assert handler({}, lambda_context()) == "done"
+    assert capsys.readouterr().out == ""
+
+
+def test_a_handlers_lines_carry_the_requests_id(log: Log) -> None:
+    @instrumented
+    def handler(_event: dict[str, Any], _context: Any) -> None:
+        count("Sent")
+        logger.info("hello")
+
+    handler({}, lambda_context())
+    assert [line["function_request_id"] for line in log()] == ["request-1"]
+
+
+def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @instrumented
+    def handler(_event: dict[str, Any], _context: Any) -> None:
+        count("Errors")
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        handler({}, lambda_context())
+    assert json.loads(capsys.readouterr().out)["Errors"] == [1.0]
