@@ -31,7 +31,7 @@ from local.ses_wire import content_of, recipients_of, refusal_of
 from local.upstream import Upstream
 
 SIMULATOR_DOMAIN = "simulator.amazonses.com"
-SLOW_SECONDS = 8.0
+SLOW_SECONDS = 3.0
 REFUSALS = {
     "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
     "rejected": (400, "MessageRejected", "Email rejected by the simulator."),

@@ -73,7 +73,8 @@ def replay(
         typer.echo(json.dumps(counts))
     elif dry_run:
         for each in found:
-            _screen.print(f"{each.key}  {each.records} records  {each.condition}")
+            # Whole, however narrow the terminal: the key is there to be copied.
+            _screen.print(f"{each.key}  {each.records} records  {each.condition}", soft_wrap=True)
         _screen.print(f"{len(found)} batches wait; run without --dry-run to replay them.")
     else:
         _screen.print(f"{len(found) - len(left)} batches replayed, {len(left)} left.")

@@ -57,7 +57,8 @@ class Delivery(Generic[M, R]):
         try:
             message = parse(item, self._contracts)
         except Invalid as fault:
-            self._ledger.refuse(item, "invalid", str(fault))
+            if not self._ledger.refuse(item, "invalid", str(fault)):
+                return self.retry_wait(receives)
             return self._over("Rejected", "refused", field=fault.field)
         if not self._in_time(remaining):
             return 0
@@ -86,7 +87,7 @@ class Delivery(Generic[M, R]):
         if claim.since is not None and self._settled(claim, message, claim.since):
             return None
         if message.expired(self._clock()):
-            self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past; it was not sent")
+            self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._over("Expired", "expired")
         try:
             request = self._adapter.prepare(self._whole(message))

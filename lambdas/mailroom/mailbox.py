@@ -32,6 +32,8 @@ class Mailbox:
             for image in reply["Responses"].get(self._table, []):
                 item = plain(image)
                 found[Key(item["id"], item["event_type"])] = item
+            if not reply["Responses"].get(self._table) and reply["UnprocessedKeys"]:
+                raise RuntimeError("the mailbox is throttled: no key of a whole batch was read")
             unprocessed = reply["UnprocessedKeys"].get(self._table)
             left = [*(unprocessed["Keys"] if unprocessed else ()), *left[_MAX_KEYS:]]
         return found

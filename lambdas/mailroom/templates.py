@@ -25,6 +25,8 @@ MAX_STEPS = 20_000
 MAX_CHARACTERS = 5_000_000
 """Of one rendered part."""
 
+MAX_REPEATED = 100_000
+"""Characters or entries that a `*` may make."""
 _RUN = 64
 
 _steps_left: ContextVar[int] = ContextVar("steps_left")
@@ -155,6 +157,6 @@ def _check_size(operator: str, left: Any, right: Any) -> None:
         too_large = abs(right) > 64
     else:
         text, times = (left, right) if hasattr(left, "__len__") else (right, left)
-        too_large = hasattr(text, "__len__") and len(text) * times > MAX_CHARACTERS
+        too_large = hasattr(text, "__len__") and len(text) * times > MAX_REPEATED
     if too_large:
         raise OverflowError(f"{operator} makes a value that is too large")

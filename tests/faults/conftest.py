@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from moto import mock_aws
 
-from tests.faults.world import World
+from tests.faults.world import OnUnknown, World
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def new_world() -> Iterator[Callable[..., World]]:
     """A maker of worlds: a test walks through many, one for each place to stop at."""
     worlds: list[World] = []
 
-    def make(on_unknown: str = "resend") -> World:
+    def make(on_unknown: OnUnknown = "resend") -> World:
         if worlds:
             worlds.pop().close()
         worlds.append(World(on_unknown))

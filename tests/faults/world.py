@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import boto3
 
@@ -31,6 +31,7 @@ MAIL, BULK, SCHEDULED = "https://sqs/mail", "https://sqs/mail-bulk", "https://sq
 TEMPLATES = Path(__file__).parents[2] / "templates" / "mail"
 
 Item = dict[str, Any]
+OnUnknown = Literal["resend", "hold"]
 
 
 def mail(name: str, **attributes: Any) -> Item:
@@ -42,7 +43,7 @@ def mail(name: str, **attributes: Any) -> Item:
 class World:
     """One mailbox, its functions and their queues. A crash costs the invocation and nothing else."""
 
-    def __init__(self, on_unknown: str = "resend") -> None:
+    def __init__(self, on_unknown: OnUnknown = "resend") -> None:
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)

@@ -41,8 +41,11 @@ def test_every_type_of_attribute_becomes_what_json_can_carry(value: dict[str, An
     assert decode(encode(found)) == {"x": expected}
 
 
-def test_a_whole_number_is_an_int_and_not_a_decimal() -> None:
-    assert type(plain({"x": {"N": "7"}})["x"]) is int
+@pytest.mark.parametrize(
+    ("digits", "kind"), [("7", int), ("9" * 18, int), ("9" * 19, Decimal), ("7.5", Decimal)]
+)
+def test_a_whole_number_is_an_int_as_far_as_64_bits_go(digits: str, kind: type) -> None:
+    assert type(plain({"x": {"N": digits}})["x"]) is kind
 
 
 def test_values_take_dynamodbs_form() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from mailroom.claim import Claimed
 from mailroom.errors import ClaimLost
-from mailroom.ledger import MAX_HISTORY, Ledger
+from mailroom.ledger import Ledger
+from mailroom.ledger_items import MAX_HISTORY
 from tests.unit.support import (
     KEY,
     LEASE,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from mailroom.ledger import MAX_ERROR, Ledger
+from mailroom.ledger import Ledger
+from mailroom.ledger_items import MAX_ERROR
 from tests.unit.support import (
     KEY,
     LEDGER,

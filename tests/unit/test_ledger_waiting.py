@@ -55,9 +55,10 @@ def test_a_long_event_type_has_an_index_key_of_bounded_length(ledger: Ledger, aw
 
 def test_what_is_under_way_or_done_is_not_refused(ledger: Ledger, aws: Aws) -> None:
     claim = claimed(ledger)
-    assert not ledger.refuse(item(), "invalid", "no")
+    under_way = ledger.refuse(item(), "invalid", "no")
     ledger.complete(claim, "ses", "p-1")
-    assert not ledger.refuse(item(), "invalid", "no")
+    done = ledger.refuse(item(), "invalid", "no")
+    assert (under_way, done) == (False, True)  # what is under way must come back, what is done need not
     assert aws.item()["status"] == "sent"
 
 

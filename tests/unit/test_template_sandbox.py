@@ -59,6 +59,10 @@ LOOPS = (
             {},
         ),
         ("{% for a in range(30000) if a > 29999 %}{% endfor %}", {}),
+        (
+            "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(depth) }}",
+            {"depth": 16},
+        ),
         ("{% for a in range(30000) %}{{ loop.last }}{% endfor %}", {}),
         (
             "{% set n = namespace(x=0) %}"
@@ -129,7 +133,7 @@ def test_modest_products_and_powers_work(shelf: Shelf) -> None:
 
 
 def test_a_part_that_writes_too_much_is_refused(shelf: Shelf) -> None:
-    found = shelf.problem("{% for a in range(3) %}{{ 'x' * n }}{% endfor %}", n=MAX_CHARACTERS // 2)
+    found = shelf.problem("{% for a in range(n) %}{{ 'x' * 1000 }}{% endfor %}", n=MAX_CHARACTERS // 999)
     assert found.endswith(f"failed: OverflowError: it writes over {MAX_CHARACTERS} characters; write less")
 
 

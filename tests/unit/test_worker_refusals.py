@@ -60,7 +60,7 @@ def test_an_expired_message_is_failed_and_not_sent(post: Make, aws: Aws, counted
     assert worker.submitted == []
     assert aws.item()["error"] == {
         "code": "expired",
-        "message": "expires_at: 2026-11-21T09:00:00.000Z is past; it was not sent",
+        "message": "expires_at: 2026-11-21T09:00:00.000Z is past",
     }
     assert counted() == {"Expired": 1}
 
@@ -143,3 +143,12 @@ def test_a_bad_payload_fails_the_message_with_its_reason(
     assert worker.handle(item(text=..., payload_ref=f"s3://{BUCKET}/runs/8.json")) == {}
     assert aws.item()["error"]["message"].startswith(sentence)
     assert worker.submitted == []
+
+
+def test_an_item_that_became_invalid_while_a_claim_stands_comes_back_instead_of_being_lost(
+    post: Make, ledger: Ledger, aws: Aws
+) -> None:
+    claimed(ledger)
+    worker = post()
+    assert worker.handle(item(subject=5)) != {}
+    assert aws.item()["status"] == "sending"

@@ -59,7 +59,7 @@ class Mail(Message, frozen=True, kw_only=True):
     @property
     def recipient(self) -> str | list[str]:
         """The addresses in `to`, else in `email`, as the item has them."""
-        return self.to or self.email or []
+        return (self.email if self.to is None else self.to) or []
 
     @property
     def kind(self) -> str:
@@ -141,6 +141,6 @@ def check_headers(headers: dict[str, Any]) -> None:
         if lower in _RESERVED or lower.startswith(_RESERVED_PREFIXES):
             raise Invalid(where, "is a reserved header; use the item's own attributes, or another name")
         if not isinstance(value, str):
-            raise Invalid(where, f"expected a string, got {type(value).__name__}")
+            raise Invalid(where, "is not a string; use one")
         if not HEADER_VALUE.fullmatch(value):
             raise Invalid(where, "holds a line break, is empty, over 995 characters or not printable ASCII")

@@ -5,7 +5,7 @@ from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError
+from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 
 from mailroom import address, clients
 from mailroom.channels.mail import Attachment, Mail, listed, normalised
@@ -109,6 +109,8 @@ class SesMail:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
                 raise
             return _refusal(error)
+        except NoCredentialsError as error:
+            return Misconfigured(str(error))
         except (EndpointConnectionError, ConnectTimeoutError) as error:
             return Retry(f"SES cannot be reached: {error}")  # no connection, so nothing went out
         return Sent(reply["MessageId"])

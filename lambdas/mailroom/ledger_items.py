@@ -1,0 +1,114 @@
+"""The ledger's items: what their attributes look like, and how one is written."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from mailroom.clock import Clock, iso, milliseconds
+from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string, strings, update
+from mailroom.message import Key
+from mailroom.status import Status
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+MAX_HISTORY = 50
+"""Entries in `history`: the 20 attempts of a fax and what its provider says of them; about 2.5 KB."""
+MAX_ERROR = 500
+"""Characters of an error's message: an item stays near one write unit."""
+MAX_KEPT = 2048
+"""Characters of an attribute of an item that is refused: it may be anything, up to 400 KB."""
+
+_HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
+_NO_HISTORY: Value = {"L": []}
+_ROOM = number(MAX_HISTORY)
+
+
+class LedgerItems:
+    """Writes items of one table. `ttl` is how long one lives after its last change, in seconds."""
+
+    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._ttl = ttl
+        self._clock = clock
+
+    def write(
+        self,
+        key: Key,
+        change: Change,
+        entry: Status | None = None,
+        code: str | None = None,
+        returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
+    ) -> dict[str, Any]:
+        """One update, with a line in the bounded history where `entry` names one. Raises ConditionFailed.
+
+        A full history is no reason to lose the fact itself: then it is written without its line.
+        """
+        now = self._clock()
+        change.sets["updatedAt"] = string(iso(now))
+        change.sets.setdefault("ttl", self.lives_from(now))
+        where = {"id": string(key.id), "event_type": string(key.event_type)}
+        condition, values = change.condition, change.values
+        if entry is not None:
+            _note(change, entry, code, now)
+        try:
+            return update(self._client, self._table, where, change, returns)
+        except ConditionFailed as failed:
+            if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
+                raise
+            del change.sets["history"]
+            change.condition, change.values = condition, values
+            return update(self._client, self._table, where, change, returns)
+
+    def lives_from(self, moment: float) -> Value:
+        """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
+        return number(moment + self._ttl)
+
+
+def ended(key: Key, status: Status, now: float) -> Sets:
+    """What gives a message its outcome; failures enter the sparse index by day and channel."""
+    sets = {"status": string(status), "completedAt": number(milliseconds(now))}
+    if status == "failed":
+        sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
+    return sets
+
+
+def about(to: str | list[str] | None, callback_url: str | None) -> Sets:
+    """Whom a message is for, and who wants to hear of it."""
+    sets: Sets = {}
+    if to:
+        sets["to"] = strings(to)
+    if callback_url:
+        sets["callback_url"] = string(callback_url)
+    return sets
+
+
+def about_any(item: Mapping[str, Any]) -> Sets:
+    """The same of an item that may be wrong in any way: what is usable of it, and short."""
+    to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
+    return about(_short(to), _short(callback_url))
+
+
+def provider_of(provider: str, provider_id: str) -> Sets:
+    """Who has it, and what it is called there."""
+    return {"provider": string(provider), "provider_id": string(provider_id)}
+
+
+def error_of(code: str, message: str) -> Sets:
+    """What went wrong, for programs and for people."""
+    return {"error": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
+
+
+def _short(value: object) -> str | None:
+    return value if isinstance(value, str) and len(value) <= MAX_KEPT else None
+
+
+def _note(change: Change, status: Status, code: str | None, now: float) -> None:
+    """Add a line for the history, on condition that there is room for it."""
+    line = {"at": number(milliseconds(now)), "status": string(status)}
+    if code is not None:
+        line["code"] = string(code)
+    change.sets["history"] = {"L": [{"M": line}]}
+    change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
+    change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
+    change.forms = {**change.forms, **_HISTORY}

@@ -1,0 +1,94 @@
+"""What the operator's tests share: a stage's bucket in process, and a dispatch that says what it is told."""
+
+import io
+import json
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import boto3
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+ACCOUNT, REGION = "123456789012", "us-east-1"  # moto's own account
+BUCKET = f"mailroom-dev-unprocessed-{ACCOUNT}-{REGION}"
+FOLDER = "aws/lambda/0a1b2c3d-0000-4000-8000-000000000000/shardId-00000001795250000000-a1b2c3d4/2026/11/21"
+ANSWER: dict[str, Any] = {"batchItemFailures": []}
+
+
+def key(name: str) -> str:
+    """Where Lambda writes a document, as long as it really is."""
+    return f"{FOLDER}/2026-11-21T10.00.00-{name}"
+
+
+def event(*ids: str) -> dict[str, Any]:
+    """What dispatch was invoked with."""
+    return {
+        "Records": [
+            {
+                "eventName": "INSERT",
+                "dynamodb": {
+                    "SequenceNumber": str(number),
+                    "NewImage": {"id": {"S": id_}, "event_type": {"S": "mail"}},
+                },
+            }
+            for number, id_ in enumerate(ids)
+        ]
+    }
+
+
+def document(payload: object, condition: str = "RetryAttemptsExhausted") -> dict[str, Any]:
+    """An on-failure record of Lambda's."""
+    return {
+        "requestContext": {"requestId": "r", "functionArn": "arn", "condition": condition},
+        "version": "1.0",
+        "DDBStreamBatchInfo": {"batchSize": 1},
+        "payload": payload,
+    }
+
+
+class FakeDispatch:
+    """The Lambda client: remembers what it was invoked with, gives prepared answers, then good ones."""
+
+    def __init__(self, answers: Iterable[object] = (), *, error: str | None = None) -> None:
+        self.invoked: list[tuple[str, dict[str, Any]]] = []
+        self._answers = list(answers)
+        self._error = error
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        self.invoked.append((FunctionName, json.loads(Payload)))
+        answer = self._answers.pop(0) if self._answers else ANSWER
+        failed = {"FunctionError": self._error} if self._error else {}
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+
+class Session(boto3.Session):
+    """A session in process; its Lambda is the fake one."""
+
+    def __init__(self, dispatch: FakeDispatch) -> None:
+        super().__init__(region_name=REGION)
+        self._dispatch = dispatch
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name == "lambda":
+            return self._dispatch
+        return super().client(service_name, *args, **kwargs)
+
+
+class Shelf:
+    """The bucket of what the stream gave up on."""
+
+    def __init__(self, s3: "S3Client") -> None:
+        self._s3 = s3
+
+    def put(self, name: str, written: object) -> None:
+        """Write a document, as Lambda does."""
+        self._s3.put_object(Bucket=BUCKET, Key=key(name), Body=json.dumps(written).encode())
+
+    def keys(self) -> list[str]:
+        """All objects there are."""
+        return [each["Key"] for each in self._s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])]
+
+    def read(self, name: str) -> Any:
+        """An object's document."""
+        return json.loads(self._s3.get_object(Bucket=BUCKET, Key=name)["Body"].read())

@@ -1,0 +1,149 @@
+"""The operator's commands: what they print, and the exit codes that scripts go by."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from local.workspace import REPOSITORY
+from ops import cli
+from tests.ops.ops_support import FakeDispatch, Session, Shelf, document, event, key
+
+FAILED = {"batchItemFailures": [{"itemIdentifier": "0"}]}
+
+
+@pytest.fixture
+def dispatch(monkeypatch: pytest.MonkeyPatch) -> FakeDispatch:
+    """A dispatch that takes everything."""
+    return in_place_of_aws(monkeypatch, FakeDispatch())
+
+
+def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch) -> FakeDispatch:
+    session = Session(dispatch)
+    monkeypatch.setattr("boto3.Session", lambda: session)
+    return dispatch
+
+
+def run(*arguments: str, environment: dict[str, str] | None = None) -> Result:
+    return CliRunner().invoke(cli.app, arguments, env=environment)
+
+
+def test_a_dry_run_says_what_there_is_on_a_line_each_and_touches_nothing(
+    shelf: Shelf, dispatch: FakeDispatch
+) -> None:
+    shelf.put("one", document(event("a", "b")))
+    shelf.put("two", document(event("c"), "RecordAgeExceeded"))
+    result = run("replay", "--dry-run")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        f"{key('one')}  2 records  RetryAttemptsExhausted",
+        f"{key('two')}  1 records  RecordAgeExceeded",
+        "2 batches wait; run without --dry-run to replay them.",
+    ]
+    assert not dispatch.invoked
+    assert shelf.keys() == [key("one"), key("two")]
+
+
+def test_a_replay_that_leaves_nothing_exits_with_0(shelf: Shelf, dispatch: FakeDispatch) -> None:
+    shelf.put("one", document(event("a")))
+    result = run("replay", "--stage", "dev")
+    assert result.exit_code == 0
+    assert "1 batches replayed, 0 left." in result.stdout
+    assert [name for name, _ in dispatch.invoked] == ["mailroom-dev-dispatch"]
+    assert shelf.keys() == [f"replayed/{key('one')}"]
+
+
+def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put("one", document(event("a")))
+    shelf.put("two", document(event("b")))
+    in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
+    result = run("replay")
+    assert result.exit_code == 1
+    assert "1 batches replayed, 1 left." in result.stdout
+    assert "log group of the dispatch function" in result.stdout
+    assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
+
+
+@pytest.mark.usefixtures("dispatch", "shelf")
+def test_an_empty_bucket_is_no_failure() -> None:
+    result = run("replay")
+    assert result.exit_code == 0
+    assert "0 batches replayed, 0 left." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "left", "code"), [((), 0, 0), (("--dry-run",), 2, 0)], ids=["replayed", "dry run"]
+)
+@pytest.mark.usefixtures("dispatch")
+def test_json_is_one_object_and_nothing_else(
+    shelf: Shelf, options: tuple[str, ...], left: int, code: int
+) -> None:
+    shelf.put("one", document(event("a", "b")))
+    shelf.put("two", document(event("c")))
+    result = run("replay", "--json", *options)
+    assert json.loads(result.stdout) == {"found": 2, "records": 3, "left": left}
+    assert result.exit_code == code
+
+
+def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.put("one", document(event("a")))
+    in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
+    result = run("replay", "--json")
+    assert json.loads(result.stdout) == {"found": 1, "records": 1, "left": 1}
+    assert result.exit_code == 1
+
+
+@pytest.mark.usefixtures("shelf", "dispatch")
+def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
+    result = run("replay", "--stage", "prod")
+    assert result.exit_code == 2
+    assert "NoSuchBucket" in result.stderr
+    assert "Check the credentials, the region, and --stage prod." in result.stderr
+    assert not result.stdout
+
+
+@pytest.mark.usefixtures("shelf", "dispatch")
+def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
+    result = run("replay", environment={"MAILROOM_STAGE": "elsewhere"})
+    assert "--stage elsewhere" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "trouble"),
+    [
+        ({"AWS_DEFAULT_REGION": "us-east-1"}, "Unable to locate credentials"),
+        ({"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}, "You must specify a region."),
+        ({"AWS_PROFILE": "nobody"}, "The config profile (nobody) could not be found"),
+    ],
+    ids=["credentials", "region", "profile"],
+)
+def test_without_credentials_region_or_profile_it_says_what_to_check(
+    given: dict[str, str], trouble: str
+) -> None:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    nowhere = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+    answer = subprocess.run(
+        [sys.executable, "-m", "ops", "replay"],
+        cwd=REPOSITORY,
+        env=own | nowhere | given | {"AWS_EC2_METADATA_DISABLED": "true"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert answer.returncode == 2
+    assert trouble in answer.stderr
+    assert "Check the credentials, the region, and --stage dev." in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("command", ["schema", "replay"])
+def test_the_help_of_a_command_has_an_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"python -m ops {command} " in result.stdout

@@ -1,0 +1,150 @@
+"""The contract as JSON Schema: printed, kept in docs/, and of one mind with the model."""
+
+import ast
+import json
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from boto3.dynamodb.types import TypeDeserializer
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
+from typer.testing import CliRunner
+
+from local.workspace import REPOSITORY
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.errors import Invalid
+from mailroom.message import parse
+from ops.cli import app
+from ops.schema import schema_of
+
+KEPT = REPOSITORY / "docs" / "mail.schema.json"
+README = (REPOSITORY / "README.md").read_text()
+SCHEMA = schema_of("mail")
+VALIDATOR = Draft202012Validator(SCHEMA)
+ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+
+
+def test_the_schema_that_is_printed_is_the_one_that_is_kept() -> None:
+    printed = CliRunner().invoke(app, ["schema", "mail"])
+    assert printed.exit_code == 0
+    same = printed.stdout == KEPT.read_text()
+    assert same, "docs/mail.schema.json is not what the contract says; run `make schema` and commit the file."
+
+
+def test_the_schema_can_be_written_to_a_file(tmp_path: Path) -> None:
+    written = CliRunner().invoke(app, ["schema", "mail", "--output", str(tmp_path / "mail.json")])
+    assert (written.exit_code, written.stdout) == (0, "")
+    assert json.loads((tmp_path / "mail.json").read_text()) == SCHEMA
+
+
+def test_an_unknown_channel_says_what_there_is() -> None:
+    result = CliRunner().invoke(app, ["schema", "pigeon"])
+    assert result.exit_code == 2
+    assert "no channel 'pigeon'; there are: mail" in result.stderr
+    assert not result.stdout
+
+
+def test_the_schema_is_a_valid_schema() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def items_of_the_readme() -> list[dict[str, Any]]:
+    """What its shell and its Python example put."""
+    typed = json.loads(re.findall(r"put-item .*?--item '(\{.*?\})'\n", README, re.DOTALL)[0])
+    code = ast.parse(re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0])
+    arguments = (each for each in ast.walk(code) if isinstance(each, ast.keyword) and each.arg == "Item")
+    plain = {name: TypeDeserializer().deserialize(value) for name, value in typed.items()}
+    return [plain, *(ast.literal_eval(each.value) for each in arguments)]
+
+
+def test_the_readme_has_an_item_for_the_shell_and_one_for_python() -> None:
+    assert len(items_of_the_readme()) == 2
+
+
+@pytest.mark.parametrize("item", items_of_the_readme())
+def test_the_schema_and_the_model_accept_the_items_of_the_readme(item: dict[str, Any]) -> None:
+    VALIDATOR.validate(item)
+    assert parse(item, CONTRACTS).key.id == item["id"]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"first_name": "Ada", "age": 7, "order": {"lines": [1, None, True]}},
+        {"to": ["a@example.com", "b@example.com"], "cc": "c@example.com", "bcc": [], "reply_to": None},
+        {"subject": "Hello", "html": "<p>", "from": "Mailroom <mailroom@example.com>"},
+        {"lane": "bulk", "ttl": 1795251600, "send_at": "2026-11-21T09:00:00+01:00"},
+        {"headers": {"X-Order": "7"}, "attachments": [{"ref": "s3://b/k", "filename": "k.pdf"}]},
+    ],
+)
+def test_the_schema_accepts_what_an_item_may_say(attributes: dict[str, Any]) -> None:
+    VALIDATOR.validate(ITEM | attributes)
+
+
+BAD: dict[str, tuple[str, dict[str, Any]]] = {
+    "no id": ("id", {"id": None}),
+    "an empty id": ("id", {"id": ""}),
+    "an id too long": ("id", {"id": "x" * 181}),
+    "another channel": ("event_type", {"event_type": "pigeon"}),
+    "a number for an address": ("to", {"to": 7}),
+    "a number among addresses": ("to", {"to": ["a@example.com", 7]}),
+    "a map for a subject": ("subject", {"subject": {"en": "Hello"}}),
+    "a number for a time": ("send_at", {"send_at": 1795251600}),
+    "a word for a ttl": ("ttl", {"ttl": "soon"}),
+    "a fraction for a ttl": ("ttl", {"ttl": 1795251600.5}),
+    "no such lane": ("lane", {"lane": "express"}),
+    "a list for headers": ("headers", {"headers": ["X-Order: 7"]}),
+    "a number in a header": ("headers", {"headers": {"X-Order": 7}}),
+    "an attachment without a ref": ("attachments", {"attachments": [{"filename": "k.pdf"}]}),
+    "a misspelt part of an attachment": ("attachments", {"attachments": [{"ref": "s3://b/k", "name": "k"}]}),
+}
+
+
+@pytest.mark.parametrize(("name", "attributes"), BAD.values(), ids=BAD)
+def test_the_schema_refuses_a_bad_item_and_names_the_attribute(name: str, attributes: dict[str, Any]) -> None:
+    (error,) = VALIDATOR.iter_errors(ITEM | attributes)
+    assert error.path[0] == name
+
+
+@pytest.mark.parametrize("missing", ["id", "event_type", "to"])
+def test_the_schema_refuses_an_item_without_a_key_or_an_address(missing: str) -> None:
+    assert not VALIDATOR.is_valid({name: value for name, value in ITEM.items() if name != missing})
+
+
+words = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12)
+addresses = st.sampled_from(["ada@example.com", "Ada <a@b.example>", "nobody"])
+scalars = st.none() | st.booleans() | st.integers(-10, 2**40) | st.just(1.5) | words
+values = st.recursive(
+    scalars | addresses | st.sampled_from(["bulk", "2026-11-21T09:00:00Z", "s3://b/k"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words | st.just("ref"), inner, max_size=3),
+    max_leaves=4,
+)
+attributes_of_a_mail = st.dictionaries(
+    st.sampled_from(sorted(SCHEMA["properties"].keys() - {"id", "event_type"})) | words, values, max_size=3
+)
+
+
+@given(attributes_of_a_mail)
+def test_the_schema_refuses_nothing_that_is_sent_and_accepts_no_wrong_type(
+    attributes: dict[str, Any],
+) -> None:
+    item = ITEM | attributes
+    fault = fault_of(item)
+    if VALIDATOR.is_valid(item):
+        assert fault is None or not fault.problem.startswith("expected "), fault
+    else:
+        assert fault is not None
+
+
+def fault_of(item: dict[str, Any]) -> Invalid | None:
+    """What the model says of an item, its numbers as DynamoDB gives them."""
+    numbers = json.loads(json.dumps(item), parse_float=Decimal)
+    try:
+        parse(numbers, CONTRACTS)
+    except Invalid as fault:
+        return fault
+    return None

@@ -1,0 +1,62 @@
+"""One stage for all tests of the pipeline: synthesized, deployed and started as `make up` does it."""
+
+import io
+import zipfile
+from collections.abc import Iterator
+
+import pytest
+
+from local import assembly, stage
+from local.workspace import Workspace
+from tests.pipeline.pipeline_support import Pipeline
+from tests.pipeline.trouble import Trouble, had
+
+HARMFUL = {
+    "endless": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+    "prying": "{{ first_name.__class__.__mro__ }}",
+}
+"""Templates that the repository has none of, by name."""
+
+
+@pytest.fixture(scope="session")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+    workspace = Workspace(tmp_path_factory.mktemp("stage"))
+    running = stage.start(workspace, lambda _: None)
+    try:
+        pipeline = Pipeline(workspace, running)
+        add_harmful_templates(pipeline)
+        yield pipeline
+    finally:
+        stage.stop(workspace)
+
+
+@pytest.fixture(scope="session")
+def trouble(pipeline: Pipeline) -> Iterator[Trouble]:
+    """Had once for all tests that look at what became of it."""
+    with had(pipeline) as trouble:
+        yield trouble
+
+
+def add_harmful_templates(pipeline: Pipeline) -> None:
+    """Deploy both senders anew, with templates beside the repository's own."""
+    code = bundle_of(pipeline, "send_mail.py")
+    with zipfile.ZipFile(code, "a") as archive:
+        for name, text in HARMFUL.items():
+            archive.writestr(f"templates/mail/{name}/subject.txt", "A letter")
+            archive.writestr(f"templates/mail/{name}/body.txt", text)
+    for function in ("SendMailFunctionName", "SendMailBulkFunctionName"):
+        pipeline.functions.update_function_code(
+            FunctionName=pipeline.output(function), ZipFile=code.getvalue()
+        )
+
+
+def bundle_of(pipeline: Pipeline, handler: str) -> io.BytesIO:
+    """The archive that a handler was deployed with."""
+    stacks = assembly.read(pipeline.workspace.assembly)
+    bundle = next(
+        asset
+        for each in stacks
+        for asset in each.assets
+        if asset.zipped and (asset.source / handler).exists()
+    )
+    return io.BytesIO(bundle.content())

@@ -1,0 +1,181 @@
+"""A running stage, as producers, operators and providers see it: what the pipeline's tests share."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from local import inbox
+from local.aws import LocalSession, patient
+from local.state import LEDGER, MAILBOX, State
+from local.workspace import Workspace
+from tests.pipeline.items import Item, correlation, plain, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_lambda import LambdaClient
+    from types_boto3_logs import CloudWatchLogsClient
+    from types_boto3_s3 import S3Client
+    from types_boto3_scheduler import EventBridgeSchedulerClient
+    from types_boto3_sqs import SQSClient
+
+POLL_SECONDS = 0.1
+ENDED_SECONDS = 20.0
+LEASE_SECONDS = 25.0
+"""The local stage's: time-out 20, margin 5."""
+Accepted = dict[str, Any]
+"""One entry of the inbox."""
+
+
+def until(
+    condition: Callable[[], object], seconds: float, otherwise: Callable[[], str], poll: float = POLL_SECONDS
+) -> None:
+    """Poll until the condition holds; fail with `otherwise` after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"after {seconds:.0f} s: {otherwise()}"
+        time.sleep(poll)
+
+
+class Pipeline:
+    """Real clients against a stage that runs."""
+
+    def __init__(self, workspace: Workspace, running: State) -> None:
+        session, url = LocalSession(), running.endpoints.aws
+        self.workspace = workspace
+        self.running = running
+        self.dynamodb: DynamoDBClient = session.client("dynamodb", endpoint_url=url, config=patient())
+        self.sqs: SQSClient = session.client("sqs", endpoint_url=url, config=patient())
+        self.s3: S3Client = session.client("s3", endpoint_url=url, config=patient())
+        self.functions: LambdaClient = session.client("lambda", endpoint_url=url, config=patient())
+        self.scheduler: EventBridgeSchedulerClient = session.client(
+            "scheduler", endpoint_url=url, config=patient()
+        )
+        self._logs: CloudWatchLogsClient = session.client("logs", endpoint_url=url, config=patient())
+
+    def output(self, name: str) -> str:
+        """An output of the stacks."""
+        return self.running.outputs[name]
+
+    def put(self, *items: Item) -> None:
+        """Put items into the mailbox, each as a producer does."""
+        for item in items:
+            self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
+
+    def put_batch(self, items: Sequence[Item]) -> None:
+        """Put many items, 25 a call."""
+        for at in range(0, len(items), 25):
+            requests = [{"PutRequest": {"Item": typed(item)}} for item in items[at : at + 25]]
+            reply = self.dynamodb.batch_write_item(RequestItems={MAILBOX: requests})  # type: ignore[dict-item]
+            assert not reply["UnprocessedItems"]
+
+    def delete(self, id_: str) -> None:
+        """Take a message's item out of the mailbox."""
+        self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": "mail"}))
+
+    def ledger(self, id_: str, event_type: str = "mail") -> Item:
+        """What the ledger says of a message; {} if nothing."""
+        key = typed({"id": id_, "event_type": event_type})
+        return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key, ConsistentRead=True).get("Item", {}))
+
+    def whole_ledger(self) -> list[Item]:
+        """All of the ledger's items."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=LEDGER, ConsistentRead=True)
+        return [plain(image) for page in pages for image in page["Items"]]
+
+    def until_ended(self, *ids: str, event_type: str = "mail", seconds: float = ENDED_SECONDS) -> None:
+        """Wait until each message has its outcome."""
+        left = set(ids)
+
+        def ended() -> bool:
+            left.difference_update(self._ended(list(left)[:100], event_type))
+            return not left
+
+        until(ended, seconds, lambda: f"no outcome for {[(id_, self.ledger(id_)) for id_ in left]}")
+
+    def _ended(self, ids: list[str], event_type: str) -> set[str]:
+        """Which of 100 messages at most have an outcome: one call, for polling must not be the load."""
+        keys = [typed({"id": id_, "event_type": event_type}) for id_ in ids]
+        request = {"Keys": keys, "ProjectionExpression": "id, completedAt", "ConsistentRead": True}
+        reply = self.dynamodb.batch_get_item(RequestItems={LEDGER: request})  # type: ignore[dict-item]
+        return {image["id"]["S"] for image in reply["Responses"][LEDGER] if "completedAt" in image}
+
+    def count_ended(self, prefix: str) -> int:
+        """How many messages whose id starts so have an outcome."""
+        pages = self.dynamodb.get_paginator("scan").paginate(
+            TableName=LEDGER,
+            Select="COUNT",
+            FilterExpression="attribute_exists(completedAt) AND begins_with(id, :prefix)",
+            ExpressionAttributeValues={":prefix": {"S": prefix}},
+        )
+        return sum(page["Count"] for page in pages)
+
+    def inbox(self) -> list[Accepted]:
+        """What SES accepted, newest last."""
+        return inbox.fetch(self.running.endpoints.inbox)
+
+    def mails(self, id_: str) -> list[Accepted]:
+        """The mails of one message that SES accepted."""
+        mark = correlation(id_)
+        return [each for each in self.inbox() if each["content"]["headers"].get("X-Correlation-ID") == mark]
+
+    def one_mail(self, id_: str) -> Accepted:
+        """The message's one mail, after its end. Fails if it was sent twice, or not at all."""
+        self.until_ended(id_)
+        row, sent = self.ledger(id_), self.mails(id_)
+        assert (row["status"], len(sent)) == ("sent", 1), (row, sent)
+        return sent[0]
+
+    def failure(self, id_: str) -> str:
+        """The sentence that a failed message has in the ledger, after its end. Fails if it was sent."""
+        self.until_ended(id_)
+        row = self.ledger(id_)
+        assert row["status"] == "failed", row
+        assert not self.mails(id_)
+        return str(row["error"]["message"])
+
+    def send(self, queue: str, bodies: Iterable[str]) -> None:
+        """Write bodies to a queue (its URL) directly, ten a call."""
+        entries = [{"Id": str(at % 10), "MessageBody": body} for at, body in enumerate(bodies)]
+        for at in range(0, len(entries), 10):
+            reply = self.sqs.send_message_batch(QueueUrl=queue, Entries=entries[at : at + 10])  # type: ignore[arg-type]
+            assert not reply.get("Failed")
+
+    def dead_letters(self, queue: str) -> set[str]:
+        """The bodies in a dead-letter queue (its URL), ten at most; they stay there."""
+        reply = self.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return {each["Body"] for each in reply.get("Messages", [])}
+
+    def logged(self, function: str, *words: str) -> bool:
+        """Whether the function has written a line that holds all of these words."""
+        pages = self._logs.get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{function}")
+        lines = (each["message"] for page in pages for each in page["events"])
+        return any(all(word in line for word in words) for line in lines)
+
+    @contextmanager
+    def configured(self, function: str, **variables: str) -> "Iterator[None]":
+        """The function with other values in its environment, until the block ends."""
+        settings = self.functions.get_function_configuration(FunctionName=function)
+        before = settings["Environment"]["Variables"]
+        self._configure(function, {**before, **variables})
+        try:
+            yield
+        finally:
+            self._configure(function, before)
+
+    def _configure(self, function: str, variables: dict[str, str]) -> None:
+        self.functions.update_function_configuration(
+            FunctionName=function, Environment={"Variables": variables}
+        )
+
+    def queue_is_empty(self, url: str) -> bool:
+        """Whether a queue holds nothing: visible, in flight or delayed."""
+        reply = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        numbers = [
+            int(value)
+            for name, value in reply["Attributes"].items()
+            if name.startswith("ApproximateNumberOfMessages")
+        ]
+        return not any(numbers)

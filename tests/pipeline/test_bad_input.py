@@ -1,0 +1,116 @@
+"""Bad input, all of it in one burst with good neighbours: a sentence for each, and nothing else stops."""
+
+import json
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+
+from tests.pipeline.bad_input import BAD, ODD, Bad
+from tests.pipeline.items import Item, correlation, mail
+from tests.pipeline.pipeline_support import Accepted, Pipeline
+from tests.pipeline.trouble import unprocessed
+
+SETTLED_SECONDS = 30.0
+
+
+class Burst:
+    """The items, and what became of them."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._bucket = f"s3://{pipeline.output('PayloadBucketName')}"
+        pipeline.s3.put_object(Bucket=self._bucket[5:], Key="no-json", Body=b"subject: Hello")
+        self.bad = {name: self._bad(name, case) for name, case in BAD.items()}
+        self.odd = {name: mail(f"odd {name}") | attributes for name, attributes in ODD.items()}
+        pipeline.put_batch(list(self._mixed()))
+        items = [*self.bad.values(), *self.odd.values()]
+        for event_type in {item["event_type"] for item in items}:
+            ids = [item["id"] for item in items if item["event_type"] == event_type]
+            pipeline.until_ended(*ids, event_type=event_type, seconds=SETTLED_SECONDS)
+        self.rows = {(row["id"], row["event_type"]): row for row in pipeline.whole_ledger()}
+        self.inbox = pipeline.inbox()
+
+    def row(self, item: Item) -> Item:
+        return self.rows[item["id"], item["event_type"]]
+
+    def sent(self, item: Item) -> list[Accepted]:
+        mark = correlation(item["id"])
+        return [each for each in self.inbox if each["content"]["headers"]["X-Correlation-ID"] == mark]
+
+    def remedy(self, case: Bad) -> str:
+        return case.remedy.replace("{bucket}", self._bucket)
+
+    def _bad(self, name: str, case: Bad) -> Item:
+        return mail(case.id or f"bad {name}", **self._filled(case.attributes))
+
+    def _filled(self, value: Any) -> Any:
+        """The value with the bucket's name in it."""
+        if isinstance(value, dict):
+            return {name: self._filled(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self._filled(each) for each in value]
+        return value.replace("{bucket}", self._bucket) if isinstance(value, str) else value
+
+    def _mixed(self) -> Iterator[Item]:
+        """Bad ones and good ones by turns, as far as they go."""
+        for pair in zip_longest(self.bad.values(), self.odd.values()):
+            yield from (item for item in pair if item is not None)
+
+
+@pytest.fixture(scope="module")
+def burst(pipeline: Pipeline) -> Burst:
+    return Burst(pipeline)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_what_is_right(
+    burst: Burst, name: str
+) -> None:
+    case, item = BAD[name], burst.bad[name]
+    row = burst.row(item)
+    assert (row["status"], row["error"]["code"]) == ("failed", "invalid")
+    at, _, problem = row["error"]["message"].partition(": ")
+    assert at == case.at or at.startswith(f"{case.at}.")
+    assert burst.remedy(case) in problem
+    assert "\n" not in row["error"]["message"]
+    assert not burst.sent(item)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_but_good_neighbour_is_sent_once(burst: Burst, name: str) -> None:
+    item = burst.odd[name]
+    row = burst.row(item)
+    assert row["status"] == "sent", row
+    assert row["attempts"] == 1
+    assert len(burst.sent(item)) == 1
+
+
+def test_a_variable_is_never_read_as_a_template(burst: Burst) -> None:
+    (sent,) = burst.sent(burst.odd["template marks in a variable"])
+    assert sent["content"]["subject"] == "{{ 7 * 7 }}{% raw %}, there is a message for you"
+
+
+def test_the_bad_ones_of_a_day_are_found_by_the_index_of_failures(burst: Burst, pipeline: Pipeline) -> None:
+    days = {burst.row(item)["failed_on"] for item in burst.bad.values() if item["event_type"] == "mail"}
+    found = set()
+    for day in days:
+        pages = pipeline.dynamodb.get_paginator("query").paginate(
+            TableName=pipeline.output("LedgerTableName"),
+            IndexName="failures",
+            KeyConditionExpression="failed_on = :day",
+            ExpressionAttributeValues={":day": {"S": day}},
+        )
+        found |= {image["id"]["S"] for page in pages for image in page["Items"]}
+    assert found >= {item["id"] for item in burst.bad.values() if item["event_type"] == "mail"}
+
+
+@pytest.mark.parametrize("queue", ["Mail", "MailBulk", "Scheduled"])
+def test_no_bad_item_is_a_dead_letter(burst: Burst, pipeline: Pipeline, queue: str) -> None:
+    dead = "".join(pipeline.dead_letters(pipeline.output(f"{queue}DlqUrl")))
+    assert not [item["id"] for item in burst.bad.values() if item["id"] in dead]
+
+
+def test_the_stream_gave_up_on_none_of_them(burst: Burst, pipeline: Pipeline) -> None:
+    given_up = json.dumps(unprocessed(pipeline))
+    assert not [item["id"] for item in burst.bad.values() if json.dumps(item["id"]) in given_up]

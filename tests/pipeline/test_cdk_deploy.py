@@ -1,0 +1,99 @@
+"""The documented real deploy, run as it is documented, against an emulator of its own."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local import emulator
+from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
+from local.deploy import BOOTSTRAP_VERSION
+from local.workspace import REPOSITORY, Workspace
+
+COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
+SECONDS = 240
+STACKS = {f"mailroom-dev-{name}" for name in ("mailbox", "feedback", "channels", "routing")}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty account that `cdk bootstrap` has prepared."""
+    (port,) = emulator.free_ports(1)
+    url = f"http://127.0.0.1:{port}"
+    process = emulator.start(Workspace(tmp_path_factory.mktemp("account")), port, ses_url=url)
+    ssm = LocalSession().client("ssm", endpoint_url=url, config=patient())
+    ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String")
+    s3 = LocalSession().client("s3", endpoint_url=url, config=patient())
+    s3.create_bucket(Bucket=f"cdk-hnb659fds-assets-{ACCOUNT}-{REGION}")
+    yield url
+    process.stop()
+
+
+def environment(url: str, home: Path) -> dict[str, str]:
+    """A shell whose AWS is the emulator, whatever profiles the user has."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return (
+        own
+        | Endpoints(url, url).variables()
+        | {
+            "PATH": f"{REPOSITORY / '.venv' / 'bin'}{os.pathsep}{own.get('PATH', '')}",
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "CDK_HOME": str(home),  # it keeps the account's number, and this account is nobody's
+            "CDK_DISABLE_CLI_TELEMETRY": "true",
+            "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+            "npm_config_yes": "true",
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def deployed(url: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The emulator's URL, after the deploy. Fails with what to do where npm has no registry."""
+    try:
+        answer = run(url, tmp_path_factory.mktemp("cdk"))
+    except subprocess.TimeoutExpired as late:
+        pytest.fail(f"`{COMMAND}` took over {SECONDS} s. {late.output!r}")
+    said = answer.stdout + answer.stderr
+    if "npm error" in said and answer.returncode:
+        pytest.fail(
+            f"npx could not get the CDK CLI: check the network, or `npm config get registry`.\n{said}"
+        )
+    assert answer.returncode == 0, said
+    return url
+
+
+def run(url: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND.split(), "--output", str(folder / "cdk.out")],
+        cwd=REPOSITORY,
+        env=environment(url, folder / "home"),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
+    formation = LocalSession().client("cloudformation", endpoint_url=deployed, config=patient())
+    made = {each["StackName"]: each["StackStatus"] for each in formation.describe_stacks()["Stacks"]}
+    assert made == dict.fromkeys(STACKS, "CREATE_COMPLETE")
+
+
+def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
+    dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
+    assert set(dynamodb.list_tables()["TableNames"]) == {"mailroom-dev-mailbox", "mailroom-dev-ledger"}
+    sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
+    queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
+    names = ("mail", "mail-bulk", "scheduled")
+    assert queues == {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
+    alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()
+    found = {each["AlarmName"] for each in alarms["MetricAlarms"]}
+    assert found == {f"mailroom-dev-{name}-dlq-not-empty" for name in names}

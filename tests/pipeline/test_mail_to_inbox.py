@@ -1,0 +1,144 @@
+"""From an item in the mailbox to an inbox: what each attribute of a mail does."""
+
+from decimal import Decimal
+
+import pytest
+
+from tests.pipeline.items import correlation, mail
+from tests.pipeline.pipeline_support import Pipeline
+
+SENDER = "Mailroom <mailroom@example.com>"
+
+
+@pytest.fixture
+def bucket(pipeline: Pipeline) -> str:
+    return pipeline.output("PayloadBucketName")
+
+
+def test_five_attributes_alone_are_one_mail_with_correlation_tags_and_configuration_set(
+    pipeline: Pipeline,
+) -> None:
+    pipeline.put(
+        {
+            "id": "order-7/é",
+            "event_type": "mail",
+            "email": "ada@example.com",
+            "first_name": "Ada",
+            "last_name": "Lovelace",
+        }
+    )
+    sent = pipeline.one_mail("order-7/é")
+    content = sent["content"]
+    assert (sent["channel"], sent["to"], content["from"]) == ("mail", "ada@example.com", SENDER)
+    assert content["headers"] == {"X-Correlation-ID": correlation("order-7/é")}
+    assert content["tags"] == {"correlation": correlation("order-7/é"), "event_type": "mail"}
+    assert content["configuration_set"] == "mailroom-local"
+    assert content["subject"] == "Ada, there is a message for you"
+    assert "Dear Ada Lovelace," in content["text"]
+    assert "Dear Ada Lovelace," in content["html"]
+
+
+def test_the_ledger_says_who_sent_it_to_whom_and_with_how_many_attempts(pipeline: Pipeline) -> None:
+    pipeline.put(mail("ledger-1", callback_url="https://shop.example.com/told"))
+    sent = pipeline.one_mail("ledger-1")
+    row = pipeline.ledger("ledger-1")
+    assert row["attempts"] == Decimal(1)
+    assert (row["provider"], row["provider_id"]) == ("ses", sent["provider_id"])
+    assert (row["to"], row["callback_url"]) == ("ada@example.com", "https://shop.example.com/told")
+    assert row["startedAt"] <= row["completedAt"]
+    assert "error" not in row
+    assert "failed_on" not in row
+
+
+def test_fifty_recipients_with_cc_and_bcc_get_one_mail(pipeline: Pipeline) -> None:
+    to = [f"reader{number}@example.com" for number in range(46)]
+    cc, bcc = ["Cc One <cc1@example.com>", "cc2@example.com"], ["bcc1@example.com", "bcc2@example.com"]
+    pipeline.put(mail("list-of-50", email=None, to=to, cc=cc, bcc=bcc))
+    content = pipeline.one_mail("list-of-50")["content"]
+    assert (content["to"], content["cc"], content["bcc"]) == (to, cc, bcc)
+    assert pipeline.ledger("list-of-50")["to"] == to
+
+
+def test_cc_and_bcc_count_among_the_fifty(pipeline: Pipeline) -> None:
+    to = [f"reader{number}@example.com" for number in range(49)]
+    pipeline.put(mail("list-of-51", email=None, to=to, cc="c@example.com", bcc="b@example.com"))
+    assert pipeline.failure("list-of-51").startswith("to: 51 recipients with cc and bcc; use at most 50")
+
+
+def test_inline_subject_text_and_html_are_sent_as_they_are(pipeline: Pipeline) -> None:
+    subject, text, html = "Grüße & {{ 1 }}", "a < b\n{{ first_name }}", "<p>a &lt; b {% raw %}</p>"
+    pipeline.put(mail("inline", subject=subject, text=text, html=html))
+    content = pipeline.one_mail("inline")["content"]
+    assert (content["subject"], content["text"], content["html"]) == (subject, text, html)
+
+
+def test_a_subject_with_text_alone_has_no_html(pipeline: Pipeline) -> None:
+    pipeline.put(mail("text-only", first_name=None, last_name=None, subject="Short", text="Line"))
+    content = pipeline.one_mail("text-only")["content"]
+    assert (content["text"], content["html"]) == ("Line", None)
+
+
+def test_a_from_among_the_senders_may_have_another_display_name(pipeline: Pipeline) -> None:
+    pipeline.put(mail("own-from", **{"from": "The Shop <Mailroom@Example.com>"}))
+    assert pipeline.one_mail("own-from")["content"]["from"] == "The Shop <mailroom@example.com>"
+
+
+def test_a_from_that_is_no_sender_of_the_stage_fails_and_names_the_senders(pipeline: Pipeline) -> None:
+    pipeline.put(mail("foreign-from", **{"from": "ceo@bank.example"}))
+    sentence = pipeline.failure("foreign-from")
+    assert sentence.startswith("from: is not among this stage's senders")
+    assert "mailroom@example.com" in sentence
+
+
+def test_reply_to_and_own_headers_go_along(pipeline: Pipeline) -> None:
+    headers = {"X-Order": "7", "In-Reply-To": "<1@example.com>"}
+    pipeline.put(mail("headers", reply_to=["help@example.com", "b@example.com"], headers=headers))
+    content = pipeline.one_mail("headers")["content"]
+    assert content["reply_to"] == ["help@example.com", "b@example.com"]
+    assert content["headers"] == {"X-Correlation-ID": correlation("headers"), **headers}
+
+
+def test_lane_bulk_goes_through_the_bulk_queue_and_its_own_function(pipeline: Pipeline) -> None:
+    normal, bulk = pipeline.output("SendMailFunctionName"), pipeline.output("SendMailBulkFunctionName")
+    pipeline.put(mail("campaign", lane="bulk"), mail("bad-campaign", lane="bulk", template="nowhere"))
+    pipeline.one_mail("campaign")
+    pipeline.failure("bad-campaign")
+    assert pipeline.logged(bulk, "rejected", "bad-campaign")
+    assert not pipeline.logged(normal, "campaign")
+
+
+def test_attachments_come_from_the_payload_bucket(pipeline: Pipeline, bucket: str) -> None:
+    pipeline.s3.put_object(Bucket=bucket, Key="bills/7.pdf", Body=b"%PDF-1.7 bill")
+    pipeline.s3.put_object(Bucket=bucket, Key="bills/terms.txt", Body=b"terms")
+    parts = [
+        {"ref": f"s3://{bucket}/bills/7.pdf"},
+        {"ref": f"s3://{bucket}/bills/terms.txt", "filename": "Terms of März.txt"},
+    ]
+    pipeline.put(mail("attachments", attachments=parts))
+    assert pipeline.one_mail("attachments")["content"]["attachments"] == [
+        {"name": "7.pdf", "size": 13},
+        {"name": "Terms of März.txt", "size": 5},
+    ]
+
+
+def test_an_attachment_over_the_limit_fails_with_the_limit(pipeline: Pipeline, bucket: str) -> None:
+    pipeline.s3.put_object(Bucket=bucket, Key="film.bin", Body=bytes(7_000_001))
+    pipeline.put(mail("film", attachments=[{"ref": f"s3://{bucket}/film.bin"}]))
+    assert pipeline.failure("film") == "attachments[0].ref: has 7000001 bytes; use at most 7000000"
+
+
+def test_a_payload_gives_what_the_item_does_not_say(pipeline: Pipeline, bucket: str) -> None:
+    payload = (
+        '{"subject": "From the bucket", "text": "Long text", "first_name": "Eve", "email": "e@example.com"}'
+    )
+    pipeline.s3.put_object(Bucket=bucket, Key="letters/1.json", Body=payload.encode())
+    pipeline.put(mail("payload", payload_ref=f"s3://{bucket}/letters/1.json"))
+    sent = pipeline.one_mail("payload")
+    assert (sent["to"], sent["content"]["subject"]) == ("ada@example.com", "From the bucket")
+    assert sent["content"]["text"] == "Long text"
+
+
+def test_a_body_of_300_kb_fits_into_an_item(pipeline: Pipeline) -> None:
+    text = "A long line.\n" * 23_000
+    pipeline.put(mail("big-body", subject="Report", text=text))
+    assert pipeline.one_mail("big-body")["content"]["text"] == text

@@ -1,0 +1,55 @@
+"""What the mailbox's stream gives up on lies whole in S3, and `ops replay` puts it back on its way."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from local.workspace import REPOSITORY
+from tests.pipeline.items import plain
+from tests.pipeline.pipeline_support import Pipeline
+from tests.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
+
+
+def replay(pipeline: Pipeline, *options: str) -> subprocess.CompletedProcess[str]:
+    """`python -m ops replay` in a shell that has sourced the stage's env."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "ops", "replay", *options],
+        cwd=REPOSITORY,
+        env=environment | pipeline.running.variables(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_the_record_lies_whole_in_the_bucket_and_alone(trouble: Trouble) -> None:
+    (document,) = trouble.given_up
+    assert document["requestContext"]["condition"] == "RetryAttemptsExhausted"
+    (record,) = json.loads(document["payload"])["Records"]
+    assert plain(record["dynamodb"]["NewImage"]) == POISONED
+
+
+@pytest.mark.usefixtures("trouble")
+def test_its_neighbours_are_sent_once(pipeline: Pipeline) -> None:
+    for item in NEIGHBOURS:
+        pipeline.one_mail(item["id"])
+
+
+@pytest.mark.usefixtures("trouble")
+def test_replay_puts_it_back_on_its_way_and_leaves_nothing(pipeline: Pipeline) -> None:
+    assert not pipeline.ledger("poisoned")
+    looked = replay(pipeline, "--dry-run")
+    assert looked.returncode == 0, looked.stderr
+    assert "1 batches wait" in looked.stdout
+    assert not pipeline.ledger("poisoned")
+    replayed = replay(pipeline, "--json")
+    assert replayed.returncode == 0, replayed.stderr
+    assert json.loads(replayed.stdout) == {"found": 1, "records": 1, "left": 0}
+    assert pipeline.one_mail("poisoned")["content"]["text"] == POISONED["text"]
+    assert not unprocessed(pipeline)
+    assert json.loads(replay(pipeline, "--json").stdout) == {"found": 0, "records": 0, "left": 0}

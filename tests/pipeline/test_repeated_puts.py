@@ -1,0 +1,48 @@
+"""An import may be run again: what was sent is not sent once more."""
+
+from tests.pipeline.items import mail
+from tests.pipeline.pipeline_support import Pipeline, until
+
+
+def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
+    pipeline.put(mail("again"))
+    first = pipeline.one_mail("again")
+    row = pipeline.ledger("again")
+    pipeline.put(mail("again"), mail("again", first_name="Grace"))
+    settle(pipeline, "after-again")
+    assert pipeline.mails("again") == [first]
+    assert pipeline.ledger("again") == row
+
+
+def test_an_item_deleted_and_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
+    pipeline.put(mail("reborn"))
+    first = pipeline.one_mail("reborn")
+    row = pipeline.ledger("reborn")
+    pipeline.delete("reborn")
+    pipeline.put(mail("reborn", first_name="Grace"))
+    sender = pipeline.output("SendMailFunctionName")
+    until(
+        lambda: pipeline.logged(sender, "already done", '"reborn"'), 20, lambda: "it was not delivered again"
+    )
+    assert pipeline.mails("reborn") == [first]
+    assert pipeline.ledger("reborn") == row
+
+
+def test_a_failed_item_put_again_and_again_stays_failed_until_its_id_is_new(pipeline: Pipeline) -> None:
+    pipeline.put(mail("wrong", email="nobody"))
+    sentence = pipeline.failure("wrong")
+    pipeline.delete("wrong")
+    pipeline.put(mail("wrong", email="ada@example.com"), mail("right", email="ada@example.com"))
+    pipeline.one_mail("right")
+    sender = pipeline.output("SendMailFunctionName")
+    until(
+        lambda: pipeline.logged(sender, "already done", '"wrong"'), 20, lambda: "it was not delivered again"
+    )
+    assert pipeline.failure("wrong") == sentence
+
+
+def settle(pipeline: Pipeline, id_: str) -> None:
+    """Wait until messages put later have all been sent: by then an earlier put has had its effect."""
+    names = [f"{id_}-{number}" for number in range(20)]  # enough for each lane of the stream
+    pipeline.put(*(mail(name) for name in names))
+    pipeline.until_ended(*names)

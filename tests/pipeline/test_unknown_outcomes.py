@@ -1,0 +1,66 @@
+"""SES refuses, breaks off, or answers nothing: what the design promises for each."""
+
+from datetime import datetime
+
+import pytest
+
+from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline
+from tests.pipeline.trouble import Trouble
+
+
+def accepted_after(pipeline: Pipeline, id_: str, started: float, nth: int = 0) -> float:
+    """Seconds from the put to the acceptance of the message's n-th mail."""
+    return datetime.fromisoformat(pipeline.mails(id_)[nth]["received_at"]).timestamp() - started
+
+
+@pytest.mark.usefixtures("trouble")
+def test_a_throttled_mail_goes_back_to_the_queue_and_is_sent_once(pipeline: Pipeline) -> None:
+    pipeline.one_mail("throttled-once")
+    row = pipeline.ledger("throttled-once")
+    assert row["attempts"] == 1
+    assert [entry["status"] for entry in row["history"]] == ["sent"]
+
+
+def test_a_throttled_mail_does_not_wait_for_its_lease(pipeline: Pipeline, trouble: Trouble) -> None:
+    assert accepted_after(pipeline, "throttled-once", trouble.put_at) < LEASE_SECONDS
+
+
+def test_after_an_error_of_the_provider_the_claim_stands_for_its_lease_and_then_it_is_sent_once(
+    pipeline: Pipeline, trouble: Trouble
+) -> None:
+    pipeline.one_mail("error-once")
+    assert accepted_after(pipeline, "error-once", trouble.put_at) > LEASE_SECONDS
+    assert pipeline.logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
+
+
+def test_a_lost_answer_without_evidence_is_sent_again_after_the_lease_and_no_third_time(
+    pipeline: Pipeline, trouble: Trouble
+) -> None:
+    first, second = pipeline.mails("lost-answer-once")
+    row = pipeline.ledger("lost-answer-once")
+    assert (row["status"], row["provider_id"]) == ("sent", second["provider_id"])
+    assert first["provider_id"] != second["provider_id"]
+    assert first["content"] == second["content"]
+    assert accepted_after(pipeline, "lost-answer-once", trouble.put_at, nth=1) > LEASE_SECONDS
+
+
+@pytest.mark.usefixtures("trouble")
+def test_a_lost_answer_that_an_event_made_up_for_is_not_sent_again(pipeline: Pipeline) -> None:
+    (sent,) = pipeline.mails("observed")
+    row = pipeline.ledger("observed")
+    assert (row["status"], row["provider_id"]) == ("delivered", sent["provider_id"])
+
+
+@pytest.mark.usefixtures("trouble")
+def test_a_lost_answer_on_a_channel_that_holds_fails_as_unknown_and_is_not_sent_again(
+    pipeline: Pipeline,
+) -> None:
+    assert len(pipeline.mails("held")) == 1
+    row = pipeline.ledger("held")
+    assert (row["status"], row["error"]["code"]) == ("failed", "outcome_unknown")
+
+
+@pytest.mark.usefixtures("trouble")
+def test_a_mail_that_ses_rejects_fails_with_what_ses_says(pipeline: Pipeline) -> None:
+    assert pipeline.failure("rejected").startswith("MessageRejected: ")
+    assert pipeline.ledger("rejected")["attempts"] == 1

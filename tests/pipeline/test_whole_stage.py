@@ -1,0 +1,51 @@
+"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
+
+from collections import Counter
+
+import pytest
+
+from tests.pipeline.items import correlation, mail
+from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
+
+QUIET_SECONDS = LEASE_SECONDS + 15
+LOST_ANSWERS = {"lost-answer-once"}
+"""The only one that may be sent twice: nobody could know."""
+
+
+@pytest.fixture(scope="module")
+def at_rest(pipeline: Pipeline) -> Pipeline:
+    """The stage after its last message, its queues empty."""
+    pipeline.put(mail("last"))
+    pipeline.one_mail("last")
+    urls = [pipeline.output(f"{queue}QueueUrl") for queue in ("Mail", "MailBulk", "Scheduled")]
+    until(
+        lambda: all(map(pipeline.queue_is_empty, urls)),
+        QUIET_SECONDS,
+        lambda: f"not empty: {[url for url in urls if not pipeline.queue_is_empty(url)]}",
+    )
+    return pipeline
+
+
+def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twice(at_rest: Pipeline) -> None:
+    accepted = Counter(each["content"]["headers"]["X-Correlation-ID"] for each in at_rest.inbox())
+    twice = {mark for mark, count in accepted.items() if count > 1}
+    assert twice <= {correlation(id_) for id_ in LOST_ANSWERS}
+    assert accepted.keys() <= {correlation(row["id"]) for row in at_rest.whole_ledger()}
+
+
+def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline) -> None:
+    accepted = {each["provider_id"] for each in at_rest.inbox()}
+    sent = [row for row in at_rest.whole_ledger() if row["status"] in ("sent", "delivered")]
+    assert sent
+    assert not [row for row in sent if row["provider_id"] not in accepted]
+
+
+def test_no_message_of_the_mailbox_is_unknown_to_the_ledger(at_rest: Pipeline) -> None:
+    pages = at_rest.dynamodb.get_paginator("scan").paginate(TableName=at_rest.output("MailboxTableName"))
+    put = {(item["id"]["S"], item["event_type"]["S"]) for page in pages for item in page["Items"]}
+    known = {(row["id"], row["event_type"]) for row in at_rest.whole_ledger()}
+    assert not put - known
+
+
+def test_the_processes_of_the_stage_are_all_alive(at_rest: Pipeline) -> None:
+    assert at_rest.running.running
