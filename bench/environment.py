@@ -24,6 +24,7 @@ FUNCTION = {
     "BACKOFF_CAP_SECONDS": "300",
     "MISCONFIGURED_SECONDS": "20",
     "SUBMIT_SECONDS": "10",
+    "RECORD_SECONDS": "5",
     "MAIL_SENDERS": '["Mailroom <mailroom@example.com>"]',
     "CONFIGURATION_SET": "mailroom",
     "MAX_ATTACHMENT_BYTES": "7000000",
@@ -32,6 +33,7 @@ FUNCTION = {
     "ROUTES": '{"mail": {"normal": "https://sqs.us-east-1.amazonaws.com/123456789012/mail"}}',
     "SCHEDULE_GROUP": "mailroom",
     "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
+    "SCHEDULE_DEAD_LETTER_ARN": "arn:aws:sqs:us-east-1:123456789012:scheduled-dlq",
     "SCHEDULE_TARGET_ARN": "arn:aws:sqs:us-east-1:123456789012:scheduled",
 }
 

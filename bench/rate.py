@@ -81,6 +81,8 @@ class Pipeline:
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+            # As the ledger has one: callbacks and retries hang on it, whoever writes the table.
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
         self._lambda.update_function_code(FunctionName=FUNCTION, ZipFile=_both_senders(assembly))
 

@@ -43,7 +43,9 @@ class Replay:
 
     def run(self, batch: Unprocessed) -> bool:
         """Hand a batch to dispatch; True: all of it went through, and it is moved out of the way."""
-        reply = self._lambda.invoke(FunctionName=self._function, Payload=json.dumps(batch.event).encode())
+        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
+        event = json.dumps(batch.event, ensure_ascii=False, separators=(",", ":")).encode()
+        reply = self._lambda.invoke(FunctionName=self._function, Payload=event)
         answer = json.loads(reply["Payload"].read())
         if "FunctionError" in reply or answer.get("batchItemFailures"):
             return False

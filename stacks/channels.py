@@ -46,4 +46,5 @@ def _sender_environment(row: LaneRow) -> dict[str, str]:
         "BACKOFF_CAP_SECONDS": str(row.channel.backoff_cap_seconds),
         "MISCONFIGURED_SECONDS": str(row.channel.misconfigured_seconds),
         "SUBMIT_SECONDS": str(row.channel.submit_seconds),
+        "RECORD_SECONDS": str(row.channel.record_seconds),
     }

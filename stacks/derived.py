@@ -56,8 +56,12 @@ def queue_rules(
     redelivery: Redelivery,
     lease_margin: int,
     waits: Waits | None = None,
+    longest_other: int = 0,
 ) -> QueueRules:
-    """The rules of one queue. Without `waits`, a record that was not finished waits out its visibility."""
+    """The rules of one queue. Without `waits`, a record that was not finished waits out its visibility.
+
+    `longest_other` is the longest wait that a function sets beside its back-off.
+    """
     visibility = 6 * function.timeout_seconds + polling.batch_window_seconds
     waits = waits or Waits(visibility, visibility)
     receives = waits.receives_to_cover(redelivery.longest_throttling_seconds) + redelivery.crash_allowance
@@ -66,7 +70,9 @@ def queue_rules(
         visibility=visibility,
         max_receives=receives,
         # A receive ends in a back-off or in a crash: whichever lasts longer bounds it.
-        longest_stay=sum(max(waits.after(receive), visibility) for receive in range(1, receives + 1)),
+        longest_stay=sum(
+            max(waits.after(each), visibility, longest_other) for each in range(1, receives + 1)
+        ),
     )
 
 
@@ -104,7 +110,9 @@ def lane_rows(settings: Settings) -> Iterator[LaneRow]:
     for event_type, channel in settings.channels.items():
         waits = Waits(channel.backoff_seconds, channel.backoff_cap_seconds)
         for lane, polling in channel.lanes.items():
-            rules = queue_rules(channel, polling, channel, settings.lease_margin_seconds, waits)
+            rules = queue_rules(
+                channel, polling, channel, settings.lease_margin_seconds, waits, channel.misconfigured_seconds
+            )
             yield LaneRow(event_type, lane, channel, polling, rules)
 
 

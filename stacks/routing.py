@@ -42,7 +42,7 @@ class RoutingStack(StageStack):
                 limits=settings.scheduled,
                 polling=settings.scheduled,
                 rules=scheduled_rules(settings),
-                grants=[*route, _read_mailbox(storage)],
+                grants=[*route, *schedules.create(), _read_mailbox(storage)],
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),
         )

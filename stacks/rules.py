@@ -41,6 +41,12 @@ def _kept_long_enough(settings: Settings) -> Iterator[str]:
     remedy = f"a message that can still be redelivered; use {need} or more ({' + '.join(parts)})."
     if keep.ledger_days < need:
         yield f"retention.ledger_days: {keep.ledger_days} would forget {remedy}"
+    elif keep.ledger_days < keep.unprocessed_days + keep.margin_days:
+        yield (
+            f"retention.unprocessed_days: {keep.unprocessed_days} + margin_days {keep.margin_days} must be "
+            f"at most ledger_days {keep.ledger_days}, or a replay may send again what the ledger "
+            f"has forgotten; use {keep.ledger_days - keep.margin_days} or less."
+        )
     if keep.payload_days < need:
         yield f"retention.payload_days: {keep.payload_days} would lose the content of {remedy}"
 
@@ -110,20 +116,23 @@ def _too_long_a_stay(key: str, rules: QueueRules, settings: Settings) -> str:
 
 def _pace(key: str, row: LaneRow) -> Iterator[str]:
     channel, lane = row.channel, row.polling
-    needed = lane.batch_size * row.pace + channel.submit_seconds
+    last = channel.submit_seconds + channel.record_seconds
+    needed = lane.batch_size * row.pace + last
     if needed >= channel.timeout_seconds:
         yield (
             f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
-            f"{channel.submit_seconds} = {number(needed)} s must be under timeout_seconds "
-            f"{channel.timeout_seconds} (the gap is maximum_concurrency {lane.maximum_concurrency} / "
-            f"(messages_per_second {number(channel.messages_per_second)} x share {number(lane.share)})); "
+            f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
+            f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
+            f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
+            f"share {number(lane.share)})); "
             f"{_fitting(row)}."
         )
 
 
 def _fitting(row: LaneRow) -> str:
     """The largest batch that fits, or what to change where none does."""
-    fits = int((row.channel.timeout_seconds - row.channel.submit_seconds - 1e-9) / row.pace)
+    last = row.channel.submit_seconds + row.channel.record_seconds
+    fits = int((row.channel.timeout_seconds - last - 1e-9) / row.pace)
     return (
         f"use {min(fits, 10)} or less" if fits >= 1 else "raise timeout_seconds or lower maximum_concurrency"
     )

@@ -1,5 +1,6 @@
 """What can be set for a stage, in `cdk.json` under context `mailroom`, then the stage's name."""
 
+import re
 from email.utils import parseaddr
 from typing import Annotated, Literal
 
@@ -9,10 +10,13 @@ LaneName = Literal["normal", "bulk"]
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 
 
+_ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
+
+
 def _address(sender: str) -> str:
     """A sender is `a@b.c` or `Name <a@b.c>`."""
-    user, _, domain = parseaddr(sender)[1].rpartition("@")
-    if not user or "." not in domain.strip("."):
+    # What the function that sends refuses would dead-letter every mail.
+    if not _ADDRESS.fullmatch(parseaddr(sender)[1]):
         raise ValueError("is no mail address; write 'name@example.com' or 'Name <name@example.com>'")
     return sender
 
@@ -65,6 +69,8 @@ class Channel(Function, Redelivery):
     """What the provider allows, over all lanes."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
+    record_seconds: int = Field(default=5, ge=1, le=60)
+    """What is kept back after a submit, so that its outcome can still be recorded."""
     on_unknown: Literal["resend", "hold"] = "resend"
     """After a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
     backoff_seconds: int = Field(default=5, ge=1, le=900)
@@ -116,7 +122,7 @@ class Retention(Section):
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """What producers should set as `ttl`, published as an output; null keeps items for ever."""
     payload_days: int = Field(default=90, ge=1, le=3650)
-    unprocessed_days: int = Field(default=90, ge=1, le=3650)
+    unprocessed_days: int = Field(default=60, ge=1, le=3650)
     """What the stream gave up on, waiting to be replayed."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
 

@@ -23,5 +23,5 @@ def decode(text: str) -> dict[str, Any]:
     """A queue body as an item. Raises Malformed."""
     try:
         return _decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Malformed(f"the body is not a JSON object: {error}") from None

@@ -78,13 +78,17 @@ class Delivery(Generic[M, R]):
             return self._settings.lease_seconds + 1
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive, growing and jittered."""
-        settings = self._settings
-        wait = backoff(receives, settings.backoff_seconds, settings.backoff_cap_seconds, self._jitter)
-        return max(least, wait)
+        """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
+
+        Never over the cap: the queue's retention is derived from it.
+        """
+        cap = self._settings.backoff_cap_seconds
+        wait = backoff(receives, self._settings.backoff_seconds, cap, self._jitter)
+        return max(min(least, cap), wait)
 
     def _attempt(self, claim: Claimed, message: M, receives: int, remaining: Callable[[], int]) -> Wait:
-        if claim.since is not None and self._settled(claim, message, claim.since):
+        in_doubt = claim.since is not None or claim.provider_id is not None
+        if in_doubt and self._settled(claim, message, claim.since or 0):
             return None
         if message.expired(self._clock()):
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
@@ -124,7 +128,7 @@ class Delivery(Generic[M, R]):
         """The message with its payload's attributes."""
         if message.payload_ref is None:
             return message
-        return parse(self._payloads.expand(message), self._contracts)
+        return parse(self._payloads.expand(message, message.payload_ref), self._contracts)
 
     def _record(self, claim: Claimed, outcome: Outcome, receives: int) -> Wait:
         match outcome:
@@ -161,5 +165,6 @@ class Delivery(Generic[M, R]):
         return None
 
     def _in_time(self, remaining: Callable[[], int]) -> bool:
-        """Whether a submit that starts now, or when its turn comes, ends before the function does."""
-        return remaining() / 1000 > self._pace.left() + self._settings.submit_seconds
+        """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
+        needed = self._pace.left() + self._settings.submit_seconds + self._settings.record_seconds
+        return remaining() / 1000 > needed

@@ -56,23 +56,21 @@ class Dispatcher:
             schedules=Schedules(
                 clients.scheduler(),
                 settings.schedule_group,
-                settings.schedule_role_arn,
-                settings.schedule_target_arn,
+                role_arn=settings.schedule_role_arn,
+                target_arn=settings.schedule_target_arn,
+                dead_letter_arn=settings.schedule_dead_letter_arn,
             ),
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
         )
 
-    def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]], *, due_now: bool = False) -> set[str]:
-        """Route items, each with the caller's reference; the references of those to be tried again.
-
-        `due_now`: `send_at` has been waited for already.
-        """
+    def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
+        """Route items, each with the caller's reference; the references of those to be tried again."""
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
         for reference, item in items:
             try:
-                routed = self._route(reference, item, due_now)
+                routed = self._route(reference, item)
             except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
                 logger.exception("not dispatched; it is tried again", extra=_mentioned(item))
                 failed.add(reference)
@@ -86,7 +84,7 @@ class Dispatcher:
             count("Dispatched", len(batch) - len(refused))
         return failed
 
-    def _route(self, reference: str, item: Mapping[str, Any], due_now: bool) -> tuple[str, Entry] | None:
+    def _route(self, reference: str, item: Mapping[str, Any]) -> tuple[str, Entry] | None:
         """The queue and entry of an item, or None where it is settled without one."""
         try:
             message, body = self._read(item)
@@ -97,7 +95,7 @@ class Dispatcher:
         except Invalid as fault:
             self._refuse(item, fault)
             return None
-        due = 0.0 if due_now else message.due() or 0.0
+        due = message.due() or 0.0
         wait = due - self._clock()
         if wait > queues.MAX_DELAY_SECONDS:
             self._wait(message, due)

@@ -1,9 +1,9 @@
 """Messages whose time has come: read back from the mailbox and dispatched."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mailroom import clients
+from mailroom import clients, queues
 from mailroom.body import decode
 from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
@@ -13,13 +13,20 @@ from mailroom.mailbox import Mailbox
 from mailroom.message import Key, key_of
 from mailroom.telemetry import about, count, logger
 
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
 _TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
 
 
 class Due:
     """Works for the queue that schedules write to: each record holds a message's key."""
 
-    def __init__(self, dispatcher: Dispatcher, mailbox: Mailbox, ledger: Ledger) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, mailbox: Mailbox, ledger: Ledger, sqs: "SQSClient", queue_url: str
+    ) -> None:
+        self._sqs = sqs
+        self._queue_url = queue_url
         self._dispatcher = dispatcher
         self._mailbox = mailbox
         self._ledger = ledger
@@ -28,10 +35,13 @@ class Due:
     def of(cls, settings: DispatchScheduled) -> "Due":
         """What a function's settings describe."""
         mailbox = Mailbox(clients.dynamodb(), settings.mailbox_table)
-        return cls(Dispatcher.of(settings), mailbox, Ledger.of(settings))
+        return cls(Dispatcher.of(settings), mailbox, Ledger.of(settings), clients.sqs(), settings.queue_url)
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """One batch; the records that must come back. An item that is gone was taken back: cancelled."""
+        """One batch; the records that must come back.
+
+        An item that is gone was taken back: cancelled. One whose `send_at` was moved on waits again.
+        """
         keys: dict[str, Key] = {}
         failed: set[str] = set()
         for record in event["Records"]:
@@ -39,10 +49,12 @@ class Due:
                 keys[record["messageId"]] = key_of(decode(record["body"]))
             except Malformed as fault:
                 logger.error("not a key", extra={"reason": str(fault), "message_id": record["messageId"]})
+                # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
+                queues.set_visibility(self._sqs, self._queue_url, [(record["receiptHandle"], 0)])
                 failed.add(record["messageId"])
         items = self._mailbox.items(keys.values())
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]
-        failed |= self._dispatcher.dispatch(due, due_now=True)
+        failed |= self._dispatcher.dispatch(due)
         for key in dict.fromkeys(keys.values()):
             if key not in items and self._ledger.cancel(key, _TAKEN_BACK):
                 logger.info("cancelled", extra=about(key))

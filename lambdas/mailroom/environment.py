@@ -30,6 +30,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     backoff_cap_seconds: Seconds
     misconfigured_seconds: Seconds
     submit_seconds: Seconds
+    record_seconds: Seconds
 
 
 class MailSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -48,12 +49,14 @@ class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
     schedule_group: str
     schedule_role_arn: str
     schedule_target_arn: str
+    schedule_dead_letter_arn: str
 
 
 class DispatchScheduled(Dispatch, frozen=True, kw_only=True, rename="upper"):
     """The same, and the table that scheduled items are read back from."""
 
     mailbox_table: str
+    queue_url: str
 
 
 def read(kind: type[T]) -> T:

@@ -73,10 +73,12 @@ class Message(Struct, frozen=True, kw_only=True):
         due, expiry = _time("send_at", self.send_at), _time("expires_at", self.expires_at)
         if due is not None and expiry is not None and due >= expiry:
             raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
+        if due is not None and self.ttl is not None and self.ttl <= due:
+            raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
-        if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
-            raise Invalid("callback_url", "is not a URL; use https://host/path")
+        if self.callback_url is not None and not re.fullmatch(r"https://[!-~]{1,2000}", self.callback_url):
+            raise Invalid("callback_url", "is not an https URL; use https://host/path")
 
     def due(self) -> float | None:
         """When it may be sent, in epoch seconds; None: at once."""

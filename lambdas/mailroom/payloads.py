@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
+ROUTING = ("send_at", "expires_at", "lane", "topic", "callback_url", "payload_ref", "ttl", "attempt")
+"""What dispatch has acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024
 
 
@@ -45,15 +47,16 @@ class Payloads:
                 raise Invalid(field, f"has {reply['ContentLength']} bytes; use at most {limit}")
             return body.read()
 
-    def expand(self, message: Message) -> dict[str, Any]:
-        """The item with the attributes of its payload, the item's own first. Raises Invalid."""
-        item = dict(message.variables)
-        if message.payload_ref is None:
-            return item
-        content = self.read("payload_ref", message.payload_ref, MAX_PAYLOAD_BYTES)
+    def expand(self, message: Message, ref: str) -> dict[str, Any]:
+        """The item with the attributes of its payload. Raises Invalid, also where the two disagree."""
+        content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
         try:
             payload = msgspec.json.decode(content, type=dict[str, Any])
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Invalid("payload_ref", f"is not a JSON object ({error}); put one there") from None
+        for name in ROUTING:
+            if name in payload:
+                raise Invalid("payload_ref", f"{name} stands in the payload; it counts in the item alone")
+        item = dict(message.variables)
         del item["payload_ref"]
         return {**payload, **item}

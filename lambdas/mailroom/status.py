@@ -20,8 +20,6 @@ so any order and any number of events end the same. A bounce or a complaint may 
 given up stands before what a provider proves."""
 
 _ORDER: tuple[Status, ...] = get_args(Status)
-ATTENTION: frozenset[Status] = frozenset({"failed"})
-"""The statuses that the index of failures holds."""
 
 
 def before(status: Status) -> tuple[Status, ...]:

@@ -10,7 +10,7 @@ from stacks.settings import Settings
 
 
 class Schedules(Construct):
-    """Schedules of this group may send to the `scheduled` queue and do nothing else."""
+    """Schedules of this group may send to the `scheduled` queue, or else to its dead-letter queue."""
 
     def __init__(self, scope: Construct, settings: Settings) -> None:
         super().__init__(scope, "Schedules")
@@ -18,6 +18,7 @@ class Schedules(Construct):
         self.group = scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
         # By name, not by reference: the queue's function has this role in its environment.
         self.target_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
+        self.dead_letter_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
         self._schedules_arn = stack.format_arn(
             service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
         )
@@ -29,6 +30,7 @@ class Schedules(Construct):
             "SCHEDULE_GROUP": str(self.group.name),
             "SCHEDULE_ROLE_ARN": self.role.role_arn,
             "SCHEDULE_TARGET_ARN": self.target_arn,
+            "SCHEDULE_DEAD_LETTER_ARN": self.dead_letter_arn,
         }
 
     def create(self) -> list[Grant]:
@@ -58,5 +60,5 @@ class Schedules(Construct):
             self,
             "Role",
             assumed_by=trusted,
-            inline_policies=policy([Grant(["sqs:SendMessage"], [self.target_arn])]),
+            inline_policies=policy([Grant(["sqs:SendMessage"], [self.target_arn, self.dead_letter_arn])]),
         )

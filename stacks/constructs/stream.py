@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from aws_cdk import Stack
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -44,13 +45,19 @@ class StreamReader(Construct):
             grants=[*grants, *_read_stream(settings, table), *self._give_up()],
             environment=environment,
         ).resource
-        self._mapping(settings, table)
-        publish(self, UnprocessedBucketName=self.unprocessed.bucket_name)
+        self.mapping = self._mapping(settings, table)
+        alarm = self._alarm(settings.name("dispatch-gave-up"))
+        publish(
+            self,
+            UnprocessedBucketName=self.unprocessed.bucket_name,
+            DispatchGaveUpAlarmName=alarm.alarm_name,
+            DispatchGaveUpAlarmArn=alarm.alarm_arn,
+        )
 
-    def _mapping(self, settings: Settings, table: dynamodb.Table) -> None:
+    def _mapping(self, settings: Settings, table: dynamodb.Table) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
         numbers, mapping = settings.dispatch, lambda_.CfnEventSourceMapping
-        mapping(
+        return mapping(
             self,
             "Mapping",
             function_name=self.function.function_name,
@@ -69,6 +76,29 @@ class StreamReader(Construct):
             destination_config=mapping.DestinationConfigProperty(
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
+            metrics_config=mapping.MetricsConfigProperty(metrics=["EventCount"]),
+        )
+
+    def _alarm(self, name: str) -> cloudwatch.Alarm:
+        """Partial batch responses are no errors of the function: nothing else would tell of it."""
+        gave_up = cloudwatch.Metric(
+            namespace="AWS/Lambda",
+            metric_name="OnFailureDestinationDeliveredEventCount",
+            dimensions_map={"EventSourceMappingUUID": self.mapping.ref},
+            statistic="Sum",
+            period=Duration.minutes(5),
+        )
+        return cloudwatch.Alarm(
+            self,
+            "GaveUp",
+            alarm_name=name,
+            alarm_description="Items were not dispatched and wait in a bucket: python -m ops replay",
+            metric=gave_up,
+            threshold=1,
+            evaluation_periods=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+            # Nothing more given up does not mean that it was put back on its way.
+            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
         )
 
     def _give_up(self) -> list[Grant]:

@@ -13,7 +13,7 @@ from stacks.constructs.findings import accept
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import pascal, publish
-from stacks.derived import QueueRules
+from stacks.derived import DAY, QueueRules
 from stacks.settings import Function, Polling, Settings
 
 
@@ -44,6 +44,7 @@ class Worker(Construct):
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
         self.alarm = self._alarm(settings.name(f"{work.queue}-dlq-not-empty"))
+        self._age_alarm(settings, settings.name(f"{work.queue}-backlog-old"))
         self._publish(pascal(work.queue))
 
     def _dead_letter_queue(self, settings: Settings, work: Work) -> sqs.Queue:
@@ -126,6 +127,19 @@ class Worker(Construct):
             comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
             # A queue that nobody touches for hours reports nothing: that must not end the alarm.
             treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+        )
+
+    def _age_alarm(self, settings: Settings, name: str) -> None:
+        """SQS deletes what is past its retention, silently and past the dead-letter queue."""
+        cloudwatch.Alarm(
+            self,
+            "BacklogOld",
+            alarm_name=name,
+            alarm_description="Messages wait for half of the queue's retention: past all of it they go.",
+            metric=self.queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(5)),
+            threshold=settings.retention.queue_days * DAY // 2,
+            evaluation_periods=1,
+            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         )
 
     def _publish(self, name: str) -> None:

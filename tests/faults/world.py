@@ -97,6 +97,7 @@ class World:
             backoff_cap_seconds=300,
             misconfigured_seconds=20,
             submit_seconds=10,
+            record_seconds=5,
             mail_senders=["no-reply@example.com"],
             configuration_set="mailroom",
             max_attachment_bytes=1000,
@@ -126,7 +127,11 @@ class World:
             {"mail": {"normal": MAIL, "bulk": BULK}},
             ledger=self.ledger,
             schedules=Schedules(
-                self.outside.watch(self.scheduler, "create_schedule"), "mailroom", "role", SCHEDULED
+                self.outside.watch(self.scheduler, "create_schedule"),
+                "mailroom",
+                role_arn="role",
+                target_arn=SCHEDULED,
+                dead_letter_arn="dead",
             ),
             payloads=self._payloads,
             sqs=self._sqs,
@@ -150,7 +155,9 @@ class World:
             return
         handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
             MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
-            SCHEDULED: lambda event: Due(self.dispatcher(), self._mailbox, self.ledger).handle(event),
+            SCHEDULED: lambda event: Due(
+                self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED
+            ).handle(event),
         }
         try:
             self.queues.settle(url, records, handlers[url]({"Records": records}))

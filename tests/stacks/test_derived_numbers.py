@@ -74,7 +74,8 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
         assert waits.shortest_total(throttled - 1) < max(channel.longest_throttling_seconds, 1)
         assert rules.max_receives <= 1000
         assert longest + margin <= chosen.retention.queue_days * DAY <= 14 * DAY
-        assert lane.batch_size * row.pace + channel.submit_seconds < channel.timeout_seconds
+        last = channel.submit_seconds + channel.record_seconds
+        assert lane.batch_size * row.pace + last < channel.timeout_seconds
 
 
 @given(stages)

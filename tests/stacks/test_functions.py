@@ -77,6 +77,7 @@ def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(d
         "MaximumBatchingWindowInSeconds": 0,
         "MaximumRecordAgeInSeconds": 21_600,
         "MaximumRetryAttempts": 10,
+        "MetricsConfig": {"Metrics": ["EventCount"]},
         "ParallelizationFactor": 2,
         "StartingPosition": "TRIM_HORIZON",
     }

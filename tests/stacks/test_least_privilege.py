@@ -84,30 +84,35 @@ def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev
     assert all("ExportsOutputFnGetAttMail" in each for each in may["sqs:SendMessage"])
 
 
-def test_dispatch_may_pass_the_schedules_role_to_the_scheduler_alone(dev: Templates) -> None:
-    (passing,) = (
+def test_the_schedules_role_may_be_passed_to_the_scheduler_alone(dev: Templates) -> None:
+    passing = [
         each
         for role in dev["routing"].all("IAM::Role")
         for each in statements(role)
         if each["Action"] == "iam:PassRole"
-    )
-    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
+    ]
+    assert len(passing) == 2  # dispatch, and dispatch-scheduled for a time that was moved on
+    for each in passing:
+        assert each["Condition"] == {"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}}
 
 
-def test_dispatch_scheduled_reads_items_back_and_makes_no_schedules(dev: Templates) -> None:
+def test_dispatch_scheduled_reads_items_back_from_the_mailbox(dev: Templates) -> None:
     may = dev["routing"].policy("mailroom-dev-dispatch-scheduled")
-    assert may.keys() == CONSUME | LOG | {"dynamodb:BatchGetItem", "dynamodb:UpdateItem", "sqs:SendMessage"}
+    schedules = {"scheduler:CreateSchedule", "iam:PassRole"}
+    tables = {"dynamodb:BatchGetItem", "dynamodb:UpdateItem"}
+    assert may.keys() == CONSUME | LOG | schedules | tables | {"sqs:SendMessage"}
     assert all("ExportsOutputFnGetAttMailbox" in each for each in may["dynamodb:BatchGetItem"])
     assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
 
 
-def test_a_schedule_may_send_to_the_scheduled_queue_alone_and_only_for_this_group(dev: Templates) -> None:
+def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_group(dev: Templates) -> None:
     (role,) = (
         each
         for each in dev["routing"].all("IAM::Role")
         if "scheduler" in str(each["AssumeRolePolicyDocument"])
     )
-    assert allowed(role) == {"sqs:SendMessage": {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"}}
+    scheduled = f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-scheduled"
+    assert allowed(role) == {"sqs:SendMessage": {scheduled, f"{scheduled}-dlq"}}
     (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
     conditions = trust["Condition"]["StringEquals"]
     assert text(conditions["aws:SourceArn"]) == f"arn:aws:scheduler:{ACCOUNT}:schedule-group/mailroom-dev"

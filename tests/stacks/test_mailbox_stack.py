@@ -54,14 +54,18 @@ def test_prod_stacks_cannot_be_deleted_by_hand(prod: Templates) -> None:
     assert manifest.count('"terminationProtection": true') == 4
 
 
-@pytest.mark.parametrize(("stack", "bucket"), [("mailbox", "payloads"), ("routing", "unprocessed")])
-def test_a_bucket_is_private_encrypted_and_forgets(dev: Templates, stack: str, bucket: str) -> None:
+@pytest.mark.parametrize(
+    ("stack", "bucket", "days"), [("mailbox", "payloads", 90), ("routing", "unprocessed", 60)]
+)
+def test_a_bucket_is_private_encrypted_and_forgets(
+    dev: Templates, stack: str, bucket: str, days: int
+) -> None:
     (found,) = dev[stack].all("S3::Bucket")
     assert text(found["BucketName"]) == f"mailroom-dev-{bucket}-111122223333-eu-central-1"
     assert set(found["PublicAccessBlockConfiguration"].values()) == {True}
     (encryption,) = found["BucketEncryption"]["ServerSideEncryptionConfiguration"]
     assert encryption == {"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}
-    assert found["LifecycleConfiguration"]["Rules"][0]["ExpirationInDays"] == 90
+    assert found["LifecycleConfiguration"]["Rules"][0]["ExpirationInDays"] == days
 
 
 @pytest.mark.parametrize("stack", ["mailbox", "routing"])

@@ -94,23 +94,24 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.mail.timeout_seconds",
             50,
-            "channels.mail.lanes.normal.batch_size: 10 x 4 s between submits + submit_seconds 10 = 50 s "
-            "must be under timeout_seconds 50 (the gap is maximum_concurrency 2 / (messages_per_second 1 "
-            "x share 0.5)); use 9 or less.",
+            "channels.mail.lanes.normal.batch_size: 10 x 4 s between submits + submit_seconds 10 + "
+            "record_seconds 5 = 55 s must be under timeout_seconds 50 (the gap is maximum_concurrency 2 / "
+            "(messages_per_second 1 x share 0.5)); use 8 or less.",
         ),
         (
             "channels.mail.messages_per_second",
             0.1,
-            "channels.mail.lanes.normal.batch_size: 10 x 40 s between submits + submit_seconds 10 = 410 s "
-            "must be under timeout_seconds 60 (the gap is maximum_concurrency 2 / (messages_per_second "
-            "0.1 x share 0.5)); use 1 or less.",
+            "channels.mail.lanes.normal.batch_size: 10 x 40 s between submits + submit_seconds 10 + "
+            "record_seconds 5 = 415 s must be under timeout_seconds 60 (the gap is maximum_concurrency 2 / "
+            "(messages_per_second 0.1 x share 0.5)); use 1 or less.",
         ),
         (
             "channels.mail.lanes.bulk.maximum_concurrency",
             1000,
-            "channels.mail.lanes.bulk.batch_size: 10 x 2000 s between submits + submit_seconds 10 = 20010 "
-            "s must be under timeout_seconds 60 (the gap is maximum_concurrency 1000 / "
-            "(messages_per_second 1 x share 0.5)); raise timeout_seconds or lower maximum_concurrency.",
+            "channels.mail.lanes.bulk.batch_size: 10 x 2000 s between submits + submit_seconds 10 + "
+            "record_seconds 5 = 20015 s must be under timeout_seconds 60 (the gap is maximum_concurrency "
+            "1000 / (messages_per_second 1 x share 0.5)); raise timeout_seconds or lower "
+            "maximum_concurrency.",
         ),
         (
             "scheduled.timeout_seconds",
@@ -154,6 +155,12 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             18,
             "retention.payload_days: 18 would lose the content of a message that can still be "
             "redelivered; use 19 or more (queue_days 4 + dead_letter_days 14 + margin_days 1).",
+        ),
+        (
+            "retention.unprocessed_days",
+            90,
+            "retention.unprocessed_days: 90 + margin_days 1 must be at most ledger_days 90, or a replay may "
+            "send again what the ledger has forgotten; use 89 or less.",
         ),
         (
             "channels.mail.lanes.normal",

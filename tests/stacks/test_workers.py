@@ -82,6 +82,27 @@ def test_an_alarm_counts_visible_and_hidden_dead_letters_and_stays(
         assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == f"mailroom-dev-{name}-dlq"
 
 
+@every_worker
+def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
+    assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
+    assert alarm["Threshold"] == 2 * 86_400
+    queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
+    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == f"mailroom-dev-{name}"
+
+
+def test_an_alarm_rings_when_the_stream_gave_up_on_records(dev: Templates) -> None:
+    alarm = dev["routing"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dispatch-gave-up")
+    assert alarm["MetricName"] == "OnFailureDestinationDeliveredEventCount"
+    (dimension,) = alarm["Dimensions"]
+    assert dimension["Name"] == "EventSourceMappingUUID"
+    mapping = dev["routing"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
+    assert mapping["MetricsConfig"] == {"Metrics": ["EventCount"]}
+    assert dev["routing"].output("DispatchGaveUpAlarmArn")
+
+
 @pytest.mark.parametrize("stack", ["channels", "routing"])
 def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
     resources = dev[stack].body["Resources"]

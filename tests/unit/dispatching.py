@@ -33,7 +33,13 @@ def made(
     return Dispatcher(
         {"mail": routes},
         ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-        schedules=Schedules(scheduler or aws.scheduler, GROUP, ROLE, TARGET),
+        schedules=Schedules(
+            scheduler or aws.scheduler,
+            GROUP,
+            role_arn=ROLE,
+            target_arn=TARGET,
+            dead_letter_arn=TARGET + "-dlq",
+        ),
         payloads=Payloads(aws.s3, BUCKET),
         sqs=sqs or aws.sqs,
         clock=clock,

@@ -29,6 +29,7 @@ SETTINGS: dict[str, Any] = {
     "backoff_cap_seconds": 600,
     "misconfigured_seconds": 20,
     "submit_seconds": 10,
+    "record_seconds": 5,
 }
 
 

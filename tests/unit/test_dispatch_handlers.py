@@ -66,12 +66,11 @@ def test_dispatch_takes_every_type_that_a_stream_can_bring(load: Load, aws: Aws)
 
 
 def test_dispatch_scheduled_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aws) -> None:
-
     send_at = iso(time.time() + 3600)
     event = stream_event(*(image(**item(id=each, send_at=send_at)) for each in ("a", "b")))
     load("dispatch")(event, lambda_context())
     assert [aws.item(each)["status"] for each in ("a", "b")] == ["scheduled", "scheduled"]
-    aws.put(MAILBOX, **item(id="a", send_at=send_at))
+    aws.put(MAILBOX, **item(id="a", send_at=iso(time.time() - 1)))  # its time has come
     bodies = [
         _input(aws, each["Name"]) for each in aws.scheduler.list_schedules(GroupName=GROUP)["Schedules"]
     ]

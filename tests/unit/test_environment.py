@@ -15,6 +15,7 @@ DISPATCH = {
     "SCHEDULE_GROUP": "mailroom-test",
     "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
     "SCHEDULE_TARGET_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled",
+    "SCHEDULE_DEAD_LETTER_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled-dlq",
 }
 SEND_MAIL = {
     **COMMON,
@@ -27,6 +28,7 @@ SEND_MAIL = {
     "BACKOFF_CAP_SECONDS": "900",
     "MISCONFIGURED_SECONDS": "30",
     "SUBMIT_SECONDS": "10",
+    "RECORD_SECONDS": "5",
     "MAIL_SENDERS": '["Mailroom <post@mailroom.example>", "news@mailroom.example"]',
     "CONFIGURATION_SET": "mailroom-test",
     "MAX_ATTACHMENT_BYTES": "7000000",
@@ -47,7 +49,7 @@ def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox")
+    put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox", QUEUE_URL="https://sqs/scheduled")
     assert read(Dispatch).routes == ROUTES
     assert read(DispatchScheduled).mailbox_table == "mailbox"
 

@@ -115,7 +115,7 @@ def test_an_unknown_lane_is_refused_with_those_there_are() -> None:
     "url", ["ftp://x.example/", "https://", "https://x.example/a b", "x", "", "https://x\n"]
 )
 def test_a_callback_url_that_is_none_is_refused(url: str) -> None:
-    assert problem(callback_url=url) == ("callback_url", "is not a URL; use https://host/path")
+    assert problem(callback_url=url) == ("callback_url", "is not an https URL; use https://host/path")
 
 
 @pytest.mark.parametrize(

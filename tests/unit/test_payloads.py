@@ -81,15 +81,11 @@ def test_a_fault_of_ours_or_of_s3_is_not_the_messages(aws: Aws, code: str) -> No
         Payloads(client, BUCKET).read("payload_ref", REF, 100)  # type: ignore[arg-type]
 
 
-def test_a_message_without_a_payload_is_its_own_attributes(payloads: Payloads) -> None:
-    assert payloads.expand(mail()) == mail().variables
-
-
 def test_a_payload_adds_attributes_and_the_items_own_come_first(aws: Aws, payloads: Payloads) -> None:
     put(aws, {"text": "from the payload", "subject": "from the payload", "id": "another", "city": "Arles"})
     message = mail(text=None, payload_ref=REF)
     del message.variables["text"]
-    found = payloads.expand(message)
+    found = payloads.expand(message, REF)
     assert found == {
         "id": "m-1",
         "event_type": "mail",
@@ -104,10 +100,23 @@ def test_a_payload_adds_attributes_and_the_items_own_come_first(aws: Aws, payloa
 def test_a_payload_that_is_no_json_object_is_refused(aws: Aws, payloads: Payloads, content: bytes) -> None:
     put(aws, content)
     with pytest.raises(Invalid, match=r"^payload_ref: is not a JSON object \(.*\); put one there$"):
-        payloads.expand(mail(payload_ref=REF))
+        payloads.expand(mail(payload_ref=REF), REF)
 
 
 def test_a_payload_over_ten_megabytes_is_refused(aws: Aws, payloads: Payloads) -> None:
     put(aws, b" " * (MAX_PAYLOAD_BYTES + 1))
     with pytest.raises(Invalid, match="payload_ref: has 10485761 bytes; use at most 10485760"):
-        payloads.expand(mail(payload_ref=REF))
+        payloads.expand(mail(payload_ref=REF), REF)
+
+
+@pytest.mark.parametrize("name", ["send_at", "expires_at", "lane", "callback_url", "payload_ref", "ttl"])
+def test_what_dispatch_has_acted_on_is_refused_in_a_payload(aws: Aws, payloads: Payloads, name: str) -> None:
+    put(aws, {name: "2026-12-31T00:00:00Z"})
+    with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
+        payloads.expand(mail(payload_ref=REF), REF)
+
+
+def test_a_payload_nested_too_deeply_is_refused(aws: Aws, payloads: Payloads) -> None:
+    put(aws, b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b"}")
+    with pytest.raises(Invalid, match="payload_ref: is not a JSON object"):
+        payloads.expand(mail(payload_ref=REF), REF)

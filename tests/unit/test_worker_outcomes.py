@@ -33,8 +33,11 @@ def test_a_throttled_message_comes_back_after_a_growing_wait(
     assert "startedAt" not in aws.item()
 
 
-def test_a_wait_that_the_provider_asks_for_is_the_least(post: Make) -> None:
-    assert post(Retry("quota", after=900)).handle(item()) == {"r-0": 900}
+@pytest.mark.parametrize(("asked", "wait"), [(450, 450), (600, 600), (900, 600)])
+def test_a_wait_that_the_provider_asks_for_is_the_least_up_to_the_cap(
+    post: Make, asked: float, wait: float
+) -> None:
+    assert post(Retry("quota", after=asked)).handle(item()) == {"r-0": wait}
 
 
 def test_a_throttled_message_is_sent_by_its_next_delivery(post: Make, aws: Aws) -> None:

@@ -12,13 +12,15 @@ from mailroom.message import Message
 MAX_RECIPIENTS = 50
 """SES v2: to, cc and bcc of one mail together."""
 MAX_OWN_HEADERS = 12
-"""SES v2 takes 15 a mail; three are ours: X-Correlation-ID and, in bulk, List-Unsubscribe and its Post."""
+"""SES v2 takes 15 a mail. X-Correlation-ID is ours; two are kept free."""
+MAX_ATTACHMENTS = 20
+"""Each is a request to S3 while the rest of the batch waits."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
 HEADER_VALUE = re.compile(r"[ -~]{1,995}")
 
 _RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
     *("message-id", "mime-version", "received", "dkim-signature"),
-    *("x-correlation-id", "list-unsubscribe", "list-unsubscribe-post"),
+    "x-correlation-id",
 }
 _RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
 
@@ -54,7 +56,7 @@ class Mail(Message, frozen=True, kw_only=True):
     headers: Annotated[
         dict[str, Any], Meta(extra_json_schema={"additionalProperties": {"type": "string"}})
     ] = field(default_factory=dict)
-    attachments: list[Attachment] = field(default_factory=list)
+    attachments: Annotated[list[Attachment], Meta(max_length=MAX_ATTACHMENTS)] = field(default_factory=list)
 
     @property
     def recipient(self) -> str | list[str]:

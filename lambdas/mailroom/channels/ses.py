@@ -180,10 +180,10 @@ def _refusal(error: ClientError) -> Outcome:
     """What SES's answer means. All of these prove that nothing was sent."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
+    if code == "LimitExceededException" or "daily message quota" in text.lower():
+        return Retry(reason, after=_QUOTA_SECONDS)
     if code in _THROTTLED or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
         return Retry(reason)
-    if code == "LimitExceededException":
-        return Retry(reason, after=_QUOTA_SECONDS)
     if code in _OURS or code.startswith(_CREDENTIALS):
         return Misconfigured(reason)
     if code in {"MessageRejected", "BadRequestException"}:
