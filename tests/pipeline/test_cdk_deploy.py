@@ -96,4 +96,5 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     assert queues == {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
     alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()
     found = {each["AlarmName"] for each in alarms["MetricAlarms"]}
-    assert found == {f"mailroom-dev-{name}-dlq-not-empty" for name in names}
+    rings = {f"mailroom-dev-{name}-{why}" for name in names for why in ("dlq-not-empty", "backlog-old")}
+    assert found == rings | {"mailroom-dev-dispatch-gave-up"}

@@ -52,3 +52,8 @@ def test_a_number_travels_as_a_number() -> None:
 def test_a_body_that_is_no_json_object_is_malformed(text: str) -> None:
     with pytest.raises(Malformed, match="the body is not a JSON object: "):
         decode(text)
+
+
+def test_a_body_nested_too_deeply_is_malformed() -> None:
+    with pytest.raises(Malformed, match="the body is not a JSON object: "):
+        decode('{"a": ' + "[" * 5000 + "]" * 5000 + "}")

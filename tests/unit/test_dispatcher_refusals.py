@@ -35,7 +35,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a line break in a header": (
         {"headers": {"X-Team": "a\nBcc: b@example.com"}},
-        "headers.X-Team: holds a line break, is empty, over 995 characters or not printable ASCII",
+        "headers.X-Team: is not a header's value; use 1 to 995 printable ASCII characters without a line break",
     ),
     "a reserved header": (
         {"headers": {"Bcc": "b@example.com"}},

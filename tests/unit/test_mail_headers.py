@@ -16,7 +16,7 @@ def test_a_header_of_ones_own_is_taken(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
-BROKEN = "holds a line break, is empty, over 995 characters or not printable ASCII"
+BROKEN = "is not a header's value; use 1 to 995 printable ASCII characters without a line break"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,11 @@ def test_an_attachment_is_a_reference_with_a_name_and_a_type() -> None:
     given = {"ref": "s3://bucket/bill.pdf", "filename": "Bill.pdf", "content_type": "application/pdf"}
     (attachment,) = read(attachments=[given]).attachments
     assert (attachment.ref, attachment.filename) == ("s3://bucket/bill.pdf", "Bill.pdf")
+
+
+def test_more_attachments_than_a_batch_can_wait_for_are_refused() -> None:
+    found = problem(attachments=[{"ref": "s3://bucket/a"}] * 21)
+    assert found == ("attachments", "expected a list of length <= 20")
 
 
 def test_an_attachment_with_an_unknown_attribute_is_refused() -> None:

@@ -104,6 +104,11 @@ def test_what_would_expire_before_it_is_sent_is_refused(send_at: str) -> None:
     assert found == ("send_at", "lies after expires_at; it would expire before it is sent")
 
 
+def test_an_item_that_would_be_gone_before_it_is_sent_is_refused() -> None:
+    found = problem(send_at="2026-11-22T00:00:00Z", ttl=1_795_251_600)
+    assert found == ("ttl", "is before send_at; the item would be gone before it is sent")
+
+
 # The rest
 
 
