@@ -35,7 +35,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a line break in a header": (
         {"headers": {"X-Team": "a\nBcc: b@example.com"}},
-        "headers.X-Team: is not a header's value; use 1 to 995 printable ASCII characters without a line break",
+        "headers.X-Team: is not a header's value; use 1 to 995 of printable ASCII, no line break",
     ),
     "a reserved header": (
         {"headers": {"Bcc": "b@example.com"}},

@@ -16,7 +16,7 @@ def test_a_header_of_ones_own_is_taken(headers: dict[str, str]) -> None:
     assert read(headers=headers).headers == headers
 
 
-BROKEN = "is not a header's value; use 1 to 995 printable ASCII characters without a line break"
+BROKEN = "is not a header's value; use 1 to 995 of printable ASCII, no line break"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_a_message_that_still_has_time_is_sent(post: Make) -> None:
     [
         ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
         ({"event_type": "sms"}, "event_type: 'sms' is no channel here; use mail"),
-        ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: holds a line break, is empty, over 995"),
+        ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header's value; use 1 to 995"),
     ],
 )
 def test_an_invalid_item_that_reached_the_queue_is_failed_with_its_reason(

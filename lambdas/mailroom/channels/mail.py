@@ -145,6 +145,4 @@ def check_headers(headers: dict[str, Any]) -> None:
         if not isinstance(value, str):
             raise Invalid(where, "is not a string; use one")
         if not HEADER_VALUE.fullmatch(value):
-            raise Invalid(
-                where, "is not a header's value; use 1 to 995 printable ASCII characters without a line break"
-            )
+            raise Invalid(where, "is not a header's value; use 1 to 995 of printable ASCII, no line break")
