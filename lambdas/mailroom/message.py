@@ -60,13 +60,13 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str | list[str]:
-        """Whom it is for, as the ledger keeps it."""
-        raise NotImplementedError
+        """Whom it is for, as the ledger keeps it; a contract that knows says so."""
+        return []
 
     @property
     def kind(self) -> str:
-        """The queue message's attribute `type`."""
-        raise NotImplementedError
+        """The queue message's attribute `type`: what the content is made of, where channels differ in it."""
+        return self.event_type
 
     def check(self) -> None:
         """Raise Invalid for what types alone cannot say; subclasses go on with `super().check()`."""
