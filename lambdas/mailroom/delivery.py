@@ -2,23 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from mailroom.adapter import Adapter
+from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
 from mailroom.claim import Claimed, InProgress
 from mailroom.clock import Clock
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
-from mailroom.message import Message, parse
+from mailroom.message import parse
 from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.telemetry import logger
-
-M = TypeVar("M", bound=Message)
-R = TypeVar("R")
 
 Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""

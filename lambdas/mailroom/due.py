@@ -43,18 +43,18 @@ class Due:
         An item that is gone was taken back: cancelled. One whose `send_at` was moved on waits again.
         """
         keys: dict[str, Key] = {}
-        failed: set[str] = set()
+        malformed: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:
             try:
                 keys[record["messageId"]] = key_of(decode(record["body"]))
             except Malformed as fault:
                 logger.error("not a key", extra={"reason": str(fault), "message_id": record["messageId"]})
                 # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
-                queues.set_visibility(self._sqs, self._queue_url, [(record["receiptHandle"], 0)])
-                failed.add(record["messageId"])
+                malformed[record["messageId"]] = (record["receiptHandle"], 0)
+        queues.set_visibility(self._sqs, self._queue_url, list(malformed.values()))
         items = self._mailbox.items(keys.values())
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]
-        failed |= self._dispatcher.dispatch(due)
+        failed = malformed.keys() | self._dispatcher.dispatch(due)
         for key in dict.fromkeys(keys.values()):
             if key not in items and self._ledger.cancel(key, _TAKEN_BACK):
                 logger.info("cancelled", extra=about(key))

@@ -3,26 +3,23 @@
 import random
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic
 
 from mailroom import clients, queues
-from mailroom.adapter import Adapter
+from mailroom.adapter import Adapter, M, R
 from mailroom.body import decode
 from mailroom.clock import Clock
 from mailroom.delivery import Delivery, Wait
 from mailroom.environment import Sender
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import Message, key_of
+from mailroom.message import key_of
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
-
-M = TypeVar("M", bound=Message)
-R = TypeVar("R")
 
 
 class Worker(Generic[M, R]):

@@ -42,3 +42,4 @@ def test_a_body_that_is_no_message_ends_in_the_dead_letter_queue_while_its_batch
         DEAD_SECONDS,
         lambda: f"missing: {NOT_MESSAGES - pipeline.dead_letters(dead)}",
     )
+    assert all(pipeline.one_mail(item["id"]) for item in good)

@@ -36,8 +36,7 @@ def test_the_record_lies_whole_in_the_bucket_and_alone(trouble: Trouble) -> None
 
 @pytest.mark.usefixtures("trouble")
 def test_its_neighbours_are_sent_once(pipeline: Pipeline) -> None:
-    for item in NEIGHBOURS:
-        pipeline.one_mail(item["id"])
+    assert all(pipeline.one_mail(item["id"]) for item in NEIGHBOURS)
 
 
 @pytest.mark.usefixtures("trouble")

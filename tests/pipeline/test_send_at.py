@@ -70,7 +70,7 @@ def test_when_its_time_comes_a_scheduled_mail_is_sent_once_however_often_it_come
     pipeline.send(pipeline.output("ScheduledQueueUrl"), [due])
     sender = pipeline.output("SendMailBulkFunctionName")
     until(lambda: pipeline.logged(sender, "already done", '"due"'), 20, lambda: "it did not come again")
-    pipeline.one_mail("due")
+    assert pipeline.one_mail("due")
 
 
 def test_a_mail_whose_send_at_was_moved_on_waits_again(pipeline: Pipeline) -> None:
