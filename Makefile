@@ -55,8 +55,8 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write docs/mail.schema.json, the contract of a mail item
-	@$(PY) -m ops schema mail --output docs/mail.schema.json
+schema: .venv/.ready ## write docs/*.schema.json, the contract of each channel's items
+	@for channel in mail fax webhook; do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 
 bench: setup ## measure the figures that the README quotes; writes bench/results.json
 	@$(PY) -m bench

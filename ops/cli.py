@@ -54,11 +54,12 @@ def replay(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; invoke nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
-    """Put back on its way what the mailbox's stream gave up on.
+    """Put back on its way what the mailbox's and the ledger's streams gave up on.
 
-    Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to dispatch again;
-    one that goes through moves to replayed/ in the same bucket, one that does not stays where it is. What
-    was queued before is not sent twice: the ledger drops it. Exit code 1: something is left.
+    Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to its function
+    again, dispatch or outcomes; one that goes through moves to replayed/ in the same bucket, one that does
+    not stays where it is. What was queued before is not sent twice: the ledger drops it. Exit code 1:
+    something is left.
 
     Example: python -m ops replay --stage prod --dry-run
     """
@@ -74,12 +75,14 @@ def replay(
     elif dry_run:
         for each in found:
             # Whole, however narrow the terminal: the key is there to be copied.
-            _screen.print(f"{each.key}  {each.records} records  {each.condition}", soft_wrap=True)
+            _screen.print(
+                f"{each.key}  {each.function}  {each.records} records  {each.condition}", soft_wrap=True
+            )
         _screen.print(f"{len(found)} batches wait; run without --dry-run to replay them.")
     else:
         _screen.print(f"{len(found) - len(left)} batches replayed, {len(left)} left.")
         if left:
-            _screen.print("Why: the log group of the dispatch function, by the time of this command.")
+            _screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
     raise typer.Exit(1 if left and not dry_run else 0)
 
 

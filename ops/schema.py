@@ -12,6 +12,14 @@ _OURS = ("variables", "attempt")
 """Fields of the model that no producer writes."""
 
 
+_CHOICES: dict[str, list[dict[str, Any]]] = {
+    "mail": [{"anyOf": [{"required": ["to"]}, {"required": ["email"]}]}],
+    "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
+    "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
+}
+"""What the types alone do not say of a channel's items."""
+
+
 def schema_of(channel: str) -> dict[str, Any]:
     """The JSON Schema of a channel's items. Raises KeyError with the channels there are."""
     if channel not in CONTRACTS:
@@ -28,8 +36,7 @@ def schema_of(channel: str) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **item,
-        # One of them; and any further attribute is a variable of the template.
-        "anyOf": [{"required": ["to"]}, {"required": ["email"]}],
-        "additionalProperties": True,
+        "allOf": _CHOICES.get(channel, []),
+        "additionalProperties": True,  # a template's variables, for one
         "$defs": definitions,
     }

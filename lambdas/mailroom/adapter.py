@@ -1,5 +1,6 @@
 """What a provider has to be able to do."""
 
+from collections.abc import Container
 from typing import Protocol, TypeVar
 
 from mailroom.message import Message
@@ -26,5 +27,8 @@ class Adapter(Protocol[M, R]):
     def submit(self, request: R) -> Outcome:
         """One call to the provider. An exception means that nobody knows whether it was accepted."""
 
-    def look_up(self, message: M, since: int) -> Evidence:
-        """What became of a try that began at `since` (epoch milliseconds) and was not heard of again."""
+    def look_up(self, message: M, since: int, known: Container[str]) -> Evidence:
+        """What became of a try that began at `since` (epoch milliseconds) and was not heard of again.
+
+        `known` holds provider ids that are other messages', or other attempts': none of them is this one.
+        """

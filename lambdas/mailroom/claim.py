@@ -16,15 +16,17 @@ from mailroom.message import Key
 class Claimed(Struct, frozen=True):
     """The message is this worker's until its lease ends; `token` goes with every further write.
 
-    `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds): the
-    outcome of what that one did is unknown. None: nobody has submitted this attempt.
-    `provider_id` is the checkpoint of an attempt that is under way: resume it, never submit.
+    `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
+    of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
+    `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume it, never
+    submit.
     """
 
     key: Key
     token: str
     since: int | None
     provider_id: str | None
+    submitted_at: int | None = None
 
 
 class Completed(Struct, frozen=True):

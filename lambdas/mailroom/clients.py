@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_s3 import S3Client
     from types_boto3_scheduler import EventBridgeSchedulerClient
+    from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sesv2 import SESV2Client
     from types_boto3_sqs import SQSClient
 
@@ -45,8 +46,14 @@ def sqs() -> "SQSClient":
 
 @cache
 def s3() -> "S3Client":
-    """For objects of the payload bucket."""
-    return boto3.client("s3", config=_REPEATABLE)
+    """For objects of the payload bucket, and URLs of them that S3 accepts in every region."""
+    return boto3.client("s3", config=_REPEATABLE.merge(Config(signature_version="s3v4")))
+
+
+@cache
+def secretsmanager() -> "SecretsManagerClient":
+    """For what must not stand in an environment: credentials, signing keys."""
+    return boto3.client("secretsmanager", config=_REPEATABLE)
 
 
 @cache

@@ -1,8 +1,9 @@
 """One record's way to the provider: claim, look for evidence, prepare, submit, record."""
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, Generic
+from collections.abc import Callable, Container
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
 
 from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
@@ -12,10 +13,13 @@ from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
 from mailroom.message import parse
-from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.telemetry import logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
 
 Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""
@@ -26,38 +30,74 @@ _HELD = (
 )
 
 
-class Delivery(Generic[M, R]):
-    """Delivers one message at a time, each at most once an attempt. `tally` counts what came of them."""
+@dataclass(frozen=True)
+class Tools:
+    """What a delivery works with; time among it, so that tests need none."""
 
-    def __init__(
-        self,
-        settings: Sender,
-        adapter: Adapter[M, R],
-        ledger: Ledger,
-        payloads: Payloads,
-        pace: Pace,
-        clock: Clock,
-        jitter: Callable[[], float],
-    ) -> None:
+    ledger: Ledger
+    payloads: Payloads
+    sqs: "SQSClient"
+    pace: Pace
+    clock: Clock
+    sleep: Callable[[float], None]
+    jitter: Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Received:
+    """One record of a queue: its item, how often it was received, its group (None: it has none), and the
+    function's time left in milliseconds."""
+
+    item: dict[str, Any]
+    receives: int
+    group: str | None
+    remaining: Callable[[], int]
+
+
+class Delivery(Generic[M, R]):
+    """Delivers one message at a time, each at most once an attempt. `tally` counts what came of them.
+
+    A channel with a way of its own is a subclass, and says where it differs: `item_of` (another form of
+    body), `retry_wait`, `_known` (ids that a look-up must not take), `_may_submit`, `_accepted` and
+    `_recovered` (what follows an acceptance, now or by an earlier worker).
+    """
+
+    def __init__(self, settings: Sender, adapter: Adapter[M, R], tools: Tools) -> None:
         self._settings = settings
         self._adapter = adapter
         self._contracts = {settings.channel: adapter.contract}
-        self._ledger = ledger
-        self._payloads = payloads
-        self._pace = pace
-        self._clock = clock
-        self._jitter = jitter
+        self._tools = tools
+        self._ledger = tools.ledger
         self.tally: Counter[str] = Counter()
 
-    def deliver(self, item: dict[str, Any], receives: int, remaining: Callable[[], int]) -> Wait:
-        """Take one message as far as it goes; `remaining` is the function's time left in milliseconds."""
+    def item_of(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The item that a queue's body stands for. Raises Malformed."""
+        return body
+
+    def deliver(self, record: Received) -> Wait:
+        """Take one message as far as it goes."""
         try:
-            message = parse(item, self._contracts)
+            message = parse(record.item, self._contracts)
         except Invalid as fault:
-            if not self._ledger.refuse(item, "invalid", str(fault)):
-                return self.retry_wait(receives)
-            return self._over("Rejected", "refused", field=fault.field)
-        if not self._in_time(remaining):
+            return self._refuse(record, fault)
+        return self._deliver(message, record)
+
+    def retry_wait(self, receives: int, least: float = 0) -> float:
+        """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
+
+        Never over the cap: the queue's retention is derived from it.
+        """
+        cap = self._settings.backoff_cap_seconds
+        wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
+        return max(min(least, cap), wait)
+
+    def _refuse(self, record: Received, fault: Invalid) -> Wait:
+        if not self._ledger.refuse(record.item, "invalid", str(fault)):
+            return self.retry_wait(record.receives)
+        return self._over("Rejected", "refused", field=fault.field)
+
+    def _deliver(self, message: M, record: Received) -> Wait:
+        if not self._in_time(record):
             return 0
         claim = self._ledger.claim(message)
         if isinstance(claim, InProgress):
@@ -65,7 +105,7 @@ class Delivery(Generic[M, R]):
         if not isinstance(claim, Claimed):
             return self._over("Duplicates", "already done", found=type(claim).__name__.lower())
         try:
-            return self._attempt(claim, message, receives, remaining)
+            return self._attempt(claim, message, record)
         except ClaimLost:
             raise
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
@@ -74,20 +114,14 @@ class Delivery(Generic[M, R]):
             self.tally["Unknown"] += 1
             return self._settings.lease_seconds + 1
 
-    def retry_wait(self, receives: int, least: float = 0) -> float:
-        """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
-
-        Never over the cap: the queue's retention is derived from it.
-        """
-        cap = self._settings.backoff_cap_seconds
-        wait = backoff(receives, self._settings.backoff_seconds, cap, self._jitter)
-        return max(min(least, cap), wait)
-
-    def _attempt(self, claim: Claimed, message: M, receives: int, remaining: Callable[[], int]) -> Wait:
-        in_doubt = claim.since is not None or claim.provider_id is not None
-        if in_doubt and self._settled(claim, message, claim.since or 0):
-            return None
-        if message.expired(self._clock()):
+    def _attempt(self, claim: Claimed, message: M, record: Received) -> Wait:
+        if claim.since is not None or claim.provider_id is not None:
+            evidence = self._evidence(claim, message)
+            if isinstance(evidence, Sent):
+                return self._recovered(claim, message, evidence.provider_id, record)
+            if not isinstance(evidence, NotFound) and self._held(claim):
+                return None
+        if message.expired(self._tools.clock()):
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._over("Expired", "expired")
         try:
@@ -97,52 +131,56 @@ class Delivery(Generic[M, R]):
             return self._over("Rejected", "rejected", field=fault.field)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("not prepared; it goes back to the queue unsent")
-            return self._unsent(claim, self.retry_wait(receives))
-        if not self._in_time(remaining):
+            return self._unsent(claim, self.retry_wait(record.receives))
+        if not self._may_submit(record):
             return self._unsent(claim, 0)
-        self._pace.wait()
-        return self._record(claim, self._adapter.submit(request), receives)
+        self._tools.pace.wait()
+        return self._record(claim, message, self._adapter.submit(request), record)
 
-    def _settled(self, claim: Claimed, message: M, since: int) -> bool:
-        """Whether an earlier worker's unknown outcome is now known or must stay as it is."""
+    def _evidence(self, claim: Claimed, message: M) -> Evidence:
+        """What became of an earlier worker's try."""
         # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
-        known = claim.provider_id
-        evidence = self._adapter.look_up(message, since) if known is None else Sent(known)
-        if isinstance(evidence, Sent):
-            self._ledger.complete(claim, self._adapter.provider, evidence.provider_id)
-            self._over("Recovered", "an earlier try was accepted", provider_id=evidence.provider_id)
-            return True
-        if isinstance(evidence, NotFound):
-            return False
+        if claim.provider_id is not None:
+            return Sent(claim.provider_id)
+        since = claim.since or 0
+        return self._adapter.look_up(message, since, self._known(message, since))
+
+    def _known(self, message: M, since: int) -> Container[str]:  # noqa: ARG002 - for those that have any
+        """Provider ids since then that are other messages' or other attempts'."""
+        return ()
+
+    def _held(self, claim: Claimed) -> bool:
+        """Whether an outcome that cannot be known stays so, by the channel's setting."""
         if self._settings.on_unknown == "hold":
             self._ledger.fail(claim, "outcome_unknown", _HELD)
             self._over("Held", "held: the outcome of an earlier try is unknown")
             return True
-        self._over("Resent", "resending: the outcome of an earlier try is unknown", since=since)
+        self._over("Resent", "resending: the outcome of an earlier try is unknown", since=claim.since)
         return False
 
     def _whole(self, message: M) -> M:
         """The message with its payload's attributes."""
         if message.payload_ref is None:
             return message
-        return parse(self._payloads.expand(message, message.payload_ref), self._contracts)
+        return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def _record(self, claim: Claimed, outcome: Outcome, receives: int) -> Wait:
+    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received) -> Wait:
         match outcome:
             case Sent(provider_id):
-                return self._complete(claim, provider_id)
+                return self._accepted(claim, message, provider_id, record)
             case Rejected(reason):
                 self._ledger.fail(claim, "rejected", reason)
                 return self._over("Rejected", "rejected", reason=reason)
             case Retry(reason, after):
                 self._over("Retried", "not sent; it goes back to the queue", reason=reason)
-                return self._unsent(claim, self.retry_wait(receives, after))
+                return self._unsent(claim, self.retry_wait(record.receives, after))
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
                 self.tally["Misconfigured"] += 1
                 return self._unsent(claim, self._settings.misconfigured_seconds)
 
-    def _complete(self, claim: Claimed, provider_id: str) -> Wait:
+    def _accepted(self, claim: Claimed, message: M, provider_id: str, record: Received) -> Wait:  # noqa: ARG002 - for subclasses
+        """The provider has just taken it."""
         # No log line where all goes well: the ledger says it, and a line would cost as much as all the rest.
         self.tally["Sent"] += 1
         try:
@@ -151,6 +189,11 @@ class Delivery(Generic[M, R]):
             logger.error("sent, but not recorded", extra={"provider_id": provider_id})
             raise
         return None
+
+    def _recovered(self, claim: Claimed, message: M, provider_id: str, record: Received) -> Wait:  # noqa: ARG002 - for subclasses
+        """An earlier worker's try turns out to have been accepted."""
+        self._ledger.complete(claim, self._adapter.provider, provider_id)
+        return self._over("Recovered", "an earlier try was accepted", provider_id=provider_id)
 
     def _unsent(self, claim: Claimed, wait: float) -> Wait:
         self._ledger.release(claim)
@@ -161,7 +204,11 @@ class Delivery(Generic[M, R]):
         self.tally[metric] += 1
         return None
 
-    def _in_time(self, remaining: Callable[[], int]) -> bool:
+    def _may_submit(self, record: Received) -> bool:
+        """Asked right before a submit; a record that may not is released and comes back at once."""
+        return self._in_time(record)
+
+    def _in_time(self, record: Received) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
-        needed = self._pace.left() + self._settings.submit_seconds + self._settings.record_seconds
-        return remaining() / 1000 > needed
+        needed = self._tools.pace.left() + self._settings.submit_seconds + self._settings.record_seconds
+        return record.remaining() / 1000 > needed

@@ -3,7 +3,8 @@
 import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients, queues
@@ -38,8 +39,12 @@ class Dispatcher:
         payloads: Payloads,
         sqs: "SQSClient",
         clock: Clock = time.time,
+        delayed_routes: Mapping[str, str] = MappingProxyType({}),
+        callback_schemes: Collection[str] = ("https",),
     ) -> None:
         self._routes = routes
+        self._delayed_routes = delayed_routes
+        self._callback_schemes = callback_schemes
         self._contracts = {name: CONTRACTS[name] for name in routes}
         self._ledger = ledger
         self._schedules = schedules
@@ -62,6 +67,8 @@ class Dispatcher:
             ),
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
+            delayed_routes=settings.delayed_routes,
+            callback_schemes=settings.callback_schemes,
         )
 
     def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
@@ -100,9 +107,20 @@ class Dispatcher:
         if wait > queues.MAX_DELAY_SECONDS:
             self._wait(message, due)
             return None
-        attributes = {"channel": message.event_type, "type": message.kind}
-        entry = Entry(reference, body, attributes, delay=max(0, math.ceil(wait)))
-        return self._routes[message.event_type][message.lane], entry
+        return self._queued(reference, message, body, max(0, math.ceil(wait)))
+
+    def _queued(self, reference: str, message: Message, body: str, delay: int) -> tuple[str, Entry]:
+        url = self._routes[message.event_type][message.lane]
+        if delay:
+            url = self._delayed_routes.get(message.event_type, url)
+        return url, Entry(
+            reference,
+            body,
+            {"channel": message.event_type, "type": message.kind},
+            delay=delay,
+            group=message.group,
+            duplicate=message.duplicate if url.endswith(".fifo") else None,
+        )
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
         message = parse(item, self._contracts)
@@ -117,6 +135,7 @@ class Dispatcher:
         now = self._clock()
         if message.attempt != 1:
             raise Invalid("attempt", "is the system's own; name that attribute otherwise")
+        message.check_callback(self._callback_schemes)
         if message.lane not in self._routes[message.event_type]:
             lanes = ", ".join(self._routes[message.event_type])
             raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
@@ -129,7 +148,7 @@ class Dispatcher:
 
     def _wait(self, message: Message, due: float) -> None:
         self._schedules.put(message.key, due)
-        self._ledger.schedule(message.key, due)
+        self._ledger.schedule(message, due)
         count("Scheduled")
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 from boto3.dynamodb.types import TypeDeserializer
 from msgspec import Struct
 
@@ -79,11 +80,15 @@ class Change(Struct):
     removes: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
     """Counters that grow by one."""
+    unions: Mapping[str, Value] = msgspec.field(default_factory=dict)
+    """Sets that grow by these elements."""
 
     def request(self) -> dict[str, Any]:
         """The arguments of UpdateItem that say it."""
-        text, names = _expression((*self.sets,), (*self.forms.items(),), self.removes, self.adds)
-        values = {":" + name: value for name, value in self.sets.items()}
+        text, names = _expression(
+            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,)
+        )
+        values = {":" + name: value for name, value in (*self.sets.items(), *self.unions.items())}
         values.update(self.values)
         if self.adds:
             values[":one"] = _ONE
@@ -99,7 +104,11 @@ class Change(Struct):
 
 @lru_cache(maxsize=128)  # the verbs are few, and their texts are always the same
 def _expression(
-    sets: tuple[str, ...], forms: tuple[tuple[str, str], ...], removes: tuple[str, ...], adds: tuple[str, ...]
+    sets: tuple[str, ...],
+    forms: tuple[tuple[str, str], ...],
+    removes: tuple[str, ...],
+    adds: tuple[str, ...],
+    unions: tuple[str, ...],
 ) -> tuple[str, dict[str, str]]:
     """The update's text and its names, every one aliased: `status`, `ttl` and others are reserved words."""
     form = dict(forms)
@@ -109,9 +118,10 @@ def _expression(
     text = "SET " + ", ".join(clauses)
     if removes:
         text += " REMOVE " + ", ".join(f"#{name}" for name in removes)
-    if adds:
-        text += " ADD " + ", ".join(f"#{name} :one" for name in adds)
-    return text, {f"#{name}": name for name in (*sets, *removes, *adds)}
+    if adds or unions:
+        grows = [*(f"#{name} :one" for name in adds), *(f"#{name} :{name}" for name in unions)]
+        text += " ADD " + ", ".join(grows)
+    return text, {f"#{name}": name for name in (*sets, *removes, *adds, *unions)}
 
 
 class ConditionFailed(Exception):

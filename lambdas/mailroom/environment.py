@@ -42,10 +42,64 @@ class MailSender(Sender, frozen=True, kw_only=True, rename="upper"):
     templates: str = "templates/mail"
 
 
+class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
+    """A fax sender's: its provider, and how long it may be patient with a fax."""
+
+    fax_provider: Literal["signalwire", "telnyx"]
+    fax_secret_arn: str
+    fax_base_url: str
+    fax_senders: list[str]
+    fax_connection_id: str
+    fax_ttl_minutes: int
+    fax_quality: Literal["standard", "fine", "superfine"]
+    media_seconds: int
+    poll_seconds: Seconds
+    longest_fax_seconds: Seconds
+    max_attempts: int
+    last_submit_receive: int
+    clock_skew_seconds: Seconds
+    callback_schemes: list[str]
+
+
+class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
+    """A webhook sender's: how it signs, how often it tries, and where it may send to."""
+
+    signing_secret_arn: str
+    signing_overlap_seconds: Seconds
+    delays: list[Seconds]
+    retry_after_cap_seconds: Seconds
+    allowed_networks: list[str]
+    allowed_schemes: list[str]
+    allowed_ports: list[int]
+
+
+class RetryFax(Struct, frozen=True, kw_only=True, rename="upper"):
+    """The retry mover's: from which queue to which."""
+
+    queue_url: str
+    fax_queue_url: str
+
+
+class Outcomes(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Outcomes': where callbacks and retries go, and when a fax is tried again."""
+
+    webhook_queue_url: str
+    retry_queue_url: str
+    max_attempts: int
+    retry_delay_seconds: Seconds
+    retry_growth: Annotated[float, Meta(ge=1)]
+    retry_delay_cap_seconds: Seconds
+
+
 class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
-    """Dispatch's: the queue of each channel and lane, and where schedules go."""
+    """Dispatch's: the queue of each channel and lane, and where schedules go.
+
+    `delayed_routes` names, for a channel whose own queue cannot delay a message, one that can.
+    """
 
     routes: dict[str, dict[str, str]]
+    delayed_routes: dict[str, str]
+    callback_schemes: list[str]
     schedule_group: str
     schedule_role_arn: str
     schedule_target_arn: str

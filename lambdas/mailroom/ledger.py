@@ -27,8 +27,10 @@ _WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outl
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
-_PRIOR_START = {"prior_start": "if_not_exists(startedAt, {value})"}
-_SENDING, _NEVER = string("sending"), number(0)
+_KEPT = dict.fromkeys(("unsettled_since", "callbacks"), "if_not_exists({name}, {value})")
+_CLAIM = ("startedAt", "unsettled_since")
+"""What goes when it is known what a claim's holder did."""
+_SENDING = string("sending")
 
 
 class Ledger:
@@ -62,15 +64,16 @@ class Ledger:
         change = Change(
             {
                 **about(message.recipient, message.callback_url),
+                **{name: string(value) for name, value in message.kept.items()},
                 "status": _SENDING,
                 "claim_token": string(token),
-                # What stood here before: a claim whose answer was lost still tells of an earlier crash.
-                "prior_start": _NEVER,
+                # Stays over crashes, until a verb settles what they left open.
+                "unsettled_since": number(now),
                 "startedAt": number(now),
             },
             _FIRST if message.attempt == 1 else _NEXT,
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
-            forms=_PRIOR_START,
+            forms=_KEPT,
         )
         try:
             old = self._items.write(message.key, change, returns="ALL_OLD")
@@ -78,13 +81,20 @@ class Ledger:
             found = failed.item
             # The SDK's second try met its own first; an event that completed it in between still counts.
             if found.get("claim_token") == token and "completedAt" not in found:
-                return _claimed(message.key, token, found, found.get("prior_start"))
+                since = found.get("unsettled_since")
+                return _claimed(message.key, token, found, None if since == found["startedAt"] else since)
             return refused(found, message.attempt, now, self._lease_ms)
-        return _claimed(message.key, token, old, old.get("startedAt"))
+        return _claimed(message.key, token, old, old.get("unsettled_since"))
 
-    def checkpoint(self, claim: Claimed, provider: str, provider_id: str) -> None:
-        """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent."""
-        self._write_own(claim, Change(provider_of(provider, provider_id), _OWN))
+    def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
+        """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent.
+
+        `line`: what it occupies, such as a fax number; `ids_on_line` then finds it.
+        """
+        sets = {**provider_of(provider, provider_id), "submittedAt": number(self._now_ms())}
+        if line is not None:
+            sets["line"] = string(line)
+        self._write_own(claim, Change(sets, _OWN, unions={"provider_ids": {"SS": [provider_id]}}))
 
     def complete(self, claim: Claimed, provider: str, provider_id: str) -> None:
         """The provider accepted it. After an `observe` of the same fact only the provider's id is added."""
@@ -104,20 +114,18 @@ class Ledger:
 
     def release(self, claim: Claimed) -> None:
         """Proved not sent: the next delivery claims at once and knows of no unknown outcome."""
-        self._write_own(claim, Change({}, _OWN, removes=("startedAt",)))
+        self._write_own(claim, Change({}, _OWN, removes=_CLAIM))
 
     def hand_back(self, claim: Claimed) -> None:
         """Not over yet: the next delivery claims at once and resumes from the checkpoint."""
-        self._write_own(
-            claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=("startedAt",))
-        )
+        self._write_own(claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=_CLAIM))
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:
         """The attempt ended without success; the next one is claimed with `attempt` + 1."""
         sets: Sets = {**error_of(code, message), "status": string("retrying")}
         # Held still: an SDK's second try, after a lost answer, must not count the attempt twice.
         held = f"{_OWN} AND attribute_exists(startedAt)"
-        change = Change(sets, held, removes=("startedAt", "provider_id"), adds=("attempts",))
+        change = Change(sets, held, removes=(*_CLAIM, "provider_id"), adds=("attempts",))
         self._write_own(claim, change, "retrying", code)
 
     def observe(
@@ -158,24 +166,26 @@ class Ledger:
     def refuse(self, item: Mapping[str, Any], code: str, message: str) -> bool:
         """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.
 
-        False where a claim stands in the way: what came of that is not known, so the record must come back.
+        False where a better copy was claimed before: that one decides, so this record must come back.
         """
         key = key_of(item)
         sets = {**about_any(item), **error_of(code, message)}
         try:
-            self._items.write(key, self._end(key, "failed", sets, _UNTOUCHED), "failed", code)
+            end = self._end(key, "failed", sets, _WAITING)
+            self._items.write(key, end, "failed", code)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
 
-    def schedule(self, key: Key, due: float) -> bool:
+    def schedule(self, message: Message, due: float) -> bool:
         """It waits for its time, `due` in epoch seconds. False where it is past waiting."""
         sets: Sets = {
+            **about(message.recipient, message.callback_url),
             "status": string("scheduled"),
             "scheduledFor": string(iso(due)),
             "ttl": self._items.lives_from(due),
         }
-        return self._try(key, Change(sets, _WAITING))
+        return self._try(message.key, Change(sets, _WAITING))
 
     def cancel(self, key: Key, message: str) -> bool:
         """Its producer took it back while it waited for its time. False where it is past waiting."""
@@ -193,7 +203,7 @@ class Ledger:
             "attribute_exists(completedAt)",
             removes=(
                 "completedAt",
-                "startedAt",
+                *_CLAIM,
                 "provider_id",
                 "error",
                 "failed_on",
@@ -206,6 +216,14 @@ class Ledger:
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
+
+    def note_callback(self, key: Key, name: str, result: Sets) -> None:
+        """What became of a callback, by its name; an item that is gone needs no note."""
+        self._items.note(key, "callbacks", name, {"M": result})
+
+    def ids_on_line(self, line: str, since: float) -> set[str]:
+        """The provider ids of all attempts on a line that were checkpointed since then (epoch ms)."""
+        return self._items.ids_on_line(line, since)
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
@@ -239,7 +257,7 @@ class Ledger:
 
 
 def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:
-    return Claimed(key, token, since=since or None, provider_id=item.get("provider_id"))
+    return Claimed(key, token, since, item.get("provider_id"), item.get("submittedAt"))
 
 
 def _own(claim: Claimed) -> Sets:

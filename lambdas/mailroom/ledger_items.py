@@ -1,10 +1,11 @@
 """The ledger's items: what their attributes look like, and how one is written."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string, strings, update
+from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.message import Key
 from mailroom.status import Status
 
@@ -20,6 +21,9 @@ MAX_KEPT = 2048
 
 _HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
 _NO_HISTORY: Value = {"L": []}
+_NO_CALLBACKS: Value = {"M": {}}
+LINES = "lines"
+"""The index of what occupies a line, by line and time of submission."""
 _ROOM = number(MAX_HISTORY)
 
 
@@ -47,7 +51,7 @@ class LedgerItems:
         now = self._clock()
         change.sets["updatedAt"] = string(iso(now))
         change.sets.setdefault("ttl", self.lives_from(now))
-        where = {"id": string(key.id), "event_type": string(key.event_type)}
+        where = _where(key)
         condition, values = change.condition, change.values
         if entry is not None:
             _note(change, entry, code, now)
@@ -60,9 +64,41 @@ class LedgerItems:
             change.condition, change.values = condition, values
             return update(self._client, self._table, where, change, returns)
 
+    def note(self, key: Key, map_name: str, name: str, value: Value) -> None:
+        """Set one entry of a map that the item has; nothing where there is no such map.
+
+        It is no change of the message's: `updatedAt` and `ttl` stay.
+        """
+        with suppress(self._client.exceptions.ConditionalCheckFailedException):
+            self._client.update_item(
+                TableName=self._table,
+                Key=_where(key),
+                UpdateExpression="SET #map.#name = :value",
+                ConditionExpression="attribute_exists(#map)",
+                ExpressionAttributeNames={"#map": map_name, "#name": name},
+                ExpressionAttributeValues={":value": value},
+            )
+
+    def ids_on_line(self, line: str, since: float) -> set[str]:
+        """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
+        pages = self._client.get_paginator("query").paginate(
+            TableName=self._table,
+            IndexName=LINES,
+            KeyConditionExpression="#line = :line AND #submitted >= :since",
+            ExpressionAttributeNames={"#line": "line", "#submitted": "submittedAt"},
+            ExpressionAttributeValues={":line": string(line), ":since": number(since)},
+        )
+        return {
+            id_ for page in pages for item in page["Items"] for id_ in plain(item).get("provider_ids", ())
+        }
+
     def lives_from(self, moment: float) -> Value:
         """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
         return number(moment + self._ttl)
+
+
+def _where(key: Key) -> Sets:
+    return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
 def ended(key: Key, status: Status, now: float) -> Sets:
@@ -80,6 +116,7 @@ def about(to: str | list[str] | None, callback_url: str | None) -> Sets:
         sets["to"] = strings(to)
     if callback_url:
         sets["callback_url"] = string(callback_url)
+        sets["callbacks"] = _NO_CALLBACKS  # DynamoDB adds no entry to a map that is not there
     return sets
 
 

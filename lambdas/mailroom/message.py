@@ -1,8 +1,9 @@
 """A message: one item of the mailbox, read into the typed contract of its channel."""
 
 import base64
+import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -64,6 +65,21 @@ class Message(Struct, frozen=True, kw_only=True):
         return []
 
     @property
+    def group(self) -> str | None:
+        """What its queue groups it by: a line that takes one at a time, or an endpoint to be fair about."""
+        return None
+
+    @property
+    def duplicate(self) -> str:
+        """The same for every copy of this attempt, in the 128 characters that a FIFO queue takes."""
+        return hashlib.sha256(f"{self.id}\0{self.attempt}".encode()).hexdigest()
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """Further attributes for the ledger: what a later attempt is built from."""
+        return {}
+
+    @property
     def kind(self) -> str:
         """The queue message's attribute `type`: what the content is made of, where channels differ in it."""
         return self.event_type
@@ -77,12 +93,17 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
-        if self.callback_url is not None and not re.fullmatch(r"https://[!-~]{1,2000}", self.callback_url):
+        if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
 
     def due(self) -> float | None:
         """When it may be sent, in epoch seconds; None: at once."""
         return _time("send_at", self.send_at)
+
+    def check_callback(self, schemes: Collection[str]) -> None:
+        """Raise Invalid where this stage sends no callback to such a URL; `schemes` is its setting."""
+        if self.callback_url is not None and self.callback_url.partition(":")[0] not in schemes:
+            raise Invalid("callback_url", f"is not an {' or '.join(schemes)} URL; use https://host/path")
 
     def expired(self, now: float) -> bool:
         """Whether sending it has become pointless."""

@@ -1,5 +1,6 @@
 """The payload bucket: content that is larger than an item, and attachments."""
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -46,6 +47,19 @@ class Payloads:
             if reply["ContentLength"] > limit:
                 raise Invalid(field, f"has {reply['ContentLength']} bytes; use at most {limit}")
             return body.read()
+
+    def presigned(self, field: str, ref: str, seconds: int) -> str:
+        """A URL by which anyone may read the object for `seconds`. Raises Invalid where there is none."""
+        key = self.key(field, ref)
+        try:
+            self._client.head_object(Bucket=self._bucket, Key=key)
+        except self._client.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] != HTTPStatus.NOT_FOUND:
+                raise
+            raise Invalid(field, f"{ref!r:.120} does not exist; put the object before the message") from None
+        return self._client.generate_presigned_url(
+            "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=seconds
+        )
 
     def expand(self, message: Message, ref: str) -> dict[str, Any]:
         """The item with the attributes of its payload. Raises Invalid, also where the two disagree."""

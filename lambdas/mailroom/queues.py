@@ -16,16 +16,24 @@ MAX_BYTES = 1024 * 1024
 """A message's, and a whole batch's; attributes count."""
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 43200
+MAX_GROUP = 128
+"""Characters of a MessageGroupId."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One message for a queue. `reference` is the caller's own, to tell which entries failed."""
+    """One message for a queue. `reference` is the caller's own, to tell which entries failed.
+
+    `group` orders it on a FIFO queue, and keeps a standard one fair. `duplicate` is for FIFO queues: of
+    entries with the same in one group, SQS takes the first of five minutes.
+    """
 
     reference: str
     body: str
     attributes: Mapping[str, str] = field(default_factory=dict)
     delay: int = 0
+    group: str | None = None
+    duplicate: str | None = None
 
     @property
     def size(self) -> int:
@@ -83,6 +91,10 @@ def _request(at: int, entry: Entry) -> Any:
         }
     if entry.delay:
         request["DelaySeconds"] = entry.delay
+    if entry.group:
+        request["MessageGroupId"] = entry.group
+    if entry.duplicate:
+        request["MessageDeduplicationId"] = entry.duplicate
     return request
 
 
@@ -109,4 +121,4 @@ def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, flo
 
 
 def _bounded(seconds: float) -> int:
-    return max(0, min(MAX_VISIBILITY_SECONDS, round(seconds + 0.499)))
+    return round(max(0.0, min(MAX_VISIBILITY_SECONDS, seconds + 0.499)))

@@ -9,7 +9,7 @@ from mailroom import clients, queues
 from mailroom.adapter import Adapter, M, R
 from mailroom.body import decode
 from mailroom.clock import Clock
-from mailroom.delivery import Delivery, Wait
+from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
@@ -36,18 +36,22 @@ class Worker(Generic[M, R]):
         clock: Clock = time.time,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
+        delivery: "type[Delivery[M, R]]" = Delivery,
     ) -> None:
         self._queue_url = settings.queue_url
         self._sqs = sqs
         self._pace = Pace(settings.pace_seconds, clock, sleep)
-        self._delivery = Delivery(settings, adapter, ledger, payloads, self._pace, clock, jitter)
+        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter)
+        self._delivery = delivery(settings, adapter, tools)
 
     @classmethod
-    def of(cls, settings: Sender, adapter: Adapter[M, R]) -> "Worker[M, R]":
-        """The worker that a function's settings describe."""
+    def of(
+        cls, settings: Sender, adapter: Adapter[M, R], delivery: "type[Delivery[M, R]]" = Delivery
+    ) -> "Worker[M, R]":
+        """The worker that a function's settings describe; `delivery` is how its channel differs."""
         ledger = Ledger.of(settings, lease=settings.lease_seconds)
         payloads = Payloads(clients.s3(), settings.payload_bucket)
-        return cls(settings, adapter, ledger=ledger, payloads=payloads, sqs=clients.sqs())
+        return cls(settings, adapter, ledger=ledger, payloads=payloads, sqs=clients.sqs(), delivery=delivery)
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
@@ -69,17 +73,20 @@ class Worker(Generic[M, R]):
     def _work(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""
         try:
-            item = decode(record["body"])
+            item = self._delivery.item_of(decode(record["body"]))
             key = key_of(item)
         except Malformed as fault:
             # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             self._delivery.tally["Malformed"] += 1
             return 0
-        receives = int(record["attributes"]["ApproximateReceiveCount"])
+        attributes = record["attributes"]
+        receives = int(attributes["ApproximateReceiveCount"])
         working_on(key)
         try:
-            return self._delivery.deliver(item, receives, remaining)
+            return self._delivery.deliver(
+                Received(item, receives, attributes.get("MessageGroupId"), remaining)
+            )
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
             self._delivery.tally["Errors"] += 1

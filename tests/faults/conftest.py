@@ -1,23 +1,45 @@
 """Worlds for the fault tests; each ends with its tables gone."""
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import pytest
 from moto import mock_aws
 
+from tests.faults.fax_world import FaxWorld
+from tests.faults.webhook_world import WebhookWorld
 from tests.faults.world import OnUnknown, World
+
+World_ = TypeVar("World_", World, FaxWorld, WebhookWorld)
+
+
+def _one_after_another(make: Callable[..., World_]) -> Iterator[Callable[..., World_]]:
+    """A maker of worlds: a test walks through many, one for each place to stop at."""
+    worlds: list[World_] = []
+
+    def next_world(*arguments: OnUnknown) -> World_:
+        if worlds:
+            worlds.pop().close()
+        worlds.append(make(*arguments))
+        return worlds[-1]
+
+    with mock_aws():
+        yield next_world
 
 
 @pytest.fixture
 def new_world() -> Iterator[Callable[..., World]]:
-    """A maker of worlds: a test walks through many, one for each place to stop at."""
-    worlds: list[World] = []
+    """Worlds of mail; their argument is `on_unknown`."""
+    yield from _one_after_another(World)
 
-    def make(on_unknown: OnUnknown = "resend") -> World:
-        if worlds:
-            worlds.pop().close()
-        worlds.append(World(on_unknown))
-        return worlds[-1]
 
-    with mock_aws():
-        yield make
+@pytest.fixture
+def new_fax_world() -> Iterator[Callable[[], FaxWorld]]:
+    """Worlds of the fax gateway."""
+    yield from _one_after_another(FaxWorld)
+
+
+@pytest.fixture
+def new_webhook_world() -> Iterator[Callable[[], WebhookWorld]]:
+    """Worlds of the webhook sender."""
+    yield from _one_after_another(WebhookWorld)

@@ -7,6 +7,7 @@ and SES are small models on a virtual clock: they keep what a test has to judge,
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from botocore.exceptions import ClientError, ReadTimeoutError
@@ -39,10 +40,14 @@ class Outside:
     stop: tuple[int, Side] | None = None
     stopped_at: str | None = None
     intrude: tuple[int, Callable[[], None]] | None = None
+    time_is_up: Callable[[], bool] = lambda: False
+    """Whether the function that runs now has outlived its time-out: Lambda kills it."""
 
     def call(self, name: str, operation: Callable[..., Any], **arguments: Any) -> Any:
         at = len(self.calls)
         self.calls.append(name)
+        if self.time_is_up():
+            raise Stopped(f"timed out before {name}")
         if self.intrude is not None and self.intrude[0] == at:
             self.intrude[1]()
         self._stop_here(at, "before", name)
@@ -71,7 +76,7 @@ class _Watched:
         attribute = getattr(self._client, name)
         if name not in self._names:
             return attribute
-        return lambda **arguments: self._outside.call(name, attribute, **arguments)
+        return lambda *given, **arguments: self._outside.call(name, partial(attribute, *given), **arguments)
 
 
 @dataclass

@@ -52,7 +52,7 @@ class World:
         self.on_unknown = on_unknown
         self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
         for table in ("ledger", "mailbox"):
-            _create(self._dynamodb, table)
+            create_table(self._dynamodb, table)
         watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         # Another function's writes: they are no place for this one to stop.
@@ -206,7 +206,7 @@ def _id(request: Mapping[str, Any]) -> str:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
 
 
-def _create(client: Any, table: str) -> None:
+def create_table(client: Any, table: str) -> None:
     keys = {"id": "HASH", "event_type": "RANGE"}
     client.create_table(
         TableName=table,

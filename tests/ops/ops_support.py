@@ -37,10 +37,13 @@ def event(*ids: str) -> dict[str, Any]:
     }
 
 
-def document(payload: object, condition: str = "RetryAttemptsExhausted") -> dict[str, Any]:
+def document(
+    payload: object, condition: str = "RetryAttemptsExhausted", function: str = "mailroom-dev-dispatch"
+) -> dict[str, Any]:
     """An on-failure record of Lambda's."""
+    arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}"
     return {
-        "requestContext": {"requestId": "r", "functionArn": "arn", "condition": condition},
+        "requestContext": {"requestId": "r", "functionArn": arn, "condition": condition},
         "version": "1.0",
         "DDBStreamBatchInfo": {"batchSize": 1},
         "payload": payload,

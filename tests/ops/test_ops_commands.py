@@ -39,8 +39,8 @@ def test_a_dry_run_says_what_there_is_on_a_line_each_and_touches_nothing(
     result = run("replay", "--dry-run")
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
-        f"{key('one')}  2 records  RetryAttemptsExhausted",
-        f"{key('two')}  1 records  RecordAgeExceeded",
+        f"{key('one')}  mailroom-dev-dispatch  2 records  RetryAttemptsExhausted",
+        f"{key('two')}  mailroom-dev-dispatch  1 records  RecordAgeExceeded",
         "2 batches wait; run without --dry-run to replay them.",
     ]
     assert not dispatch.invoked
@@ -65,7 +65,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     result = run("replay")
     assert result.exit_code == 1
     assert "1 batches replayed, 1 left." in result.stdout
-    assert "log group of the dispatch function" in result.stdout
+    assert "log groups of dispatch and outcomes" in result.stdout
     assert shelf.keys() == [key("one"), f"replayed/{key('two')}"]
 
 

@@ -1,4 +1,4 @@
-"""Replaying what the mailbox's stream gave up on: what is handed to dispatch, and what becomes of it."""
+"""Replaying what the streams gave up on: what is handed to which function, and what becomes of it."""
 
 import json
 from datetime import UTC, datetime
@@ -40,6 +40,24 @@ def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_repl
     assert dispatch.invoked == [("mailroom-dev-dispatch", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
+
+
+def test_a_batch_of_the_ledgers_stream_is_handed_to_outcomes(shelf: Shelf) -> None:
+    shelf.put("one", document(event("a"), function="mailroom-dev-outcomes:$LATEST"))
+    dispatch = FakeDispatch()
+    replay = replaying(dispatch)
+    (found,) = replay.waiting()
+    assert replay.run(found)
+    assert dispatch.invoked == [("mailroom-dev-outcomes", event("a"))]
+
+
+def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf) -> None:
+    shelf.put("one", document(event("a"), function="payroll"))
+    dispatch = FakeDispatch()
+    replay = replaying(dispatch)
+    (found,) = replay.waiting()
+    assert not replay.run(found)
+    assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
 def test_a_batch_of_which_a_record_fails_stays_where_it_is(shelf: Shelf) -> None:

@@ -15,7 +15,12 @@ from moto.sqs.models import sqs_backends
 
 from mailroom import clients, telemetry
 from mailroom.ledger import Ledger
+from tests.unit.consequences import outcomes as outcomes
 from tests.unit.dispatching import dispatcher as dispatcher
+from tests.unit.fax_credentials import opened as opened
+from tests.unit.fax_post import fax_ledger as fax_ledger
+from tests.unit.fax_post import fax_post as fax_post
+from tests.unit.fax_post import fax_queues as fax_queues
 from tests.unit.functions import load as load
 from tests.unit.functions import outbox as outbox
 from tests.unit.post import post as post
@@ -78,12 +83,22 @@ def _make(aws: Aws) -> None:
         ],
         "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
     }
+    lines: Any = {
+        "IndexName": "lines",
+        "KeySchema": [
+            {"AttributeName": "line", "KeyType": "HASH"},
+            {"AttributeName": "submittedAt", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
+    }
     keys += [
         {"AttributeName": "failed_on", "AttributeType": "S"},
         {"AttributeName": "completedAt", "AttributeType": "N"},
+        {"AttributeName": "line", "AttributeType": "S"},
+        {"AttributeName": "submittedAt", "AttributeType": "N"},
     ]
     aws.dynamodb.create_table(
-        TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index], **_KEYS
+        TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index, lines], **_KEYS
     )
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
@@ -142,5 +157,6 @@ def counted() -> Callable[[], dict[str, float]]:
 def _fresh_clients() -> Iterator[None]:
     """The library keeps its clients for a process's life, which spans many tests and their AWS."""
     yield
-    for make in (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.sesv2):
+    made = (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.sesv2)
+    for make in (*made, clients.secretsmanager):
         make.cache_clear()

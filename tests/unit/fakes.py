@@ -1,7 +1,7 @@
 """Stand-ins: a client that meddles with its calls, an adapter that says what it is told."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -93,7 +93,7 @@ class FakeAdapter:
             raise said
         return said
 
-    def look_up(self, message: Mail, since: int) -> Evidence:
+    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:
         self.looked_up.append(since)
         if isinstance(self._evidence, Exception):
             raise self._evidence

@@ -28,6 +28,8 @@ def environment(aws: Aws) -> dict[str, str]:
         "PAYLOAD_BUCKET": BUCKET,
         "MAILBOX_TABLE": MAILBOX,
         "ROUTES": json.dumps({"mail": {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}}),
+        "DELAYED_ROUTES": "{}",
+        "CALLBACK_SCHEMES": '["https"]',
         "SCHEDULE_GROUP": GROUP,
         "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/mailroom-test-schedules",
         "SCHEDULE_TARGET_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-test-scheduled",

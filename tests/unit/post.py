@@ -37,7 +37,13 @@ class Post:
     """A worker with its adapter, and the visibilities that it asked of the queue."""
 
     def __init__(
-        self, aws: Aws, clock: FakeClock, adapter: FakeAdapter, dynamodb: Any = None, **changes: Any
+        self,
+        aws: Aws,
+        clock: FakeClock,
+        adapter: FakeAdapter,
+        dynamodb: Any = None,
+        jitter: float = 1.0,
+        **changes: Any,
     ) -> None:
         self.adapter = adapter
         self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
@@ -49,7 +55,7 @@ class Post:
             sqs=self._sqs,  # type: ignore[arg-type]
             clock=clock,
             sleep=clock.sleep,
-            jitter=lambda: 1.0,
+            jitter=lambda: jitter,
         )
 
     def handle(

@@ -12,7 +12,7 @@ from mailroom.mailbox import Mailbox
 from tests.unit.dispatching import made
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing
-from tests.unit.support import GROUP, KEY, MAILBOX, NOW, Aws, FakeClock, claimed, item
+from tests.unit.support import GROUP, MAILBOX, NOW, Aws, FakeClock, claimed, item, mail
 
 Log = Callable[[], list[dict[str, Any]]]
 KEYS = {"id": "m-1", "event_type": "mail"}
@@ -27,7 +27,7 @@ def waiting(aws: Aws, ledger: Ledger, **changes: Any) -> None:
     """A message that dispatch has scheduled."""
     given = item(send_at=iso(NOW), **changes)
     aws.put(MAILBOX, **given)
-    ledger.schedule(KEY, NOW)
+    ledger.schedule(mail(), NOW)
 
 
 def test_a_message_whose_time_has_come_is_dispatched(due: Due, aws: Aws, ledger: Ledger) -> None:
@@ -50,7 +50,7 @@ def test_a_message_whose_time_was_moved_on_meanwhile_waits_again(
 def test_an_item_that_is_gone_was_taken_back_and_is_cancelled(
     due: Due, aws: Aws, ledger: Ledger, log: Log
 ) -> None:
-    ledger.schedule(KEY, NOW)
+    ledger.schedule(mail(), NOW)
     assert failures(due.handle(sqs_event(KEYS))) == []
     assert aws.item()["status"] == "cancelled"
     assert aws.item()["error"]["message"] == "the item was deleted from the mailbox before its send_at"
@@ -60,7 +60,7 @@ def test_an_item_that_is_gone_was_taken_back_and_is_cancelled(
 
 
 def test_an_item_that_went_after_it_was_sent_is_not_cancelled(due: Due, aws: Aws, ledger: Ledger) -> None:
-    ledger.schedule(KEY, NOW)
+    ledger.schedule(mail(), NOW)
     ledger.complete(claimed(ledger), "ses", "p-1")
     assert failures(due.handle(sqs_event(KEYS))) == []
     assert aws.item()["status"] == "sent"
@@ -69,7 +69,7 @@ def test_an_item_that_went_after_it_was_sent_is_not_cancelled(due: Due, aws: Aws
 def test_an_item_that_went_while_a_sender_waits_for_its_next_try_is_not_cancelled(
     due: Due, aws: Aws, ledger: Ledger
 ) -> None:
-    ledger.schedule(KEY, NOW)
+    ledger.schedule(mail(), NOW)
     ledger.release(claimed(ledger))
     due.handle(sqs_event(KEYS))
     assert aws.item()["status"] == "sending"

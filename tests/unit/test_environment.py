@@ -12,6 +12,8 @@ ROUTES = {"mail": {"normal": "https://queue/mail", "bulk": "https://queue/mail-b
 DISPATCH = {
     **COMMON,
     "ROUTES": json.dumps(ROUTES),
+    "DELAYED_ROUTES": "{}",
+    "CALLBACK_SCHEMES": '["https"]',
     "SCHEDULE_GROUP": "mailroom-test",
     "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
     "SCHEDULE_TARGET_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled",

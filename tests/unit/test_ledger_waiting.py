@@ -7,7 +7,7 @@ import pytest
 from mailroom.claim import Claimed, Completed
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message import Message
 from tests.unit.support import (
     KEY,
     NOW,
@@ -63,26 +63,26 @@ def test_what_is_under_way_or_done_is_not_refused(ledger: Ledger, aws: Aws) -> N
 
 
 def test_what_waits_for_its_time_can_be_refused(ledger: Ledger, aws: Aws) -> None:
-    ledger.schedule(KEY, NOW + 3600)
+    ledger.schedule(mail(), NOW + 3600)
     assert ledger.refuse(item(), "invalid", "expires_at: is past")
     assert aws.item()["status"] == "failed"
 
 
 def test_a_scheduled_message_says_when_and_lives_as_long_after_that(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.schedule(KEY, NOW + 86400)
+    assert ledger.schedule(mail(), NOW + 86400)
     found = aws.item()
     assert (found["status"], found["scheduledFor"]) == ("scheduled", "2026-11-22T09:00:00.000Z")
     assert found["ttl"] == int(NOW + 86400 + TTL)
 
 
 def test_a_scheduled_message_can_be_scheduled_again_and_then_claimed(ledger: Ledger) -> None:
-    assert ledger.schedule(KEY, NOW + 86400)
-    assert ledger.schedule(KEY, NOW + 86400)
+    assert ledger.schedule(mail(), NOW + 86400)
+    assert ledger.schedule(mail(), NOW + 86400)
     assert claimed(ledger).since is None
 
 
 def test_a_cancelled_message_is_over_and_says_why(ledger: Ledger, aws: Aws) -> None:
-    ledger.schedule(KEY, NOW + 86400)
+    ledger.schedule(mail(), NOW + 86400)
     assert ledger.cancel(KEY, "the item was deleted")
     found = aws.item()
     assert (found["status"], found["completedAt"]) == ("cancelled", NOW_MS)
@@ -116,11 +116,11 @@ def _sending(ledger: Ledger) -> None:
 def test_what_has_left_the_waiting_room_is_neither_cancelled_nor_scheduled(
     ledger: Ledger, aws: Aws, reached: Callable[[Ledger], None]
 ) -> None:
-    ledger.schedule(KEY, NOW + 3600)
+    ledger.schedule(mail(), NOW + 3600)
     reached(ledger)
     before = aws.item()
     assert not ledger.cancel(KEY, "the item was deleted")
-    assert not ledger.schedule(KEY, NOW + 3600)
+    assert not ledger.schedule(mail(), NOW + 3600)
     assert aws.item() == before
 
 
@@ -159,5 +159,5 @@ def test_what_has_no_outcome_is_not_reopened(ledger: Ledger, aws: Aws) -> None:
 
 def test_a_message_of_another_channel_with_the_same_id_is_another_message(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    assert ledger.schedule(Key("m-1", "sms"), NOW + 3600)
+    assert ledger.schedule(Message(id="m-1", event_type="sms"), NOW + 3600)
     assert aws.item()["status"] == "sent"

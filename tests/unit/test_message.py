@@ -62,7 +62,8 @@ def test_an_id_that_suits_no_header_is_refused(id_: str, sentence: str) -> None:
 
 
 def test_an_unknown_event_type_is_refused_with_those_there_are() -> None:
-    assert problem(event_type="pigeon") == ("event_type", "'pigeon' is no channel here; use mail")
+    there_are = ", ".join(CONTRACTS)
+    assert problem(event_type="pigeon") == ("event_type", f"'pigeon' is no channel here; use {there_are}")
 
 
 # Times

@@ -93,7 +93,7 @@ def test_ses_is_never_asked_twice_for_one_submit() -> None:
 
 
 def test_ses_has_no_look_up() -> None:
-    assert adapter(Ses()).look_up(mail(), 0) == Unknowable()
+    assert adapter(Ses()).look_up(mail(), 0, ()) == Unknowable()
 
 
 def test_what_is_prepared_is_what_the_service_takes(aws: Aws) -> None:

@@ -68,8 +68,7 @@ def test_what_is_not_submitted_waits_for_no_turn(post: Make, clock: FakeClock, l
 def test_every_wait_is_within_the_bounds_that_the_queue_is_derived_from(
     aws: Aws, clock: FakeClock, receives: int, after: float, chance: float
 ) -> None:
-    worker = Post(aws, clock, FakeAdapter(Retry("slow", after)))
-    worker._worker._delivery._jitter = lambda: chance
+    worker = Post(aws, clock, FakeAdapter(Retry("slow", after)), jitter=chance)
     (wait,) = worker.handle(item(), receives=receives).values()
     step = min(600, 4 * 2 ** min(receives - 1, 30))
     assert max(step / 2, min(after, 600)) <= wait <= 601

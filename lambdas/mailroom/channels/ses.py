@@ -1,6 +1,7 @@
 """Mail by Amazon SES v2."""
 
 import mimetypes
+from collections.abc import Container
 from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,7 @@ class SesMail:
             return Retry(f"SES cannot be reached: {error}")  # no connection, so nothing went out
         return Sent(reply["MessageId"])
 
-    def look_up(self, message: Mail, since: int) -> Evidence:  # noqa: ARG002 - SES has no list call
+    def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """SES cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
         return Unknowable()
 

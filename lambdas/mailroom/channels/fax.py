@@ -1,0 +1,80 @@
+"""The contract of a fax: what an item with `event_type: "fax"`, or a body of the fax queue, may say."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, field
+
+from mailroom import phone
+from mailroom.errors import Invalid, Malformed
+from mailroom.message import Message
+
+_URL = re.compile(r"https://[!-~]{1,2000}")
+
+
+class Fax(Message, frozen=True, kw_only=True):
+    """A fax: `to` one number, and its PDF by `pdf_url` or `payload_ref`."""
+
+    to: Annotated[str | None, Meta(description="one fax number in international form, +16175551234")] = None
+    pdf_url: Annotated[str | None, Meta(description="https; the provider fetches it")] = None
+    payload_ref: Annotated[
+        str | None, Meta(description="s3://bucket/key: the PDF itself, in the stage's payload bucket")
+    ] = None
+    from_: Annotated[str | None, Meta(description="one of the stage's fax numbers; the first")] = field(
+        default=None, name="from"
+    )
+
+    @property
+    def line(self) -> str:
+        """The number in E.164: one line, one name. Raises Invalid."""
+        return _number("to", self.to)
+
+    @property
+    def recipient(self) -> str:
+        """The number that is called."""
+        return self.line
+
+    @property
+    def group(self) -> str:
+        """The line: it takes one fax at a time."""
+        return self.line
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """What a retry says again."""
+        names = ("pdf_url", "payload_ref", "expires_at")
+        kept = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return kept if self.from_ is None else {**kept, "from": self.from_}
+
+    def check(self) -> None:
+        """Raise Invalid for the first thing that no provider could fax."""
+        super().check()
+        if self.to is None:
+            raise Invalid("to", "is missing; give one fax number in international form, such as +16175551234")
+        _number("to", self.to)
+        if self.from_ is not None:
+            _number("from", self.from_)
+        if (self.pdf_url is None) == (self.payload_ref is None):
+            raise Invalid("pdf_url", "give the PDF once: pdf_url, or payload_ref in the payload bucket")
+        if self.pdf_url is not None and not _URL.fullmatch(self.pdf_url):
+            raise Invalid("pdf_url", "is not an https URL; use https://host/file.pdf")
+
+
+def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The item that a body of the fax queue stands for: an item itself, or the gateway's own form with a
+    `fax_id`. Raises Malformed."""
+    item = dict(body)
+    if "id" in item or "event_type" in item:
+        return item
+    fax_id = item.pop("fax_id", None)
+    if not isinstance(fax_id, str) or not fax_id:
+        raise Malformed("no `fax_id` of type string: not a fax")
+    return {**item, "id": fax_id, "event_type": "fax"}
+
+
+def _number(name: str, text: str | None) -> str:
+    try:
+        return phone.normalise(text or "")
+    except ValueError as error:
+        raise Invalid(name, f"{error}") from None

@@ -1,0 +1,164 @@
+"""Fax by the provider that the settings name: what all providers have in common."""
+
+from collections.abc import Callable, Container, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom import clients, phone
+from mailroom.channels.fax import Fax
+from mailroom.channels.fax_provider import FaxProvider, FaxRequest, FaxState
+from mailroom.environment import FaxSender
+from mailroom.errors import Invalid
+from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
+from mailroom.payloads import Payloads
+from mailroom.secret import unreadable
+
+if TYPE_CHECKING:
+    from types_boto3_secretsmanager import SecretsManagerClient
+
+T = TypeVar("T")
+Open = Callable[[], FaxProvider]
+"""Opens the provider's API with its credentials. Raises Unconfigured."""
+
+
+class Unconfigured(RuntimeError):
+    """The provider's credentials are not there, or not in the form that it needs."""
+
+
+class FaxAdapter:
+    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+
+    contract = Fax
+
+    def __init__(
+        self,
+        provider: str,
+        open_: Open,
+        payloads: Payloads,
+        *,
+        senders: list[str],
+        media_seconds: int,
+        clock_skew_seconds: float,
+    ) -> None:
+        self.provider = provider
+        self._open = open_
+        self._opened: FaxProvider | None = None
+        self._payloads = payloads
+        self._senders = senders
+        self._media_seconds = media_seconds
+        self._skew = clock_skew_seconds
+
+    @classmethod
+    def of(cls, settings: FaxSender) -> "FaxAdapter":
+        """The adapter that a function's settings describe."""
+        return cls(
+            settings.fax_provider,
+            partial(_open, settings, clients.secretsmanager()),
+            Payloads(clients.s3(), settings.payload_bucket),
+            senders=settings.fax_senders,
+            media_seconds=settings.media_seconds,
+            clock_skew_seconds=settings.clock_skew_seconds,
+        )
+
+    def prepare(self, message: Fax) -> FaxRequest:
+        """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
+        return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
+
+    def submit(self, request: FaxRequest) -> Outcome:
+        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
+        try:
+            api = self._api()
+        except Unconfigured as fault:
+            return Misconfigured(str(fault))
+        except (ClientError, BotoCoreError) as error:
+            return unreadable("the fax provider's secret", error)
+        outcome = api.submit(request)
+        if isinstance(outcome, Misconfigured):
+            self._opened = None
+        return outcome
+
+    def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
+        """Ask the provider which faxes to that number it has; those of other messages are `known`."""
+        request = FaxRequest(message.line, self._sender(message), "", _reference(message))
+        found = self._asked(lambda api: api.find(request, since / 1000 - self._skew))
+        ours = [each for each in found if each not in known]
+        if not ours:
+            return NotFound()
+        # Several that nobody accounts for: someone else uses the account, and any of them could be ours.
+        return Sent(ours[0]) if len(ours) == 1 else Unknowable()
+
+    def fetch(self, provider_id: str) -> FaxState:
+        """How a fax stands. Raises whatever went wrong."""
+        return self._asked(lambda api: api.fetch(provider_id))
+
+    def cancel(self, provider_id: str) -> None:
+        """Ask for a fax to be stopped. Raises whatever went wrong."""
+        self._asked(lambda api: api.cancel(provider_id))
+
+    def _asked(self, question: Callable[[FaxProvider], T]) -> T:
+        try:
+            return question(self._api())
+        except Exception:
+            self._opened = None  # whatever it was: the next one asks with the credentials of its time
+            raise
+
+    def _api(self) -> FaxProvider:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _sender(self, message: Fax) -> str:
+        if message.from_ is None:
+            return self._senders[0]
+        number = phone.normalise(message.from_)
+        if number not in self._senders:
+            known = ", ".join(self._senders)
+            raise Invalid("from", f"is not among this stage's fax numbers; use one of {known}")
+        return number
+
+    def _media_url(self, message: Fax) -> str:
+        if message.pdf_url is not None:
+            return message.pdf_url
+        return self._payloads.presigned("payload_ref", message.payload_ref or "", self._media_seconds)
+
+
+def _reference(message: Fax) -> str:
+    return f"{message.key.correlation}.{message.attempt}"
+
+
+def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
+    """The provider of the settings; its package alone is imported."""
+    secret = _credentials(client, settings.fax_secret_arn)
+    common: dict[str, Any] = {
+        "base_url": settings.fax_base_url,
+        "quality": settings.fax_quality,
+        "seconds": settings.submit_seconds,
+    }
+    if settings.fax_provider == "telnyx":
+        from mailroom.channels.telnyx import Telnyx
+
+        (api_key,) = _needed(secret, "api_key")
+        return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
+    from mailroom.channels.signalwire import SignalWire
+
+    project, token = _needed(secret, "project", "token")
+    return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)
+
+
+def _credentials(client: "SecretsManagerClient", arn: str) -> Mapping[str, Any]:
+    text = client.get_secret_value(SecretId=arn).get("SecretString", "")
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _needed(secret: Mapping[str, Any], *names: str) -> list[str]:
+    values = [secret.get(name) for name in names]
+    if not all(isinstance(value, str) and value for value in values):
+        shape = ", ".join(f'"{name}": "…"' for name in names)
+        raise Unconfigured(f"the fax provider's secret is not {{{shape}}}; put its credentials there")
+    return [str(value) for value in values]

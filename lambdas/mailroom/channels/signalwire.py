@@ -1,0 +1,153 @@
+"""Fax by SignalWire's Compatibility API, which has Twilio's shape and so is spoken with Twilio's client."""
+
+import logging
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from twilio.http.http_client import TwilioHttpClient
+from twilio.http.response import Response
+from twilio.rest import Client
+
+from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.signalwire_errors import reason_of
+from mailroom.http_answers import body_of, discreet, epoch, refusal, text_of
+from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.outcome import Outcome, Retry, Sent
+from mailroom.telemetry import logger
+
+_PENDING = {"queued", "processing", "sending"}
+_TRY_AGAIN = {"busy", "no-answer", "failed"}
+
+_PAGE_SIZE = 100
+_MAX_PAGES = 5
+_SLACK_SECONDS = 86_400
+"""The list is asked for a day more than is needed: where the provider takes the date alone of a date-time,
+and excludes it, today's faxes would be missing, and one that is missing is sent twice."""
+
+# The client logs every request with its URL, at INFO.
+_silent = logging.Logger("silent")
+_silent.disabled = True
+
+# An empty one would be replaced by the process's own, whose TWILIO_REGION and TWILIO_EDGE rewrite any host.
+_ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
+
+
+class SignalWire:
+    """Neither idempotency nor a reference of ours: what a lost answer left behind is found by the numbers."""
+
+    provider = "signalwire"
+
+    def __init__(
+        self, project: str, token: str, *, base_url: str, ttl_minutes: int, quality: str, seconds: float
+    ) -> None:
+        """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
+        at the provider, `seconds` the longest that one request may take."""
+        http = TwilioHttpClient(timeout=seconds, logger=_silent)
+        http.session = OnceSession(seconds)
+        self._client = Client(
+            project, token, account_sid=project, http_client=http, environment=dict(_ENVIRONMENT)
+        )
+        self._base = base_url.rstrip("/")
+        self._faxes = f"{self._base}/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
+        # Faxes hold personal data: the provider is asked to keep none.
+        self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
+
+    def submit(self, request: FaxRequest) -> Outcome:
+        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
+        try:
+            answer = self._client.request("POST", self._faxes, data={**numbers, **self._constant})
+        except NotSent as error:
+            return Retry(f"SignalWire cannot be reached: {error}")
+        if answer.status_code in {200, 201}:
+            return Sent(text_of(_body(answer), "sid"))
+        reason, ours = reason_of(answer.status_code, answer.text)
+        return refusal(answer.status_code, answer.headers or {}, reason, ours=ours)
+
+    def fetch(self, provider_id: str) -> FaxState:
+        """How it stands. A status that nobody knows ends nothing."""
+        fax = self._get(self._of(provider_id))
+        status = text_of(fax, "status")
+        if status == "delivered":
+            return Delivered()
+        if status in _TRY_AGAIN or status == "canceled":
+            words = [str(fax[name]) for name in ("error_code", "error_message") if fax.get(name)]
+            return Undelivered(status, again=status in _TRY_AGAIN, detail=discreet(": ".join(words)))
+        if status not in _PENDING:
+            logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
+        return Pending(status)
+
+    def find(self, request: FaxRequest, since: float) -> list[str]:
+        """What was sent from that number to that one since then, by our own reading of the dates, which
+        SignalWire writes in whole seconds."""
+        oldest = math.floor(since)
+        found = [fax for fax in self._listed(request, oldest) if _may_be(fax, request, oldest)]
+        found.reverse()  # the list is newest first, and sorting keeps that order within a second
+        return [text_of(fax, "sid") for fax in sorted(found, key=_created)]
+
+    def cancel(self, provider_id: str) -> None:
+        """Ask for it to be stopped, which SignalWire does to a queued one alone."""
+        answer = self._client.request("POST", self._of(provider_id), data={"Status": "canceled"})
+        if answer.status_code not in {200, 201, 204}:
+            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+
+    def _of(self, provider_id: str) -> str:
+        return f"{self._faxes}/{quote(provider_id, safe='')}"
+
+    def _get(self, url: str, params: dict[str, object] | None = None) -> dict[str, Any]:
+        answer = self._client.request("GET", url, params=params)
+        if answer.status_code != 200:
+            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+        return _body(answer)
+
+    def _listed(self, request: FaxRequest, oldest: int) -> Iterator[dict[str, Any]]:
+        after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
+        page = self._get(
+            self._faxes,
+            {
+                "To": request.to,
+                "From": request.sender,
+                "DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "PageSize": _PAGE_SIZE,
+            },
+        )
+        for number in range(1, _MAX_PAGES + 1):
+            faxes = page.get("faxes")
+            if not isinstance(faxes, list):
+                raise Unclear("a list of faxes without faxes")
+            yield from faxes
+            following = page.get("next_page_uri")
+            if not following:
+                return
+            if number < _MAX_PAGES:
+                page = self._get(self._page(str(following)))
+        raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
+
+    def _page(self, uri: str) -> str:
+        """Where the next page is: at the same host, which alone may see the token."""
+        if uri.startswith("/"):
+            return self._base + uri
+        if uri.startswith(f"{self._base}/"):
+            return uri
+        raise Unclear("a next page on another host")
+
+
+def _body(answer: Response) -> dict[str, Any]:
+    return body_of(answer.status_code, answer.text)
+
+
+def _created(fax: dict[str, Any]) -> float:
+    return epoch(text_of(fax, "date_created"))
+
+
+def _may_be(fax: dict[str, Any], request: FaxRequest, oldest: int) -> bool:
+    # What the answer leaves out cannot rule a fax out.
+    return (
+        fax.get("direction") != "inbound"
+        and fax.get("to", request.to) == request.to
+        and fax.get("from", request.sender) == request.sender
+        and _created(fax) >= oldest
+    )

@@ -1,0 +1,120 @@
+"""Webhooks by the Standard Webhooks convention: a signed POST, whose receiver knows a repeat by its id."""
+
+import hashlib
+import time
+from collections.abc import Container
+
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+
+from mailroom import clients
+from mailroom.body import encode
+from mailroom.channels.webhook import Webhook
+from mailroom.deadline import Deadline
+from mailroom.environment import WebhookSender
+from mailroom.guard import Guard, Refused
+from mailroom.https import Answer, Https, Unanswered
+from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.resolver import Unresolved
+from mailroom.secret import Secret, unreadable
+from mailroom.signing import Signer, UnusableKey
+from mailroom.url import host_of
+
+GONE = 410
+_FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
+
+
+class Post(Struct, frozen=True):
+    """One request to be made; `webhook_id` is the same in every try of it."""
+
+    url: str
+    webhook_id: str
+    body: str
+
+
+class Said(Struct, frozen=True):
+    """What came of a request; `status` None: there was no answer."""
+
+    outcome: Outcome
+    status: int | None = None
+
+
+class StandardWebhooks:
+    """Here no answer is no riddle: the receiver drops a webhook-id that it has had, so every fault that may
+    pass is tried again, whether the request went out or not. Reasons name host and status, no path."""
+
+    provider = "webhook"
+    contract = Webhook
+
+    def __init__(
+        self, guard: Guard, signer: Signer, https: Https, *, seconds: float, retry_after_cap: float
+    ) -> None:
+        """`seconds` bounds a request as a whole, `retry_after_cap` how long a receiver may make us wait."""
+        self._guard = guard
+        self._signer = signer
+        self._https = https
+        self._seconds = seconds
+        self._retry_after_cap = retry_after_cap
+
+    @classmethod
+    def of(cls, settings: WebhookSender) -> "StandardWebhooks":
+        """The adapter that a function's settings describe."""
+        guard = Guard(
+            schemes=settings.allowed_schemes,
+            ports=settings.allowed_ports,
+            networks=settings.allowed_networks,
+        )
+        secret = Secret(clients.secretsmanager(), settings.signing_secret_arn, time.time)
+        return cls(
+            guard,
+            Signer(secret, settings.signing_overlap_seconds, time.time),
+            Https(),
+            seconds=settings.submit_seconds,
+            retry_after_cap=settings.retry_after_cap_seconds,
+        )
+
+    def prepare(self, message: Webhook) -> Post:
+        """The request for a message: its payload as compact JSON."""
+        return Post(message.url, webhook_id(message), encode(message.payload))
+
+    def submit(self, request: Post) -> Outcome:
+        """Make the request."""
+        return self.exchange(request).outcome
+
+    def exchange(self, request: Post) -> Said:
+        """Make the request, and say what the status was."""
+        try:
+            headers = {**_FIXED, **self._signer.headers(request.webhook_id, request.body)}
+        except UnusableKey as fault:
+            return Said(Misconfigured(str(fault)))
+        except (ClientError, BotoCoreError) as error:
+            return Said(unreadable("the signing secret", error))
+        deadline = Deadline(self._seconds)
+        host = host_of(request.url)
+        try:
+            target = self._guard.check(request.url, deadline.left())
+            answer = self._https.post(target, headers, request.body.encode(), deadline)
+        except Refused as fault:
+            return Said(Rejected(f"url: {fault}"))
+        except Unresolved as trouble:
+            return Said(Retry(str(trouble)))
+        except Unanswered as trouble:
+            return Said(Retry(f"{host} {trouble}"))
+        return Said(self._outcome(host, request.webhook_id, answer), answer.status)
+
+    def look_up(self, message: Webhook, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
+        """Nobody is asked: sending again is safe, for the receiver drops a webhook-id that it has had."""
+        return NotFound()
+
+    def _outcome(self, host: str, webhook_id: str, answer: Answer) -> Outcome:
+        if 200 <= answer.status < 300:
+            return Sent(webhook_id)
+        if answer.status == GONE:
+            return Rejected(f"{host} answered 410 Gone")
+        return Retry(f"{host} answered {answer.status}", min(answer.retry_after or 0, self._retry_after_cap))
+
+
+def webhook_id(message: Webhook) -> str:
+    """The same for every try of a message, and for no other message; an operator's resend is another."""
+    digest = hashlib.sha256(f"{message.event_type}\0{message.id}\0{message.attempt}".encode()).hexdigest()
+    return f"msg_{digest[:32]}"

@@ -1,0 +1,131 @@
+"""Fax by Telnyx's Programmable Fax API, spoken in plain HTTP: its SDK repeats POSTs on its own."""
+
+import math
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from requests import Response
+
+from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending
+from mailroom.channels.telnyx_errors import reason_of, undelivered
+from mailroom.http_answers import body_of, discreet, epoch, refusal, text_of
+from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.outcome import Outcome, Retry, Sent
+from mailroom.telemetry import logger
+
+_PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
+_QUALITIES = {"standard": "normal", "fine": "high", "superfine": "very_high"}
+
+_PAGE_SIZE = 100
+_MAX_PAGES = 5
+_SLACK_SECONDS = 1
+
+
+class Telnyx:
+    """No idempotency, but `client_state`, which a list shows: the reference finds what a lost answer left."""
+
+    provider = "telnyx"
+
+    def __init__(
+        self, api_key: str, *, base_url: str, connection_id: str, quality: str, seconds: float
+    ) -> None:
+        """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
+        fine or superfine, `seconds` the longest that one request may take."""
+        self._session = OnceSession(seconds)
+        self._session.headers["Authorization"] = f"Bearer {api_key}"
+        self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
+        self._constant = {
+            "connection_id": connection_id,
+            "quality": _QUALITIES[quality],
+            # Faxes hold personal data: the provider is asked to keep none.
+            "store_media": False,
+        }
+
+    def submit(self, request: FaxRequest) -> Outcome:
+        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        fax = {
+            "to": request.to,
+            "from": request.sender,
+            "media_url": request.media_url,
+            "client_state": _state(request),
+        }
+        try:
+            answer = self._session.post(self._faxes, json={**fax, **self._constant})
+        except NotSent as error:
+            return Retry(f"Telnyx cannot be reached: {error}")
+        if answer.status_code in {200, 201, 202}:
+            return Sent(text_of(_fax(answer), "id"))
+        reason, ours = reason_of(answer.status_code, answer.text)
+        return refusal(answer.status_code, answer.headers, reason, ours=ours)
+
+    def fetch(self, provider_id: str) -> FaxState:
+        """How it stands. A status that nobody knows ends nothing."""
+        fax = _fax(self._ok(self._session.get(self._of(provider_id))))
+        status = text_of(fax, "status")
+        if status == "delivered":
+            return Delivered()
+        if status == "failed":
+            return undelivered(str(fax.get("failure_reason") or "failed"))
+        if status not in _PENDING:
+            logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
+        return Pending(status)
+
+    def find(self, request: FaxRequest, since: float) -> list[str]:
+        """The faxes since then, in whole seconds, that carry this attempt's reference."""
+        oldest = math.floor(since)
+        state = _state(request)
+        found = [fax for fax in self._listed(request, oldest) if fax.get("client_state") == state]
+        found = [fax for fax in found if _created(fax) >= oldest]
+        found.reverse()  # the list is newest first, and sorting keeps that order within a second
+        return [text_of(fax, "id") for fax in sorted(found, key=_created)]
+
+    def cancel(self, provider_id: str) -> None:
+        """Ask for it to be stopped, which Telnyx does up to its last page."""
+        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel", json={}))
+
+    def _of(self, provider_id: str) -> str:
+        return f"{self._faxes}/{quote(provider_id, safe='')}"
+
+    def _ok(self, answer: Response) -> Response:
+        if not 200 <= answer.status_code < 300:
+            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+        return answer
+
+    def _listed(self, request: FaxRequest, oldest: int) -> Iterator[dict[str, Any]]:
+        after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
+        filters = {
+            "filter[created_at][gte]": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "filter[to][eq]": request.to,
+            "filter[from][eq]": request.sender,
+            "filter[direction][eq]": "outbound",
+            "page[size]": str(_PAGE_SIZE),
+        }
+        for number in range(1, _MAX_PAGES + 1):
+            answer = self._ok(self._session.get(self._faxes, params={**filters, "page[number]": str(number)}))
+            body = body_of(answer.status_code, answer.text)
+            faxes = body.get("data")
+            if not isinstance(faxes, list):
+                raise Unclear("a list of faxes without data")
+            yield from faxes
+            pages = (body.get("meta") or {}).get("total_pages")
+            if not faxes or (isinstance(pages, int) and number >= pages):
+                return
+        raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
+
+
+def _state(request: FaxRequest) -> str:
+    return b64encode(request.reference.encode()).decode()
+
+
+def _fax(answer: Response) -> dict[str, Any]:
+    fax = body_of(answer.status_code, answer.text).get("data")
+    if not isinstance(fax, dict):
+        raise Unclear(f"an answer ({answer.status_code}) without data")
+    return fax
+
+
+def _created(fax: dict[str, Any]) -> float:
+    return epoch(text_of(fax, "created_at"))

@@ -1,0 +1,150 @@
+"""How a fax goes: submitted once, followed until it ends, its line kept free of the next one until then.
+
+claim ── submit ── checkpoint ── poll … poll ── hand back ┐        one function's time
+      ┌───────────────────────────────────────────────────┘
+      └▶ claim ── poll … poll ── delivered                         the next invocation's
+"""
+
+from collections.abc import Container
+from typing import cast
+
+from mailroom import queues
+from mailroom.adapter import Adapter
+from mailroom.body import encode
+from mailroom.channels.fax import Fax, item_of
+from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.claim import Claimed
+from mailroom.delivery import Delivery, Received, Tools, Wait
+from mailroom.environment import FaxSender, Sender
+from mailroom.errors import Invalid
+from mailroom.message import parse
+from mailroom.queues import Entry
+from mailroom.telemetry import logger
+
+_HOUR_MS = 3_600_000
+
+
+class FaxDelivery(Delivery[Fax, FaxRequest]):
+    """Works for a FIFO queue whose groups are lines: what is not finished locks its line."""
+
+    def __init__(self, settings: Sender, adapter: Adapter[Fax, FaxRequest], tools: Tools) -> None:
+        super().__init__(settings, adapter, tools)
+        self._fax = cast(FaxSender, settings)
+        self._provider = cast(FaxAdapter, adapter)
+
+    def item_of(self, body: dict[str, object]) -> dict[str, object]:
+        """Bodies that an upstream application wrote have a `fax_id`."""
+        return item_of(body)
+
+    def deliver(self, record: Received) -> Wait:
+        """As any message, but under the group of its line, and no other."""
+        try:
+            fax = parse(record.item, self._contracts)
+            fax.check_callback(self._fax.callback_schemes)
+        except Invalid as fault:
+            return self._refuse(record, fault)
+        if record.group not in (None, fax.group):
+            return self._send_on(fax, record)
+        return self._deliver(fax, record)
+
+    def _send_on(self, fax: Fax, record: Received) -> Wait:
+        """Under another group it could be faxed beside one that is on the same line."""
+        entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
+        if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
+            return self.retry_wait(record.receives)
+        return self._over("SentOn", "under another line's group; sent on under its own")
+
+    def _whole(self, message: Fax) -> Fax:
+        return message  # its payload is the PDF, which the provider fetches
+
+    def _known(self, message: Fax, since: int) -> Container[str]:
+        # What was on the line before may have been submitted long before it ended.
+        earliest = since - self._fax.longest_fax_seconds * 1000 - _HOUR_MS
+        return self._ledger.ids_on_line(message.line, earliest)
+
+    def _may_submit(self, record: Received) -> bool:
+        """Not by a receive after which too few are left to see the fax through: a dead letter frees the
+        line, and the next fax would dial while this one is still on it."""
+        if record.receives > self._fax.last_submit_receive:
+            logger.error("not submitted: received too often already", receives=record.receives)
+            return False
+        return super()._may_submit(record)
+
+    def _accepted(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+        self.tally["Submitted"] += 1
+        now = int(self._tools.clock() * 1000)
+        try:
+            self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
+        except Exception:
+            logger.error("submitted, but not recorded", extra={"provider_id": provider_id})
+            raise
+        return self._follow(claim, message, provider_id, now, record)
+
+    def _recovered(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+        if claim.provider_id is None:
+            self._over("Recovered", "an earlier try was accepted", provider_id=provider_id)
+            self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
+        # Found by a look-up, it was submitted some time after `since`: later than it was is the safe side.
+        submitted = claim.submitted_at if claim.provider_id else None
+        return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
+
+    def _follow(
+        self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: Received
+    ) -> Wait:
+        """Ask how it stands until it ends, or until the function's time does."""
+        while True:
+            state = self._state(provider_id)
+            if not isinstance(state, Pending):
+                return self._ended(claim, message, provider_id, state)
+            if self._tools.clock() > submitted / 1000 + self._fax.longest_fax_seconds:
+                return self._overdue(claim, message, provider_id, record)
+            if not self._time_to_poll(record):
+                self._ledger.hand_back(claim)
+                self.tally["HandedBack"] += 1
+                return self._fax.poll_seconds
+            self._tools.sleep(self._fax.poll_seconds)
+
+    def _state(self, provider_id: str) -> FaxState:
+        """How it stands. No answer says nothing about the fax: it may still be on the line."""
+        try:
+            return self._provider.fetch(provider_id)
+        except Exception:  # noqa: BLE001 - logged, and asked again
+            logger.warning("the provider did not say how the fax stands", exc_info=True)
+            self.tally["PollErrors"] += 1
+            return Pending("unknown")
+
+    def _time_to_poll(self, record: Received) -> bool:
+        """Whether another poll, and the record of what it finds, are over in time."""
+        settings = self._fax
+        needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds
+        return record.remaining() / 1000 > needed
+
+    def _ended(self, claim: Claimed, message: Fax, provider_id: str, state: Delivered | Undelivered) -> Wait:
+        if isinstance(state, Delivered):
+            self._ledger.complete(claim, self._adapter.provider, provider_id)
+            self.tally["Sent"] += 1
+            return None
+        said = f"Fax status: {state.status}" + (f" ({state.detail})" if state.detail else "")
+        if state.again and message.attempt < self._fax.max_attempts:
+            self._ledger.retry_later(claim, state.status, said)
+            return self._over("Retrying", "not delivered; another attempt follows", status=state.status)
+        self._ledger.fail(claim, state.status, said)
+        return self._over("Rejected", "not delivered, for good", status=state.status)
+
+    def _overdue(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+        """Longer than any fax takes. Stopped by us, it may be tried again; where not even that can be known,
+        the record goes the way of an outage, with the checkpoint kept for whoever redrives it."""
+        try:
+            self._provider.cancel(provider_id)
+        except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this
+            logger.warning("an overdue fax could not be cancelled", exc_info=True)
+        state = self._state(provider_id)
+        if isinstance(state, Pending):
+            logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
+            self.tally["Overdue"] += 1
+            self._ledger.hand_back(claim)
+            return self.retry_wait(record.receives)
+        if isinstance(state, Undelivered):
+            state = Undelivered(state.status, again=True, detail=state.detail)
+        return self._ended(claim, message, provider_id, state)

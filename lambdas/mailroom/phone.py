@@ -1,0 +1,21 @@
+"""Telephone numbers, in the one form that names a line: E.164."""
+
+from functools import lru_cache
+
+
+@lru_cache(maxsize=256)  # checked on the way in, used on the way out
+def normalise(text: str) -> str:
+    """`+1 (617) 555-1234` as `+16175551234`. Raises ValueError with what would be right.
+
+    A number needs its country: without one, the same digits are different lines in different places.
+    Whether it is in service is for the provider to say: numbers are assigned faster than tables of them.
+    """
+    import phonenumbers  # 40 ms and 3 MB, for those alone that send to numbers
+
+    try:
+        number = phonenumbers.parse(text, None)
+    except phonenumbers.NumberParseException:
+        number = None
+    if number is None or not phonenumbers.is_possible_number(number) or number.extension:
+        raise ValueError("is not a number in international form; use + and country, such as +16175551234")
+    return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)

@@ -1,0 +1,19 @@
+"""Sends faxes: one record of the fax queue in, followed until the fax ends or goes to the next invocation."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.environment import FaxSender
+from mailroom.fax_delivery import FaxDelivery
+from mailroom.telemetry import instrumented
+from mailroom.worker import Worker
+
+settings = environment.read(FaxSender)
+worker = Worker.of(settings, FaxAdapter.of(settings), FaxDelivery)
+
+
+@instrumented
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """One record of the fax queue; it comes back until its fax has ended."""
+    return worker.handle(event, context.get_remaining_time_in_millis)

@@ -1,0 +1,101 @@
+"""The telephone network and a fax provider in front of it: keeps who was on which line, and when."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.outcome import Outcome, Rejected, Retry, Sent
+
+GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS = 25.0, 5.0, 150.0
+
+
+@dataclass
+class Call:
+    """One fax that the provider accepted."""
+
+    provider_id: str
+    request: FaxRequest
+    began: float
+    ends: float
+    end: FaxState
+
+    @property
+    def name(self) -> str:
+        """The PDF's name: each fax of a test has its own."""
+        return self.request.media_url.rsplit("/", 1)[-1].removesuffix(".pdf")
+
+
+class FaxNetwork:
+    """The PDF's name chooses what becomes of a fax: busy (always), busy-once, slow, lost-answer (accepted,
+    and nobody learns of it), refused, throttled-once. `down` makes every answer fail."""
+
+    provider = "signalwire"
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._tries: Counter[str] = Counter()
+        self.calls: list[Call] = []
+        self.down = False
+
+    def submit(self, request: FaxRequest) -> Outcome:
+        self._reached()
+        name = request.media_url.rsplit("/", 1)[-1].removesuffix(".pdf")
+        self._tries[name] += 1
+        if name.startswith("refused"):
+            return Rejected("21211: that is no fax number")
+        if name.startswith("throttled-once") and self._tries[name] == 1:
+            return Retry("429: too many requests")
+        seconds, end = self._fate(name)
+        now = self._clock()
+        call = Call(f"fx-{len(self.calls) + 1}", request, now, now + seconds, end)
+        self.calls.append(call)
+        if name.startswith("lost-answer") and self._tries[name] == 1:
+            raise TimeoutError("the provider did not answer")
+        return Sent(call.provider_id)
+
+    def fetch(self, provider_id: str) -> FaxState:
+        self._reached()
+        (call,) = (each for each in self.calls if each.provider_id == provider_id)
+        return call.end if self._clock() >= call.ends else Pending("sending")
+
+    def find(self, request: FaxRequest, since: float) -> list[str]:
+        self._reached()
+        return [
+            each.provider_id for each in self.calls if each.request.to == request.to and each.began >= since
+        ]
+
+    def cancel(self, provider_id: str) -> None:
+        self._reached()
+
+    def most_at_once(self) -> Counter[str]:
+        """How many faxes were on each line at the same time, at most."""
+        most: Counter[str] = Counter()
+        for line, calls in self.by_line().items():
+            edges = sorted([(c.began, 1) for c in calls] + [(c.ends, -1) for c in calls])
+            live = 0
+            for _, step in edges:
+                live += step
+                most[line] = max(most[line], live)
+        return most
+
+    def by_line(self) -> dict[str, list[Call]]:
+        lines: dict[str, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            lines[call.request.to].append(call)
+        return lines
+
+    def delivered(self) -> Counter[str]:
+        """How often each PDF arrived."""
+        return Counter(call.name for call in self.calls if isinstance(call.end, Delivered))
+
+    def _fate(self, name: str) -> tuple[float, FaxState]:
+        if name.startswith("busy-once") and self._tries[name] > 1:
+            return GOOD_SECONDS, Delivered()
+        if name.startswith("busy"):
+            return BUSY_SECONDS, Undelivered("busy", again=True)
+        return (SLOW_SECONDS if name.startswith("slow") else GOOD_SECONDS), Delivered()
+
+    def _reached(self) -> None:
+        if self.down:
+            raise ConnectionError("the provider is out of reach")

@@ -1,0 +1,101 @@
+"""The whole fax gateway, stopped before and after every outside call of any of its functions."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.faults.fax_world import HERE, THERE, FaxWorld, fax
+from tests.faults.outside import Side
+
+NewFaxWorld = Callable[[], FaxWorld]
+
+FAXES = (
+    fax("good"),
+    fax("busy-once"),
+    fax("throttled-once", THERE),
+    fax("slow", THERE),
+    fax("lost-answer", THERE),
+    fax("refused"),
+)
+ARRIVING = ("good", "busy-once", "throttled-once", "slow", "lost-answer")
+SENT = ("sent", "Fax sent successfully")
+TOLD = {
+    **{name: [SENT] for name in ARRIVING},
+    "busy-once": [
+        ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
+        SENT,
+    ],
+    "refused": [("perm_fail", "Failed to deliver fax: 21211: that is no fax number")],
+}
+
+
+def check(world: FaxWorld, where: str) -> None:
+    """What must hold whatever happened."""
+    assert world.network.delivered() == dict.fromkeys(ARRIVING, 1), where
+    assert set(world.network.most_at_once().values()) == {1}, where
+    tries = {name: 2 if name == "busy-once" else 1 for name in ARRIVING}
+    assert {name: _submitted(world, name) for name in ARRIVING} == tries, where
+    assert {name: world.found(name)["status"] for name in ARRIVING} == dict.fromkeys(ARRIVING, "sent"), where
+    assert {name: world.found(name)["attempts"] for name in ARRIVING} == tries, where
+    assert {name: world.callbacks(name) for name in TOLD} == TOLD, where
+    assert _first_tries(world, HERE) == ["good", "busy-once"], where
+    assert _first_tries(world, THERE) == ["throttled-once", "slow", "lost-answer"], where
+    assert not world.fifo.dead, where
+    assert not any(world.queues.dead.values()), where
+
+
+def _submitted(world: FaxWorld, name: str) -> int:
+    return sum(1 for call in world.network.calls if call.name == name)
+
+
+def _first_tries(world: FaxWorld, line: str) -> list[str]:
+    return list(dict.fromkeys(call.name for call in world.network.by_line()[line]))
+
+
+def calls_of(new_fax_world: NewFaxWorld) -> list[str]:
+    """All outside calls of an undisturbed run, in order."""
+    world = new_fax_world()
+    world.put(*FAXES)
+    world.settle()
+    check(world, "undisturbed")
+    return world.outside.calls
+
+
+def stopped(new_fax_world: NewFaxWorld) -> Iterator[tuple[FaxWorld, str]]:
+    """A world for each outside call and side, stopped there once, then left to itself."""
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(len(calls_of(new_fax_world))):
+        for side in sides:
+            world = new_fax_world()
+            world.put(*FAXES)
+            world.outside.stop = (at, side)
+            world.settle()
+            assert world.outside.stopped_at is not None
+            yield world, f"{world.outside.stopped_at} ({at})"
+
+
+def test_each_fax_arrives_once_and_is_told_of_wherever_a_function_stops(new_fax_world: NewFaxWorld) -> None:
+    for world, where in stopped(new_fax_world):
+        check(world, where)
+
+
+def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) -> None:
+    world = new_fax_world()
+    world.put(*FAXES)
+    world.clock.now += 301  # beyond the queue's own memory of copies
+    world.put(*FAXES)
+    world.settle()
+    check(world, "copies")
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_stale_copy_of_an_attempt_starts_no_second_chain(new_fax_world: NewFaxWorld, attempts: int) -> None:
+    world = new_fax_world()
+    world.put(fax("busy"))
+    world.settle()
+    world.clock.now += 301
+    world.put(fax("busy", attempt=attempts))
+    world.settle()
+    assert world.found("busy")["status"] == "failed"
+    assert _submitted(world, "busy") == 3
+    assert [status for status, _ in world.callbacks("busy")] == ["tmp_fail", "tmp_fail", "perm_fail"]

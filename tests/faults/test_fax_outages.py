@@ -1,0 +1,124 @@
+"""What the fax gateway does when a line, a provider or a function is out for long."""
+
+from collections.abc import Callable
+
+from tests.faults.fax_world import FUNCTION_SECONDS, THERE, FaxWorld, fax
+
+NewFaxWorld = Callable[[], FaxWorld]
+
+
+def run(world: FaxWorld, times: int) -> None:
+    """So many invocations of the sender, each when its record is visible."""
+    for _ in range(times):
+        due = world.fifo.next_visible()
+        if due is None:
+            return
+        world.clock.now = max(world.clock.now, due)
+        world.send_fax()
+
+
+def test_a_line_that_is_always_busy_ends_as_failed_and_in_no_dead_letter_queue(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.put(fax("busy"), fax("good"))
+    world.settle()
+    assert world.callbacks("busy") == [
+        ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
+        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
+        ("perm_fail", "Failed to deliver fax after 3 tries. Last attempt status: busy"),
+    ]
+    assert world.found("busy")["status"] == "failed"
+    assert not world.fifo.dead
+    assert [call.name for call in world.network.calls] == ["busy", "good", "busy", "busy"]
+
+
+def test_an_outage_before_the_submit_ends_in_the_dead_letter_queue_and_a_redrive_then_delivers(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.put(fax("good"), fax("good-there", THERE))
+    world.network.down = True
+    run(world, 500)
+    assert sorted(letter.group for letter in world.fifo.dead) == sorted(["+16175551234", THERE])
+    assert world.network.calls == []
+    assert world.callbacks("good") == []
+    world.network.down = False
+    world.fifo.redrive()
+    world.settle()
+    assert world.network.delivered() == {"good": 1, "good-there": 1}
+
+
+def test_a_submitted_fax_waits_out_an_outage_with_its_line_locked(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.put(fax("slow"), fax("good"))
+    world.outside.intrude = (3, lambda: setattr(world.network, "down", True))  # its first poll
+    run(world, 1)
+    began = world.clock()
+    while world.clock() < began + 800:  # within what a fax may take
+        run(world, 1)
+        assert [call.name for call in world.network.calls] == ["slow"]
+        assert not world.fifo.dead
+    world.network.down = False
+    world.settle()
+    assert [call.name for call in world.network.calls] == ["slow", "good"]
+    assert world.found("slow")["status"] == "sent"
+    assert set(world.network.most_at_once().values()) == {1}
+
+
+def test_a_sender_killed_at_every_poll_still_sees_its_fax_through(new_fax_world: NewFaxWorld) -> None:
+    world = new_fax_world()
+    world.put(fax("slow"), fax("good"))
+    for _ in range(12):
+        world.outside.stop = (len(world.outside.calls) + 3, "before")
+        run(world, 1)
+        if len(world.network.calls) > 1:
+            break
+    world.outside.stop = None
+    world.settle()
+    assert [call.name for call in world.network.calls] == ["slow", "good"]
+    assert world.found("slow")["status"] == world.found("good")["status"] == "sent"
+    assert set(world.network.most_at_once().values()) == {1}
+
+
+def test_a_fax_of_many_invocations_is_submitted_once(new_fax_world: NewFaxWorld) -> None:
+    world = new_fax_world()
+    world.put(fax("slow"))
+    world.settle()
+    assert [call.name for call in world.network.calls] == ["slow"]
+    (call,) = world.network.calls
+    assert call.ends - call.began > 2 * FUNCTION_SECONDS
+    assert world.found("slow")["attempts"] == 1
+
+
+def test_a_fax_received_too_often_before_its_submit_is_not_submitted_by_a_last_receive(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.put(fax("good"))
+    world.fifo.letters[0].receives = 30
+    run(world, 500)
+    assert world.network.calls == []
+    assert len(world.fifo.dead) == 1
+    assert "completedAt" not in world.found("good")
+    world.fifo.redrive()
+    world.settle()
+    assert world.network.delivered() == {"good": 1}
+
+
+def test_a_body_that_is_no_fax_reaches_the_dead_letter_queue_without_time_and_its_neighbours_go_on(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.fifo.put('{"to": "+16175551234"}', "+16175551234", "no-id")
+    world.put(fax("good"), fax("not-a-number", "12"), fax("no-https", pdf_url="http://files.example/x.pdf"))
+    began = world.clock()
+    world.settle()
+    assert [letter.body for letter in world.fifo.dead] == ['{"to": "+16175551234"}']
+    assert world.clock() - began < 120
+    assert world.network.delivered() == {"good": 1}
+    for name, field in (("not-a-number", "to"), ("no-https", "pdf_url")):
+        assert world.found(name)["error"]["message"].startswith(field)
+        assert [status for status, _ in world.callbacks(name)] == ["perm_fail"]

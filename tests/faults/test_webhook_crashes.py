@@ -1,0 +1,78 @@
+"""send_webhook, stopped before and after every outside call: no webhook is lost, each can be verified, and
+its id tells a repeat."""
+
+from collections.abc import Callable, Iterator
+
+from tests.faults.outside import Side
+from tests.faults.webhook_world import WEBHOOKS, WebhookWorld
+
+NewWebhookWorld = Callable[[], WebhookWorld]
+
+CALLBACKS = ("ok-callback", "flaky-callback", "lost-callback", "gone-callback")
+MESSAGES = ("ok-message", "flaky-message", "lost-message", "gone-message")
+
+
+def put(world: WebhookWorld) -> None:
+    for name in CALLBACKS:
+        world.callback(name)
+    for name in MESSAGES:
+        world.message(name)
+
+
+def stopped(new_webhook_world: NewWebhookWorld) -> Iterator[tuple[WebhookWorld, str]]:
+    whole = new_webhook_world()
+    put(whole)
+    whole.settle()
+    check(whole, "undisturbed")
+    count = len(whole.outside.calls)
+    assert count > 30
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(count):
+        for side in sides:
+            world = new_webhook_world()
+            put(world)
+            world.outside.stop = (at, side)
+            world.settle()
+            assert world.outside.stopped_at is not None
+            yield world, f"{world.outside.stopped_at} ({at})"
+
+
+def check(world: WebhookWorld, where: str) -> None:
+    """What must hold whatever happened."""
+    taken = {str(bodies[0]): bodies for bodies in world.receivers.taken.values()}
+    wanted = [str({"fax_id": name}) for name in CALLBACKS if not name.startswith("gone")]
+    wanted += [str({"name": name}) for name in MESSAGES if not name.startswith("gone")]
+    assert sorted(taken) == sorted(wanted), where
+    # A repeat has the id of the first, so a receiver that drops those has each once.
+    assert len(world.receivers.taken) == len(wanted), where
+    assert all(len({str(body) for body in bodies}) == 1 for bodies in taken.values()), where
+    assert world.receivers.forged == 0, where
+    assert not world.queues.dead[WEBHOOKS], where
+    for name in MESSAGES:
+        status = "failed" if name.startswith("gone") else "sent"
+        assert world.found(name, "webhook")["status"] == status, where
+    for name in CALLBACKS:
+        noted = world.found(name, "fax")["callbacks"]["sent.0"]["status"]
+        assert noted == ("failed" if name.startswith("gone") else "delivered"), where
+
+
+def test_no_webhook_is_lost_and_every_one_can_be_verified_wherever_the_sender_stops(
+    new_webhook_world: NewWebhookWorld,
+) -> None:
+    for world, where in stopped(new_webhook_world):
+        check(world, where)
+
+
+def test_an_endpoint_that_stays_dead_ends_in_the_dead_letter_queue_after_its_tries_and_holds_up_nobody(
+    new_webhook_world: NewWebhookWorld,
+) -> None:
+    world = new_webhook_world()
+    world.callback("dead-callback")
+    world.message("dead-message")
+    put(world)
+    world.settle()
+    assert [each.receives for each in world.queues.dead[WEBHOOKS]] == [4, 4]
+    assert world.found("dead-callback", "fax")["callbacks"]["sent.0"]["status"] == "failed"
+    assert "completedAt" not in world.found("dead-message", "webhook")
+    world.queues.dead.clear()
+    check(world, "beside a dead endpoint")

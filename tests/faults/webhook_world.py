@@ -1,0 +1,183 @@
+"""The webhook sender in its world: its queue, the ledger, the signing secret and receivers."""
+
+import json
+from collections import Counter, defaultdict
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+from msgspec import structs
+from standardwebhooks import Webhook as Signature
+
+from mailroom.callbacks import Callback
+from mailroom.channels.standard_webhooks import StandardWebhooks
+from mailroom.deadline import Deadline
+from mailroom.dynamo import plain
+from mailroom.environment import WebhookSender
+from mailroom.guard import Guard, Target
+from mailroom.https import Answer, Unanswered
+from mailroom.ledger import Ledger
+from mailroom.message import Message
+from mailroom.payloads import Payloads
+from mailroom.secret import Secret
+from mailroom.signing import Signer
+from mailroom.webhook_delivery import WebhookDelivery
+from mailroom.worker import Worker
+from tests.faults.outside import Clock, Outside, Queues, Stopped
+from tests.faults.world import create_table
+
+FUNCTION_SECONDS = 60.0
+LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
+DELAYS = [5.0, 30.0, 300.0]
+WEBHOOKS = "https://sqs/webhook"
+KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
+
+Item = dict[str, Any]
+
+
+class Receivers:
+    """All of them; the first word of a path chooses: ok, flaky (503 twice), gone, dead, lost (takes it and
+    gives no answer, once). A request whose signature is wrong is counted and not taken."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tries: Counter[str] = Counter()
+        self.taken: dict[str, list[Any]] = defaultdict(list)
+        self.forged = 0
+
+    def post(self, target: Target, headers: Item, body: bytes, deadline: Deadline) -> Answer:
+        fate = target.path_and_query.split("/")[1]
+        self._tries[headers["webhook-id"]] += 1
+        tries = self._tries[headers["webhook-id"]]
+        if fate == "dead" or (fate == "flaky" and tries <= 2):
+            return Answer(503, None)
+        if fate == "gone":
+            return Answer(410, None)
+        self._take(headers, body)
+        if fate == "lost" and tries == 1:
+            raise Unanswered("did not answer in time")
+        return Answer(200, None)
+
+    def _take(self, headers: Item, body: bytes) -> None:
+        moment = int(headers["webhook-timestamp"])
+        assert abs(moment - self._clock()) < 300
+        signed = Signature(KEY).sign(
+            headers["webhook-id"], datetime.fromtimestamp(moment, UTC), body.decode()
+        )
+        if signed in headers["webhook-signature"].split(" "):
+            self.taken[headers["webhook-id"]].append(json.loads(body))
+        else:
+            self.forged += 1
+
+
+class WebhookWorld:
+    """Callbacks of messages in the ledger, and webhooks that are messages."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.outside = Outside()
+        self.queues = Queues(self.clock, VISIBILITY, len(DELAYS) + 1)
+        self.receivers = Receivers(self.clock)
+        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        create_table(self._dynamodb, "ledger")
+        self.ledger = Ledger(
+            self.outside.watch(self._dynamodb, "update_item"),
+            "ledger",
+            lease=LEASE,
+            ttl=1e6,
+            clock=self.clock,
+        )
+        self._secrets = boto3.client("secretsmanager", region_name="us-east-1")
+        self._secrets.create_secret(Name="signing", SecretString=KEY)
+        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+        self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
+
+    def close(self) -> None:
+        self._dynamodb.delete_table(TableName="ledger")
+        self._secrets.delete_secret(SecretId="signing", ForceDeleteWithoutRecovery=True)
+
+    def callback(self, name: str) -> None:
+        """A callback of a message that the ledger knows; its name begins with its receiver's fate."""
+        writer = Ledger(self._dynamodb, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        message = Message(id=name, event_type="fax", callback_url=self._url(name))
+        claim: Any = writer.claim(message)
+        writer.complete(claim, "signalwire", "fx-1")
+        callback = Callback(f"msg_{name}", self._url(name), name, "fax", "sent.0", {"fax_id": name})
+        self.enqueue(structs.asdict(callback))
+
+    def message(self, name: str) -> None:
+        self.enqueue({"id": name, "event_type": "webhook", "url": self._url(name), "payload": {"name": name}})
+
+    def enqueue(self, body: Item) -> None:
+        self.queues.put(WEBHOOKS, json.dumps(body))
+
+    def worker(self) -> Worker[Any, Any]:
+        """A new process's worker."""
+        settings = _settings()
+        https: Any = self.outside.watch(self.receivers, "post")
+        secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
+        guard = Guard(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
+        signer = Signer(Secret(secrets, "signing", self.clock), 86400, self.clock)
+        return Worker(
+            settings,
+            StandardWebhooks(guard, signer, https, seconds=15, retry_after_cap=3600),
+            ledger=self.ledger,
+            payloads=self._payloads,
+            sqs=self._sqs,
+            clock=self.clock,
+            sleep=self.clock.sleep,
+            jitter=lambda: 0.5,
+            delivery=WebhookDelivery,
+        )
+
+    def deliver(self) -> None:
+        """One invocation with one record, as it is deployed."""
+        records = self.queues.receive(WEBHOOKS, most=1)
+        if records:
+            try:
+                response = self.worker().handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
+            except Stopped:
+                return
+            self.queues.settle(WEBHOOKS, records, response)
+
+    def settle(self) -> None:
+        for _ in range(300):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            self.deliver()
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def found(self, name: str, event_type: str) -> Item:
+        """The ledger's item ({}: none)."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
+        return plain(self._dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+
+    def _url(self, name: str) -> str:
+        return f"https://hooks.example.com/{name.partition('-')[0]}/{name}"
+
+
+def _settings() -> WebhookSender:
+    return WebhookSender(
+        ledger_table="ledger",
+        ledger_ttl_seconds=1e6,
+        payload_bucket="payloads",
+        channel="webhook",
+        queue_url=WEBHOOKS,
+        lease_seconds=LEASE,
+        pace_seconds=0,
+        on_unknown="resend",
+        backoff_seconds=5,
+        backoff_cap_seconds=300,
+        misconfigured_seconds=20,
+        submit_seconds=15,
+        record_seconds=5,
+        signing_secret_arn="signing",
+        signing_overlap_seconds=86400,
+        delays=DELAYS,
+        retry_after_cap_seconds=3600,
+        allowed_networks=[],
+        allowed_schemes=["https"],
+        allowed_ports=[443],
+    )

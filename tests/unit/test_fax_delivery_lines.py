@@ -1,0 +1,143 @@
+"""Which line a fax is on, and what never gets on one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mailroom.claim import Claimed
+from mailroom.ledger import Ledger
+from tests.unit.fakes import Meddler, client_error, failing
+from tests.unit.fax_post import FaxMake
+from tests.unit.fax_support import LINE, OTHER_LINE, TOLD, FakeLine, fax, fax_body, fax_item, found
+from tests.unit.post import Counted
+from tests.unit.support import BUCKET, Aws, FakeClock, Item
+
+
+@pytest.mark.parametrize("group", [OTHER_LINE, "faxes", "+1 (617) 555-1234", "16175551234"])
+def test_a_fax_under_another_group_is_sent_on_under_its_lines_and_not_begun(
+    fax_post: FaxMake, aws: Aws, counted: Counted, group: str
+) -> None:
+    worker = fax_post()
+    body = fax_body(to="+1 (617) 555-1234", attempt=3)
+    assert worker.handle(body, group=group) is None
+    assert (worker.line.calls, found(aws)) == ([], {})
+    (sent,) = aws.receive("fax.fifo")
+    assert sent["Attributes"]["MessageGroupId"] == LINE
+    assert sent["Attributes"]["MessageDeduplicationId"] == fax(attempt=3).duplicate
+    assert json.loads(sent["Body"]) == fax_item(to="+1 (617) 555-1234", callback_url=TOLD, attempt=3)
+    assert counted() == {"SentOn": 1}
+
+
+def test_what_was_sent_on_is_faxed(fax_post: FaxMake, aws: Aws) -> None:
+    worker = fax_post()
+    worker.handle(fax_body(), group="faxes")
+    (sent,) = aws.receive("fax.fifo")
+    assert worker.handle(sent["Body"], group=sent["Attributes"]["MessageGroupId"]) is None
+    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
+    assert found(aws)["callback_url"] == TOLD
+
+
+@pytest.mark.parametrize("to", [LINE, "+1 617-555-1234"])
+@pytest.mark.parametrize("group", [LINE, None])
+def test_a_fax_under_its_own_group_or_on_a_queue_without_any_is_faxed(
+    fax_post: FaxMake, aws: Aws, group: str | None, to: str
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(to=to), group=group) is None
+    assert worker.line.submits == 1
+    assert worker.line.requests[0].to == LINE
+
+
+def test_what_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> None:
+    down = client_error("ServiceUnavailable", status=503)
+    sqs = Meddler(
+        aws.sqs,
+        send_message_batch=failing(down, down),
+        change_message_visibility_batch=lambda _real, **_arguments: {},
+    )
+    worker = fax_post(sqs=sqs)
+    assert worker.handle(fax_body(), group="faxes", receives=3) == 16
+    assert (worker.line.calls, found(aws)) == ([], {})
+    assert worker.handle(fax_body(), group="faxes", receives=4) is None
+    assert len(aws.receive("fax.fifo")) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": "617-555-1234"}, "to: is not a number in international form"),
+        ({"to": ...}, "to: is missing"),
+        ({"pdf_url": "http://files.example/f-1.pdf"}, "pdf_url: is not an https URL"),
+        ({"from": "+12025559999"}, "from: is not among this stage's fax numbers; use one of +12025550100"),
+        ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
+    ],
+)
+def test_a_fax_that_cannot_be_sent_is_failed_with_its_reason_and_its_producer_can_be_told(
+    fax_post: FaxMake, aws: Aws, changes: dict[str, Any], sentence: str
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(**changes)) is None
+    assert (worker.line.calls, found(aws)["status"], found(aws)["error"]["code"]) == ([], "failed", "invalid")
+    assert found(aws)["error"]["message"].startswith(sentence)
+    assert (found(aws)["callback_url"], found(aws)["callbacks"]) == (TOLD, {})
+
+
+def test_a_bad_number_under_any_group_is_refused_and_not_sent_on(fax_post: FaxMake, aws: Aws) -> None:
+    assert fax_post().handle(fax_body(to="wrong"), group="wrong") is None
+    assert found(aws)["status"] == "failed"
+    assert aws.receive("fax.fifo") == []
+
+
+def test_a_callback_over_http_is_refused_where_the_stage_allows_none(fax_post: FaxMake, aws: Aws) -> None:
+    body = fax_body(callback_url="http://app.example/faxes")
+    assert fax_post().handle(body) is None
+    assert found(aws)["error"]["message"].startswith("callback_url: is not an https URL")
+
+
+def test_a_callback_over_http_is_taken_where_the_stage_allows_it(fax_post: FaxMake, aws: Aws) -> None:
+    body = fax_body(callback_url="http://127.0.0.1:8080/faxes")
+    assert fax_post(callback_schemes=["https", "http"]).handle(body) is None
+    assert (found(aws)["status"], found(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
+
+
+@pytest.mark.parametrize("body", ["no", "[]", {}, fax_body(fax_id=...), fax_body(fax_id=7), {"id": "f-1"}])
+def test_a_malformed_body_comes_back_at_once_and_is_no_fax(
+    fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
+) -> None:
+    worker = fax_post()
+    assert worker.handle(body) == 0
+    assert worker.line.calls == []
+    assert counted() == {"Malformed": 1}
+
+
+def test_a_fax_with_its_pdf_in_our_bucket_reaches_the_provider_as_a_url(fax_post: FaxMake, aws: Aws) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="f-1.pdf", Body=b"%PDF")
+    worker = fax_post()
+    assert worker.handle(fax_body(pdf_url=..., payload_ref=f"s3://{BUCKET}/f-1.pdf")) is None
+    assert "X-Amz-Signature" in worker.line.requests[0].media_url
+    assert found(aws)["payload_ref"] == f"s3://{BUCKET}/f-1.pdf"
+    assert "pdf_url" not in found(aws)
+
+
+def test_what_a_retry_needs_is_in_the_ledger(fax_post: FaxMake, aws: Aws) -> None:
+    body = fax_body(**{"from": "+12025550101"}, expires_at="2026-12-01T00:00:00Z")
+    worker = fax_post()
+    worker.handle(body)
+    names = ("to", "pdf_url", "from", "expires_at", "callback_url")
+    assert {name: found(aws)[name] for name in names} == {name: body[name] for name in names}
+    assert worker.line.requests[0].sender == "+12025550101"
+
+
+def test_a_bad_copy_does_not_end_a_fax_that_is_on_the_line(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = fax_ledger.claim(fax())
+    assert isinstance(claim, Claimed)
+    fax_ledger.checkpoint(claim, "fake", "p-0", LINE)
+    fax_ledger.hand_back(claim)
+    worker = fax_post(FakeLine())
+    assert worker.handle(fax_body(to="wrong"), group="wrong") is not None
+    assert ("completedAt" in found(aws), found(aws)["provider_id"]) == (False, "p-0")
+    assert worker.handle(fax_body()) is None
+    assert (worker.line.calls, found(aws)["status"]) == (["fetch p-0"], "sent")

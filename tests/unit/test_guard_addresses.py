@@ -1,0 +1,180 @@
+"""Which addresses the guard lets a request go to."""
+
+import pytest
+
+from mailroom.guard import Guard, Refused, Target
+from mailroom.resolver import Unresolved
+
+PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
+PUBLIC_6 = [
+    "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
+    "2a00:1450:4001::1",
+    "2600::1",
+    "::ffff:8.8.8.8",
+    "64:ff9b::808:808",
+]
+NOT_PUBLIC = [
+    *("0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "100.100.100.200"),
+    *(
+        "127.0.0.1",
+        "127.255.255.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.1",
+        "192.0.0.170",
+        "192.0.2.1",
+    ),
+    *("192.88.99.1", "192.168.0.1", "192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.1"),
+    *("203.0.113.7", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255"),
+]
+NOT_PUBLIC_6 = [
+    *("::", "::1", "::2", "fc00::1", "fd12:3456::1", "fec0::1", "ff02::1", "ff0e::1", "5f00::1", "4000::1"),
+    *(
+        "100::1",
+        "2001:db8::1",
+        "3fff::1",
+        "3fff:fff::1",
+        "2001:2::1",
+        "2001:10::1",
+        "2001:20::1",
+        "2001:1ff::1",
+    ),
+    *("::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:7f00:1", "::ffff:0.0.0.0"),  # mapped
+    *("::ffff:0:10.0.0.1", "::10.0.0.1", "::8.8.8.8", "::ffff:0:8.8.8.8"),  # translated, compatible
+    *("64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::c0a8:1"),  # NAT64
+    *("64:ff9b:1::1", "64:ff9b:1:808:8:800::", "64:ff9b:2::1"),
+    *("2002:0a00:0001::1", "2002:7f00:1::", "2002:808:808::1"),  # 6to4
+    *("2001:0:808:808::f7f7:f7f7", "2001:0:0a00:1::f7f7:f7f7", "2001:0:808:808::80ff:fffe"),  # Teredo
+    *("2606:4700::5efe:10.0.0.1", "2606:4700::200:5efe:127.0.0.1"),  # ISATAP
+]
+NEVER = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "169.254.170.23",
+    "169.254.169.253",
+    "169.254.0.1",
+    "169.254.255.255",
+]
+NEVER_6 = [
+    *("fd00:ec2::254", "fd00:ec2::23", "fd00:ec2::253", "fe80::1", "febf::1", "::ffff:169.254.169.254"),
+    *("::169.254.169.254", "::ffff:0:169.254.169.254", "64:ff9b::169.254.169.254", "64:ff9b::a9fe:aa02"),
+    *(
+        "64:ff9b:1::169.254.169.254",
+        "64:ff9b:1:a9fe:a9:fe00::",
+        "64:ff9b:1:a9:fe:a9fe::",
+        "64:ff9b:1:0:a9:fea9:fe00:0",
+    ),
+    *(
+        "2002:a9fe:a9fe::1",
+        "2001:0:a9fe:a9fe::1",
+        "2001:0:808:808::5601:5601",
+        "2606:4700::5efe:169.254.169.254",
+    ),
+]
+
+
+def url(address: str) -> str:
+    return f"https://[{address}]/" if ":" in address else f"https://{address}/"
+
+
+def no_resolver(host: str, seconds: float) -> list[str]:
+    raise AssertionError(f"{host} was resolved")
+
+
+def found(*addresses: str, networks: tuple[str, ...] = ()) -> Target:
+    """The target of a name with those addresses."""
+    return Guard(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
+        "https://a.example/x", 5
+    )
+
+
+def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
+    with pytest.raises(Refused) as refusal:
+        found(*addresses, networks=networks)
+    return str(refusal.value)
+
+
+NOT_PUBLIC_SENTENCE = (
+    "an address of a.example is not public; use a host on the internet, "
+    "or have its network put on allowed_networks"
+)
+NEVER_SENTENCE = (
+    "an address of a.example is link-local or a cloud's metadata service, which no setting allows; "
+    "use a public host"
+)
+
+
+@pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
+def test_a_public_address_passes_by_name_and_as_it_is(address: str) -> None:
+    assert found(address).addresses == (address,)
+    assert len(Guard(resolve=no_resolver).check(url(address), 5).addresses) == 1
+
+
+@pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
+def test_an_address_that_is_not_public_is_refused_by_name_and_as_it_is(address: str) -> None:
+    assert reason(address) == NOT_PUBLIC_SENTENCE
+    with pytest.raises(Refused):
+        Guard(resolve=no_resolver).check(url(address), 5)
+
+
+@pytest.mark.parametrize("address", NEVER + NEVER_6)
+def test_link_local_and_metadata_addresses_are_refused_whatever_is_allowed(address: str) -> None:
+    everything = ("0.0.0.0/0", "::/0", "169.254.169.254/32", "fd00:ec2::254/128")
+    assert reason(address) == NEVER_SENTENCE
+    assert reason(address, networks=everything) == NEVER_SENTENCE
+
+
+@pytest.mark.parametrize(
+    ("network", "inside", "outside"),
+    [
+        (
+            "10.20.0.0/16",
+            ["10.20.0.1", "::ffff:10.20.0.1", "64:ff9b::10.20.0.1"],
+            ["10.21.0.1", "::10.20.0.1"],
+        ),
+        ("127.0.0.0/8", ["127.0.0.1"], ["::1", "10.0.0.1"]),
+        ("fd12::/16", ["fd12::1"], ["fd13::1", "10.0.0.1"]),
+        ("2002::/16", ["2002:808:808::1"], ["2002:a00:1::1"]),
+    ],
+)
+def test_a_listed_network_is_let_through_and_nothing_beside_it(
+    network: str, inside: list[str], outside: list[str]
+) -> None:
+    for each in inside:
+        assert found(each, networks=(network,)).addresses == (each,)
+    for each in outside:
+        assert reason(each, networks=(network,)) == NOT_PUBLIC_SENTENCE
+
+
+def test_one_bad_address_among_good_ones_refuses_the_name() -> None:
+    for at in range(3):
+        addresses = ["8.8.8.8", "1.1.1.1"]
+        addresses.insert(at, "10.0.0.1")
+        assert reason(*addresses) == NOT_PUBLIC_SENTENCE
+    assert found("8.8.8.8", "2600::1").addresses == ("8.8.8.8", "2600::1")
+
+
+def test_a_refusal_does_not_tell_what_an_inner_name_resolves_to() -> None:
+    assert "10.0.0.1" not in reason("10.0.0.1")
+
+
+def test_a_name_without_an_address_may_have_one_later() -> None:
+    with pytest.raises(Unresolved, match=r"the name a\.example has no address"):
+        found()
+
+
+def test_the_resolver_is_asked_once_with_the_time_there_is() -> None:
+    asked = []
+
+    def resolve(host: str, seconds: float) -> list[str]:
+        asked.append((host, seconds))
+        return ["8.8.8.8"]
+
+    Guard(resolve=resolve).check("https://A.example/", 7.5)
+    assert asked == [("a.example", 7.5)]
+
+
+@pytest.mark.parametrize("network", ["10.0.0.1/8", "ten", "10.0.0.0/33", ""])
+def test_a_network_that_is_none_stops_the_function_at_its_start(network: str) -> None:
+    with pytest.raises(ValueError, match=r"does not appear|has host bits"):
+        Guard(networks=[network])

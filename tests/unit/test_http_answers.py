@@ -1,0 +1,98 @@
+"""What providers' answers prove, and how their words are kept."""
+
+import pytest
+
+from mailroom.http_answers import body_of, discreet, epoch, refusal, retry_after, text_of
+from mailroom.http_once import Unclear
+from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry
+from tests.unit.support import NOW
+
+
+@pytest.mark.parametrize(
+    ("status", "ours", "outcome"),
+    [
+        (429, False, Retry("why", 0)),
+        (401, False, Misconfigured("why")),
+        (402, False, Misconfigured("why")),
+        (403, False, Misconfigured("why")),
+        (404, False, Misconfigured("why")),
+        (400, False, Rejected("why")),
+        (422, False, Rejected("why")),
+        (400, True, Misconfigured("why")),
+        (422, True, Misconfigured("why")),
+    ],
+)
+def test_a_refusal_proves_that_nothing_was_sent(status: int, ours: bool, outcome: Outcome) -> None:
+    assert refusal(status, {}, "why", ours=ours) == outcome
+
+
+@pytest.mark.parametrize("status", [204, 301, 408, 409, 425, 500, 502, 503, 504])
+def test_any_other_status_leaves_it_unknown(status: int) -> None:
+    with pytest.raises(Unclear, match="why"):
+        refusal(status, {}, "why", ours=False)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": " 120 "}, 120),
+        ({"x-ratelimit-reset": "3"}, 3),
+        ({"Retry-After": "9", "x-ratelimit-reset": "3"}, 9),
+        ({"Retry-After": "soon"}, 0),
+        ({"Retry-After": "inf"}, 0),
+        ({"Retry-After": "-5"}, 0),
+        ({"Retry-After": "1766826000000"}, 0),
+        ({"Retry-After": "Sat, 21 Nov 2026 09:01:30 GMT", "Date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 90),
+        ({"Retry-After": "Sat, 21 Nov 2026 08:59:00 GMT", "Date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
+        ({"Retry-After": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
+    ],
+)
+def test_the_wait_that_an_answer_asks_for(headers: dict[str, str], seconds: float) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-21T09:00:00Z",
+        "2026-11-21T10:00:00+01:00",
+        "2026-11-21T09:00:00",
+        "2026-11-21T09:00:00.000000Z",
+        "Sat, 21 Nov 2026 09:00:00 +0000",
+    ],
+)
+def test_a_date_reads_in_every_form_that_providers_use(text: str) -> None:
+    assert epoch(text) == NOW
+
+
+def test_a_date_that_cannot_be_read_is_not_guessed() -> None:
+    with pytest.raises(Unclear):
+        epoch("yesterday")
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "[1]", '"text"', "null"])
+def test_an_answer_that_is_no_object_is_unclear(text: str) -> None:
+    with pytest.raises(Unclear, match="200"):
+        body_of(200, text)
+
+
+@pytest.mark.parametrize("answer", [{}, {"sid": None}, {"sid": ""}, {"sid": 7}])
+def test_a_value_that_is_missing_is_unclear(answer: dict[str, object]) -> None:
+    with pytest.raises(Unclear, match="sid"):
+        text_of(answer, "sid")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The number +15555550123 is invalid", "The number …23 is invalid"),
+        ("call (555) 555-0123 now", "call (…23 now"),
+        ("no PDF at https://bucket.s3.amazonaws.com/a.pdf?X-Amz-Signature=1f", "no PDF at (URL)"),
+        ("code 21211, 20 of 300", "code 21211, 20 of 300"),
+        ("x" * 400, "x" * 299 + "…"),
+    ],
+)
+def test_a_providers_words_are_kept_without_numbers_and_urls(text: str, shown: str) -> None:
+    assert discreet(text) == shown

@@ -1,0 +1,50 @@
+"""Names are looked up by the system, within a time of our own."""
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+
+from mailroom.resolver import Unresolved, resolve
+
+
+def test_a_name_of_this_machine_resolves_to_each_address_once() -> None:
+    addresses = resolve("localhost", 5)
+    assert "127.0.0.1" in addresses
+    assert len(set(addresses)) == len(addresses)
+
+
+def test_a_name_without_addresses_is_unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", none)
+    with pytest.raises(
+        Unresolved, match=r"^the name a\.example does not resolve: Name or service not known$"
+    ):
+        resolve("a.example", 5)
+
+
+def test_a_resolver_that_does_not_answer_is_waited_for_no_longer_than_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answered = threading.Event()
+
+    def silent(*_: Any, **__: Any) -> Any:
+        answered.wait(10)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", silent)
+    with pytest.raises(Unresolved, match="was not resolved in time"):
+        resolve("a.example", 0.01)
+    answered.set()
+
+
+def test_a_fault_of_another_kind_is_not_taken_for_a_missing_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(socket, "getaddrinfo", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        resolve("a.example", 5)
