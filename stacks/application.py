@@ -8,12 +8,15 @@ from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.channels import ChannelsStack
+from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
-from stacks.load import load
+from stacks.load import load, with_providers
 from stacks.mailbox import MailboxStack
 from stacks.paths import ROOT
+from stacks.routes import Routes
 from stacks.routing import RoutingStack
 from stacks.settings import Settings
+from stacks.webhook import WebhookStack
 
 
 class NagError(Exception):
@@ -26,7 +29,8 @@ def synthesize(context: Mapping[str, object], output: str | None = None) -> Clou
     Raises SettingsError for a wrong setting, NagError where cdk-nag finds something.
     """
     app = App(context={**_own_context(), **context}, outdir=output, analytics_reporting=False)
-    build(app, load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage")))
+    settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
+    build(app, with_providers(settings, app.node.try_get_context("providers")))
     return checked(app)
 
 
@@ -47,7 +51,9 @@ def build(app: App, settings: Settings) -> None:
     feedback = FeedbackStack(app, settings)
     channels = ChannelsStack(app, settings, storage)
     channels.add_stack_dependency(feedback, "mails are sent with the configuration set")
-    RoutingStack(app, settings, storage, channels)
+    fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
+    webhook = WebhookStack(app, settings, storage)
+    RoutingStack(app, settings, storage, Routes(channels, fax, webhook))
     for key, value in settings.deployment.tags.items():
         Tags.of(app).add(key, value)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

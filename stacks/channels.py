@@ -4,9 +4,10 @@ from aws_cdk import App
 
 from stacks.constructs.grants import Grant
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import LaneRow, lane_rows
+from stacks.derived import LaneRow, Waits, lane_rows
 from stacks.mailbox import MailboxStack
 from stacks.providers import needs_of
+from stacks.senders import sender_environment
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
@@ -31,20 +32,17 @@ class ChannelsStack(StageStack):
             polling=row.polling,
             rules=row.rules,
             grants=[Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]), *needs.grants],
-            environment={**storage.shared_environment, **_sender_environment(row), **needs.environment},
+            environment={
+                **storage.shared_environment,
+                **sender_environment(
+                    row.event_type,
+                    row.channel,
+                    Waits.of(row.channel),
+                    lease=row.rules.lease,
+                    pace=row.pace,
+                    submit_seconds=row.channel.submit_seconds,
+                ),
+                **needs.environment,
+            },
             templates=needs.templates,
         )
-
-
-def _sender_environment(row: LaneRow) -> dict[str, str]:
-    return {
-        "CHANNEL": row.event_type,
-        "LEASE_SECONDS": str(row.rules.lease),
-        "PACE_SECONDS": str(row.pace),
-        "ON_UNKNOWN": row.channel.on_unknown,
-        "BACKOFF_SECONDS": str(row.channel.backoff_seconds),
-        "BACKOFF_CAP_SECONDS": str(row.channel.backoff_cap_seconds),
-        "MISCONFIGURED_SECONDS": str(row.channel.misconfigured_seconds),
-        "SUBMIT_SECONDS": str(row.channel.submit_seconds),
-        "RECORD_SECONDS": str(row.channel.record_seconds),
-    }

@@ -1,13 +1,16 @@
 """Reads a stage's settings out of the app's context and refuses what cannot work."""
 
 import json
+import re
 from collections.abc import Mapping
 
 from pydantic import ValidationError
 
 from stacks.rules import broken_rules
 from stacks.sentences import SettingsError, sentence
-from stacks.settings import Settings
+from stacks.settings import PROVIDERS_AT_SYNTH, Settings
+
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
 
 def load(stages: object, stage: object) -> Settings:
@@ -22,6 +25,21 @@ def load(stages: object, stage: object) -> Settings:
     for broken in broken_rules(settings):
         raise SettingsError(f"mailroom.{stage}.{broken}")
     return settings
+
+
+def with_providers(settings: Settings, providers: object) -> Settings:
+    """`settings` with the fax provider at `providers`, where its base URL is known only now: each provider
+    is below it under its own name. Raises SettingsError where there is no such URL."""
+    fax = settings.fax
+    if fax is None or fax.base_url != PROVIDERS_AT_SYNTH:
+        return settings
+    if not isinstance(providers, str) or not _ORIGIN.fullmatch(providers):
+        raise SettingsError(
+            f"mailroom.{settings.stage}.fax.base_url: is {PROVIDERS_AT_SYNTH!r}, and the context's "
+            f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c {PROVIDERS_AT_SYNTH}=http://HOST:PORT."
+        )
+    here = fax.model_copy(update={"base_url": f"{providers}/{fax.provider}"})
+    return settings.model_copy(update={"fax": here})
 
 
 def _validated(section: object, stage: str) -> Settings:

@@ -10,6 +10,9 @@ from stacks.derived import DAY
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
+LINES = "lines"
+"""The index of a line's faxes: whose a fax of the provider's is, when a submit's answer was lost."""
+
 
 class MailboxStack(StageStack):
     """Producers write the mailbox, the system the ledger; what is too large for an item is in the bucket."""
@@ -24,6 +27,13 @@ class MailboxStack(StageStack):
             sort_key=dynamodb.Attribute(name="completedAt", type=dynamodb.AttributeType.NUMBER),
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=["error", "to", "attempts"],
+        )
+        self.ledger.add_global_secondary_index(
+            index_name=LINES,
+            partition_key=dynamodb.Attribute(name="line", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="submittedAt", type=dynamodb.AttributeType.NUMBER),
+            projection_type=dynamodb.ProjectionType.INCLUDE,
+            non_key_attributes=["provider_ids"],
         )
         self.payloads = PrivateBucket(
             self,

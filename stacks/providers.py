@@ -7,8 +7,8 @@ from email.utils import parseaddr
 
 from aws_cdk import Stack
 
-from stacks.constructs.bucket import bucket_name
 from stacks.constructs.grants import Grant
+from stacks.senders import read_payloads
 from stacks.settings import Settings
 
 
@@ -28,7 +28,7 @@ def needs_of(event_type: str, stack: Stack, settings: Settings) -> Needs:
 
 def _mail(stack: Stack, settings: Settings) -> Needs:
     return Needs(
-        grants=[_send_email(stack, settings), *_read_payloads(stack, settings)],
+        grants=[_send_email(stack, settings), *read_payloads(stack, settings)],
         environment={
             "MAIL_SENDERS": json.dumps(settings.mail.senders),
             "CONFIGURATION_SET": settings.configuration_set,
@@ -55,16 +55,3 @@ def _send_email(stack: Stack, settings: Settings) -> Grant:
         wildcard="SES checks the identity that covers the sender (address, domain or a parent domain) and, "
         "in its sandbox, the recipient's as well; the condition holds the sender to the stage's own.",
     )
-
-
-def _read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
-    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
-    return [
-        # Without it a missing object answers 403, as if it were our fault, and not 404.
-        Grant(["s3:ListBucket"], [bucket]),
-        Grant(
-            ["s3:GetObject"],
-            [f"{bucket}/*"],
-            wildcard="Producers choose the keys of payloads and attachments.",
-        ),
-    ]

@@ -1,36 +1,50 @@
-"""From the mailbox's stream, and from schedules, to the channels' queues."""
+"""From the mailbox's stream, and from schedules, to the channels' queues; from the ledger's to callbacks."""
+
+import json
 
 from aws_cdk import App
 
-from stacks.channels import ChannelsStack
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.schedules import Schedules
-from stacks.constructs.stream import StreamReader
+from stacks.constructs.stream import Reading, StreamReader
 from stacks.constructs.worker import Work, Worker
 from stacks.derived import scheduled_rules
 from stacks.mailbox import MailboxStack
+from stacks.outcomes import outcomes
+from stacks.routes import Routes
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
+INSERTS = '{"eventName":["INSERT"]}'
+
 
 class RoutingStack(StageStack):
-    """`dispatch` reads the stream; `dispatch-scheduled` brings back what had to wait for its `send_at`."""
+    """`dispatch` reads the mailbox's stream, `outcomes` the ledger's; `dispatch-scheduled` brings back what
+    had to wait for its `send_at`."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack, channels: ChannelsStack) -> None:
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack, routes: Routes) -> None:
         super().__init__(app, settings, "routing")
         schedules = Schedules(self, settings)
-        route = [
-            Grant(["sqs:SendMessage"], [worker.queue.queue_arn for worker in channels.workers.values()]),
+        grants = [
+            Grant(["sqs:SendMessage"], routes.arns()),
             Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+            *schedules.create(),
         ]
         environment = {
             **storage.shared_environment,
             **schedules.environment(),
-            "ROUTES": self._routes(channels),
+            "ROUTES": self.to_json_string(routes.urls()),
+            "DELAYED_ROUTES": self.to_json_string(routes.delayed()),
+            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
         }
-        self.dispatch = StreamReader(
-            self, settings, storage.mailbox, grants=[*route, *schedules.create()], environment=environment
+        dispatch = Reading("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
+        self.dispatch = StreamReader(self, settings, dispatch)
+        self.outcomes = StreamReader(
+            self,
+            settings,
+            outcomes(settings, storage, routes.webhook, routes.fax),
+            self.dispatch.unprocessed,
         )
         self.scheduled = Worker(
             self,
@@ -42,18 +56,11 @@ class RoutingStack(StageStack):
                 limits=settings.scheduled,
                 polling=settings.scheduled,
                 rules=scheduled_rules(settings),
-                grants=[*route, *schedules.create(), _read_mailbox(storage)],
+                grants=[*grants, _read_mailbox(storage)],
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),
         )
         publish(self, ScheduleGroupName=str(schedules.group.name))
-
-    def _routes(self, channels: ChannelsStack) -> str:
-        """Queue URLs by event type and lane, as JSON."""
-        routes: dict[str, dict[str, str]] = {}
-        for (event_type, lane), worker in channels.workers.items():
-            routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
-        return self.to_json_string(routes)
 
 
 def _read_mailbox(storage: MailboxStack) -> Grant:

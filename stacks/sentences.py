@@ -1,5 +1,7 @@
 """Turns what pydantic found wrong into one sentence that names the key and says what would be right."""
 
+from collections.abc import Iterator
+from types import NoneType
 from typing import Any, get_args
 
 from annotated_types import Ge, Le
@@ -52,8 +54,15 @@ def _wrong_kind(kind: str, value: object, field: FieldInfo | None) -> str:
 
 
 def _kind(annotation: Any) -> Any:
-    """The model inside `annotation`, for tables the model of their rows."""
-    return get_args(annotation)[-1] if get_args(annotation) else annotation
+    """What is inside `annotation`: a table's rows, a list's entries, what may be null when it is not."""
+    inside = [each for each in get_args(annotation) if each not in (NoneType, Ellipsis)]
+    return inside[-1] if inside else annotation
+
+
+def _opened(field: FieldInfo) -> Any:
+    """What a field holds, whether or not it may be null instead."""
+    annotation = field.annotation
+    return _kind(annotation) if NoneType in get_args(annotation) else annotation
 
 
 def _section(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
@@ -61,7 +70,7 @@ def _section(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
     current: Any = model
     for part in path:
         fields = getattr(current, "model_fields", None)
-        current = fields[part].annotation if fields else _kind(current)
+        current = _opened(fields[part]) if fields else _kind(current)
     section: type[BaseModel] = current if hasattr(current, "model_fields") else _kind(current)
     return section
 
@@ -77,7 +86,7 @@ def _field(model: type[BaseModel], path: list[str]) -> FieldInfo | None:
         field = fields.get(part)
         if field is None:
             return None
-        current = field.annotation
+        current = _opened(field)
     return field
 
 
@@ -86,11 +95,16 @@ def _names(section: type[BaseModel]) -> str:
 
 
 def _range(field: FieldInfo | None) -> str:
-    """The bounds of a number, both of them, whichever was passed."""
-    metadata = field.metadata if field else []
+    """The bounds of a number, both of them, whichever was passed; of a list, its entries' bounds."""
+    metadata = [*field.metadata, *_entries(field)] if field else []
     low = next((bound.ge for bound in metadata if isinstance(bound, Ge)), None)
     high = next((bound.le for bound in metadata if isinstance(bound, Le)), None)
     return f"use {number(low)} to {number(high)}"
+
+
+def _entries(field: FieldInfo) -> Iterator[object]:
+    for each in getattr(_kind(field.annotation), "__metadata__", ()):
+        yield from each.metadata if isinstance(each, FieldInfo) else ()
 
 
 def number(value: object) -> str:

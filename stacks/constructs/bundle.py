@@ -17,6 +17,7 @@ import jsii
 from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
+from stacks.constructs.unused import UNUSED, prune
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
@@ -85,9 +86,9 @@ class Bundle:
         )
 
     def fingerprint(self) -> str:
-        """A hash over everything that goes in, and over the rules of this file."""
+        """A hash over everything that goes in, over the rules of this file and over what is left out."""
         target = self.target
-        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles}".encode())
+        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {UNUSED}".encode())
         digest.update(Path(__file__).read_bytes())
         for file in sorted([self.requirements, *self._sources()]):
             digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
@@ -119,12 +120,13 @@ class Bundle:
 
     def _packages(self) -> Path:
         """The installed requirements, kept for the next build that wants the same."""
-        wanted = f"{self.requirements.read_text()}{self.target.uv_arguments()}{self.target.python}"
+        wanted = f"{self.requirements.read_text()}{self.target.uv_arguments()}{self.target.python}{UNUSED}"
         kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
                 self._install(Path(fresh) / "packages")
+                prune(Path(fresh) / "packages")
                 self._compile(Path(fresh) / "packages", Path(fresh) / "packages")
                 _keep(Path(fresh) / "packages", kept)
         return kept

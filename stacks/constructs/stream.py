@@ -1,70 +1,86 @@
 """A function that reads a table's stream, and the bucket for what it gives up on."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_dynamodb as dynamodb
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.constructs.bucket import PrivateBucket
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.settings import Settings
+from stacks.constructs.outputs import pascal, publish
+from stacks.constructs.table import StreamTable
+from stacks.settings import Settings, Stream
 
-INSERTS = '{"eventName":["INSERT"]}'
+
+@dataclass(frozen=True)
+class Reading:
+    """Which stream is read, what runs for it, and the numbers of both."""
+
+    name: str
+    """The function's short name, and its file's in lambdas/, such as dispatch."""
+    table: StreamTable
+    filters: Sequence[str]
+    """Patterns in JSON: a record that fits any of them is read."""
+    numbers: Stream
+    grants: Sequence[Grant]
+    environment: Mapping[str, str]
 
 
 class StreamReader(Construct):
-    """Runs lambdas/dispatch.py on every item put into `table`."""
+    """Runs a function on a table's changes, bounded, and keeps whole what it gives up on."""
 
     def __init__(
         self,
         scope: Construct,
         settings: Settings,
-        table: dynamodb.Table,
-        *,
-        grants: Sequence[Grant],
-        environment: Mapping[str, str],
+        reading: Reading,
+        unprocessed: PrivateBucket | None = None,
     ) -> None:
-        super().__init__(scope, "Dispatch")
-        self.unprocessed = PrivateBucket(
-            self,
-            "Unprocessed",
-            settings,
-            keep_days=settings.retention.unprocessed_days,
-        )
+        """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
+        each mapping apart in it."""
+        super().__init__(scope, pascal(reading.name))
+        self.unprocessed = unprocessed or self._bucket(settings)
         self.function = HandlerFunction(
             self,
             settings,
-            name="dispatch",
-            handler="dispatch",
-            limits=settings.dispatch,
-            grants=[*grants, *_read_stream(settings, table), *self._give_up()],
-            environment=environment,
+            name=reading.name,
+            handler=reading.name,
+            limits=reading.numbers,
+            grants=[*reading.grants, *_read_stream(reading.table), *self._give_up()],
+            environment=reading.environment,
         ).resource
-        self.mapping = self._mapping(settings, table)
-        alarm = self._alarm(settings.name("dispatch-gave-up"))
+        self.mapping = self._mapping(reading)
+        alarm = self._alarm(reading, settings)
         publish(
             self,
-            UnprocessedBucketName=self.unprocessed.bucket_name,
-            DispatchGaveUpAlarmName=alarm.alarm_name,
-            DispatchGaveUpAlarmArn=alarm.alarm_arn,
+            **{
+                f"{pascal(reading.name)}GaveUpAlarmName": alarm.alarm_name,
+                f"{pascal(reading.name)}GaveUpAlarmArn": alarm.alarm_arn,
+            },
         )
 
-    def _mapping(self, settings: Settings, table: dynamodb.Table) -> lambda_.CfnEventSourceMapping:
+    def _bucket(self, settings: Settings) -> PrivateBucket:
+        bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
+        publish(self, UnprocessedBucketName=bucket.bucket_name)
+        return bucket
+
+    def _mapping(self, reading: Reading) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
-        numbers, mapping = settings.dispatch, lambda_.CfnEventSourceMapping
+        numbers, mapping = reading.numbers, lambda_.CfnEventSourceMapping
         return mapping(
             self,
             "Mapping",
             function_name=self.function.function_name,
-            event_source_arn=table.table_stream_arn,
+            event_source_arn=reading.table.table_stream_arn,
             enabled=numbers.enabled,
             starting_position="TRIM_HORIZON",
-            filter_criteria=mapping.FilterCriteriaProperty(filters=[mapping.FilterProperty(pattern=INSERTS)]),
+            filter_criteria=mapping.FilterCriteriaProperty(
+                filters=[mapping.FilterProperty(pattern=each) for each in reading.filters]
+            ),
             batch_size=numbers.batch_size,
             maximum_batching_window_in_seconds=numbers.batch_window_seconds,
             parallelization_factor=numbers.parallelization,
@@ -79,7 +95,7 @@ class StreamReader(Construct):
             metrics_config=mapping.MetricsConfigProperty(metrics=["EventCount"]),
         )
 
-    def _alarm(self, name: str) -> cloudwatch.Alarm:
+    def _alarm(self, reading: Reading, settings: Settings) -> cloudwatch.Alarm:
         """Partial batch responses are no errors of the function: nothing else would tell of it."""
         gave_up = cloudwatch.Metric(
             namespace="AWS/Lambda",
@@ -91,8 +107,8 @@ class StreamReader(Construct):
         return cloudwatch.Alarm(
             self,
             "GaveUp",
-            alarm_name=name,
-            alarm_description="Items were not dispatched and wait in a bucket: python -m ops replay",
+            alarm_name=settings.name(f"{reading.name}-gave-up"),
+            alarm_description=f"What {reading.name} gave up on waits in a bucket: python -m ops replay",
             metric=gave_up,
             threshold=1,
             evaluation_periods=1,
@@ -113,10 +129,10 @@ class StreamReader(Construct):
         ]
 
 
-def _read_stream(settings: Settings, table: dynamodb.Table) -> list[Grant]:
+def _read_stream(table: StreamTable) -> list[Grant]:
     actions = ["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]
     streams = Stack.of(table).format_arn(
-        service="dynamodb", resource="table", resource_name=f"{settings.name('mailbox')}/stream/*"
+        service="dynamodb", resource="table", resource_name=f"{table.plain_name}/stream/*"
     )
     return [
         Grant(actions, [str(table.table_stream_arn)]),

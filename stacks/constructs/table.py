@@ -15,10 +15,12 @@ class StreamTable(dynamodb.Table):
         self, scope: Construct, construct_id: str, settings: Settings, view: dynamodb.StreamViewType
     ) -> None:
         recoverable = settings.deployment.point_in_time_recovery
+        self.plain_name = settings.name(construct_id.lower())
+        """Its name in letters: where a reference would make one stack wait for the other."""
         super().__init__(
             scope,
             construct_id,
-            table_name=settings.name(construct_id.lower()),
+            table_name=self.plain_name,
             partition_key=dynamodb.Attribute(name="id", type=dynamodb.AttributeType.STRING),
             sort_key=dynamodb.Attribute(name="event_type", type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,

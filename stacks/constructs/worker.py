@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aws_cdk import Duration, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
+from stacks.constructs.alarms import backlog_old, in_flight_many, not_empty
 from stacks.constructs.findings import accept
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import pascal, publish
-from stacks.derived import DAY, QueueRules
+from stacks.derived import QueueRules
 from stacks.settings import Function, Polling, Settings
 
 
@@ -22,7 +23,7 @@ class Work:
     """Which queue a worker reads, what runs for it, and the numbers of both."""
 
     queue: str
-    """Short name, such as mail-bulk."""
+    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
     function: str
     """Short name, such as send-mail-bulk."""
     handler: str
@@ -33,6 +34,18 @@ class Work:
     grants: Sequence[Grant]
     environment: Mapping[str, str]
     templates: bool = False
+    fifo: bool = False
+    """In order within a message group, and one of a group at a time."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue's name, still without the stage's."""
+        return f"{self.queue}.fifo" if self.fifo else self.queue
+
+    @property
+    def dead_letter_name(self) -> str:
+        """The dead-letter queue's: a FIFO queue's has to be FIFO as well."""
+        return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
 
 
 class Worker(Construct):
@@ -43,16 +56,18 @@ class Worker(Construct):
         self.dead_letters = self._dead_letter_queue(settings, work)
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
-        self.alarm = self._alarm(settings.name(f"{work.queue}-dlq-not-empty"))
-        self._age_alarm(settings, settings.name(f"{work.queue}-backlog-old"))
+        self.alarm = not_empty(self, self.dead_letters, settings.name(f"{work.queue}-dlq-not-empty"))
+        backlog_old(self, self.queue, settings.name(f"{work.queue}-backlog-old"), settings)
+        in_flight_many(self, self.queue, settings.name(f"{work.queue}-in-flight-many"))
         self._publish(pascal(work.queue))
 
     def _dead_letter_queue(self, settings: Settings, work: Work) -> sqs.Queue:
-        source = Stack.of(self).format_arn(service="sqs", resource=settings.name(work.queue))
+        source = Stack.of(self).format_arn(service="sqs", resource=settings.name(work.queue_name))
         dead_letters = sqs.Queue(
             self,
             "DeadLetters",
-            queue_name=settings.name(f"{work.queue}-dlq"),
+            queue_name=settings.name(work.dead_letter_name),
+            fifo=work.fifo or None,  # CloudFormation takes true or nothing
             retention_period=Duration.days(settings.retention.dead_letter_days),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
@@ -69,7 +84,8 @@ class Worker(Construct):
         return sqs.Queue(
             self,
             "Queue",
-            queue_name=settings.name(work.queue),
+            queue_name=settings.name(work.queue_name),
+            **_order(work),
             visibility_timeout=Duration.seconds(work.rules.visibility),
             retention_period=Duration.days(settings.retention.queue_days),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
@@ -96,7 +112,8 @@ class Worker(Construct):
             target=function,
             event_source_arn=self.queue.queue_arn,
             batch_size=work.polling.batch_size,
-            max_batching_window=Duration.seconds(work.polling.batch_window_seconds),
+            # Lambda refuses a window, even of 0 s, on a FIFO queue.
+            max_batching_window=None if work.fifo else Duration.seconds(work.polling.batch_window_seconds),
             max_concurrency=work.polling.maximum_concurrency,
             report_batch_item_failures=True,
         )
@@ -105,42 +122,6 @@ class Worker(Construct):
     def _consume(self) -> Grant:
         actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
         return Grant([f"sqs:{action}" for action in actions], [self.queue.queue_arn])
-
-    def _alarm(self, name: str) -> cloudwatch.Alarm:
-        waiting = {
-            "visible": self.dead_letters.metric_approximate_number_of_messages_visible(),
-            "hidden": self.dead_letters.metric_approximate_number_of_messages_not_visible(),
-        }
-        return cloudwatch.Alarm(
-            self,
-            "NotEmpty",
-            alarm_name=name,
-            alarm_description="Dead letters wait: find the cause, then redrive them.",
-            metric=cloudwatch.MathExpression(
-                expression="visible + hidden",
-                label="dead letters",
-                period=Duration.minutes(1),
-                using_metrics={**waiting},
-            ),
-            threshold=1,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
-        )
-
-    def _age_alarm(self, settings: Settings, name: str) -> None:
-        """SQS deletes what is past its retention, silently and past the dead-letter queue."""
-        cloudwatch.Alarm(
-            self,
-            "BacklogOld",
-            alarm_name=name,
-            alarm_description="Messages wait for half of the queue's retention: past all of it they go.",
-            metric=self.queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(5)),
-            threshold=settings.retention.queue_days * DAY // 2,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-        )
 
     def _publish(self, name: str) -> None:
         publish(
@@ -154,3 +135,15 @@ class Worker(Construct):
                 f"{name}DlqAlarmArn": self.alarm.alarm_arn,
             },
         )
+
+
+def _order(work: Work) -> dict[str, Any]:
+    """What makes a queue FIFO, each group for itself: as fast as there are groups, and a body that one
+    group had may come again in another."""
+    if not work.fifo:
+        return {}
+    return {
+        "fifo": True,
+        "deduplication_scope": sqs.DeduplicationScope.MESSAGE_GROUP,
+        "fifo_throughput_limit": sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
+    }

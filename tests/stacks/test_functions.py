@@ -12,9 +12,19 @@ from tests.stacks.templates import Templates, text
 FUNCTIONS = [
     ("channels", "send-mail", "send_mail", environment.MailSender),
     ("channels", "send-mail-bulk", "send_mail", environment.MailSender),
+    ("fax", "send-fax", "send_fax", environment.FaxSender),
+    ("fax", "retry-fax", "retry_fax", environment.RetryFax),
+    ("webhook", "send-webhook", "send_webhook", environment.WebhookSender),
     ("routing", "dispatch", "dispatch", environment.Dispatch),
+    ("routing", "outcomes", "outcomes", environment.Outcomes),
     ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduled),
 ]
+TELEMETRY = {
+    "MAILROOM_STAGE",
+    "POWERTOOLS_SERVICE_NAME",
+    "POWERTOOLS_METRICS_NAMESPACE",
+    "POWERTOOLS_LOG_LEVEL",
+}
 every_function = pytest.mark.parametrize(("stack", "name", "handler", "settings"), FUNCTIONS)
 
 
@@ -30,15 +40,23 @@ def test_a_function_runs_its_handler_on_arm_and_keeps_its_log_for_a_while(
 
 
 @every_function
-def test_a_function_is_told_all_that_its_handler_reads(
-    dev: Templates, stack: str, name: str, handler: str, settings: type[msgspec.Struct]
+def test_a_function_is_told_all_that_its_handler_reads_and_nothing_else(
+    dev: Templates,
+    monkeypatch: pytest.MonkeyPatch,
+    stack: str,
+    name: str,
+    handler: str,
+    settings: type[msgspec.Struct],
 ) -> None:
     given = dev[stack].environment(f"mailroom-dev-{name}")
-    needed = {each.encode_name for each in msgspec.structs.fields(settings) if each.required}
-    assert needed <= given.keys()
+    for variable, value in given.items():
+        monkeypatch.setenv(variable, value)
+    assert environment.read(settings)
+    required = {each.encode_name for each in msgspec.structs.fields(settings) if each.required}
+    assert given.keys() == required | TELEMETRY
     assert given["POWERTOOLS_SERVICE_NAME"] == name
     assert (given["MAILROOM_STAGE"], given["POWERTOOLS_METRICS_NAMESPACE"]) == ("dev", "Mailroom")
-    assert given["LEDGER_TTL_SECONDS"] == str(90 * 86_400)
+    assert given.get("LEDGER_TTL_SECONDS", str(90 * 86_400)) == str(90 * 86_400)
 
 
 def test_the_mail_sender_gets_the_numbers_derived_for_its_lane(dev: Templates) -> None:
@@ -53,10 +71,24 @@ def test_the_mail_sender_gets_the_numbers_derived_for_its_lane(dev: Templates) -
 @pytest.mark.parametrize("name", ["dispatch", "dispatch-scheduled"])
 def test_dispatch_knows_the_queue_of_each_lane_of_each_channel(dev: Templates, name: str) -> None:
     routes = json.loads(dev["routing"].environment(f"mailroom-dev-{name}")["ROUTES"])
-    assert routes.keys() == {"mail"}
-    assert routes["mail"].keys() == {"normal", "bulk"}
+    assert {event_type: set(lanes) for event_type, lanes in routes.items()} == {
+        "mail": {"normal", "bulk"},
+        "fax": {"normal"},
+        "webhook": {"normal"},
+    }
     assert re.search("MailQueue", routes["mail"]["normal"])
     assert re.search("MailBulkQueue", routes["mail"]["bulk"])
+    assert re.search("FaxQueue", routes["fax"]["normal"])
+    assert re.search("WebhookQueue", routes["webhook"]["normal"])
+
+
+@pytest.mark.parametrize("name", ["dispatch", "dispatch-scheduled"])
+def test_dispatch_knows_where_a_fax_waits_and_what_callbacks_may_be(dev: Templates, name: str) -> None:
+    given = dev["routing"].environment(f"mailroom-dev-{name}")
+    delayed = json.loads(given["DELAYED_ROUTES"])
+    assert delayed.keys() == {"fax"}
+    assert re.search("FaxRetryQueue", delayed["fax"])
+    assert json.loads(given["CALLBACK_SCHEMES"]) == ["https"]
 
 
 def test_the_mailbox_stream_is_read_within_bounds_and_what_fails_is_kept_whole(dev: Templates) -> None:

@@ -1,5 +1,6 @@
 """A role may do what its function does, to what it does it to, and nothing else."""
 
+import re
 from typing import Any
 
 import pytest
@@ -80,8 +81,80 @@ def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev
     assert may["scheduler:CreateSchedule"] == {f"arn:aws:scheduler:{ACCOUNT}:schedule/mailroom-dev/*"}
     assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-mailbox/stream/*"}
     assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
-    assert len(may["sqs:SendMessage"]) == 2
-    assert all("ExportsOutputFnGetAttMail" in each for each in may["sqs:SendMessage"])
+    sent_to = {re.search("ExportsOutputFnGetAtt(.*)Queue", each) for each in may["sqs:SendMessage"]}
+    queues = {"Mail", "MailBulk", "Fax", "FaxRetry", "Webhook"}
+    assert {found[1] for found in sent_to if found} == queues
+    assert len(may["sqs:SendMessage"]) == len(queues)
+
+
+def test_a_fax_sender_may_also_query_one_index_and_send_on_to_its_own_queue(dev: Templates) -> None:
+    may = dev["fax"].policy("mailroom-dev-send-fax")
+    own = logical(dev, "fax", "SQS::Queue", QueueName="mailroom-dev-fax.fifo")
+    secret = logical(dev, "fax", "SecretsManager::Secret", Name="mailroom-dev-fax")
+    assert may.keys() == CONSUME | LOG | {
+        "dynamodb:Query",
+        "dynamodb:UpdateItem",
+        "s3:GetObject",
+        "s3:ListBucket",
+        "secretsmanager:GetSecretValue",
+        "sqs:SendMessage",
+    }
+    assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
+    (ledger,) = may["dynamodb:UpdateItem"]
+    assert "ExportsOutputFnGetAttLedger" in ledger
+    assert may["dynamodb:Query"] == {f"{ledger}/index/lines"}
+    assert may["sqs:SendMessage"] == {f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-fax.fifo"}
+    assert may["secretsmanager:GetSecretValue"] == {f"<{secret}>"}
+    assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
+    assert may["s3:ListBucket"] == {PAYLOADS}
+
+
+def test_the_retry_mover_reads_its_queue_and_sends_to_the_fax_queue(dev: Templates) -> None:
+    may = dev["fax"].policy("mailroom-dev-retry-fax")
+    own = logical(dev, "fax", "SQS::Queue", QueueName="mailroom-dev-fax-retry")
+    fax = logical(dev, "fax", "SQS::Queue", QueueName="mailroom-dev-fax.fifo")
+    assert may.keys() == CONSUME | LOG | {"sqs:SendMessage"}
+    assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
+    assert may["sqs:SendMessage"] == {f"<{fax}.Arn>"}
+
+
+def test_a_webhook_sender_writes_the_ledger_and_reads_payloads_and_the_signing_secret(
+    dev: Templates,
+) -> None:
+    may = dev["webhook"].policy("mailroom-dev-send-webhook")
+    own = logical(dev, "webhook", "SQS::Queue", QueueName="mailroom-dev-webhook")
+    secret = logical(dev, "webhook", "SecretsManager::Secret", Name="mailroom-dev-webhook-signing")
+    assert may.keys() == CONSUME | LOG | {
+        "dynamodb:UpdateItem",
+        "s3:GetObject",
+        "s3:ListBucket",
+        "secretsmanager:GetSecretValue",
+    }
+    assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
+    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+    assert may["secretsmanager:GetSecretValue"] == {f"<{secret}>"}
+    assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
+    assert may["s3:ListBucket"] == {PAYLOADS}
+
+
+def test_outcomes_reads_the_ledgers_stream_and_sends_to_the_webhook_and_retry_queues(dev: Templates) -> None:
+    may = dev["routing"].policy("mailroom-dev-outcomes")
+    bucket = logical(dev, "routing", "S3::Bucket")
+    stream = {"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"}
+    assert may.keys() == LOG | stream | {
+        "dynamodb:ListStreams",
+        "s3:ListBucket",
+        "s3:PutObject",
+        "sqs:SendMessage",
+    }
+    for action in stream:
+        (read,) = may[action]
+        assert re.search("ExportsOutputFnGetAttLedger.*StreamArn", read)
+    assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-ledger/stream/*"}
+    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
+    retry, webhook = sorted(may["sqs:SendMessage"])
+    assert "ExportsOutputFnGetAttFaxRetryQueue" in retry
+    assert "ExportsOutputFnGetAttWebhookQueue" in webhook
 
 
 def test_the_schedules_role_may_be_passed_to_the_scheduler_alone(dev: Templates) -> None:
@@ -121,7 +194,7 @@ def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_g
 
 def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
-    assert len(roles) == 5
+    assert len(roles) == 9
     for role in roles:
         assert "ManagedPolicyArns" not in role
         for action, resources in allowed(role).items():
@@ -131,7 +204,7 @@ def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_o
 
 
 def test_a_function_writes_to_its_own_log_alone(dev: Templates) -> None:
-    for stack in ("channels", "routing"):
+    for stack in ("channels", "fax", "routing", "webhook"):
         for function in dev[stack].all("Lambda::Function"):
             name = function["FunctionName"]
             group = f"arn:aws:logs:{ACCOUNT}:log-group:/aws/lambda/{name}:*"

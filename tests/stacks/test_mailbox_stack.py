@@ -20,29 +20,43 @@ def test_a_table_is_keyed_by_id_and_event_type_streams_and_forgets_by_ttl(
 
 def test_failures_are_listed_by_day_with_what_an_operator_needs(dev: Templates) -> None:
     ledger = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-ledger")
-    assert ledger["GlobalSecondaryIndexes"] == [
-        {
-            "IndexName": "failures",
-            "KeySchema": [
-                {"AttributeName": "failed_on", "KeyType": "HASH"},
-                {"AttributeName": "completedAt", "KeyType": "RANGE"},
-            ],
-            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
-        }
-    ]
+    assert ledger["GlobalSecondaryIndexes"][0] == {
+        "IndexName": "failures",
+        "KeySchema": [
+            {"AttributeName": "failed_on", "KeyType": "HASH"},
+            {"AttributeName": "completedAt", "KeyType": "RANGE"},
+        ],
+        "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["error", "to", "attempts"]},
+    }
     assert {"AttributeName": "failed_on", "AttributeType": "S"} in ledger["AttributeDefinitions"]
     assert {"AttributeName": "completedAt", "AttributeType": "N"} in ledger["AttributeDefinitions"]
 
 
+def test_a_lines_faxes_are_listed_by_their_submission_with_the_providers_ids(dev: Templates) -> None:
+    ledger = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-ledger")
+    assert ledger["GlobalSecondaryIndexes"][1:] == [
+        {
+            "IndexName": "lines",
+            "KeySchema": [
+                {"AttributeName": "line", "KeyType": "HASH"},
+                {"AttributeName": "submittedAt", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
+        }
+    ]
+    assert {"AttributeName": "line", "AttributeType": "S"} in ledger["AttributeDefinitions"]
+    assert {"AttributeName": "submittedAt", "AttributeType": "N"} in ledger["AttributeDefinitions"]
+
+
 def test_prod_outlives_mistakes(prod: Templates) -> None:
-    kept = ("AWS::DynamoDB::Table", "AWS::S3::Bucket")
+    kept = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
     data = [
         each
         for stack in prod.stacks.values()
         for each in stack.body["Resources"].values()
         if each["Type"] in kept
     ]
-    assert len(data) == 4
+    assert len(data) == 6
     assert {each["DeletionPolicy"] for each in data} == {"Retain"}
     for table in prod["mailbox"].all("DynamoDB::Table"):
         assert table["DeletionProtectionEnabled"] is True
@@ -51,7 +65,7 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
 
 def test_prod_stacks_cannot_be_deleted_by_hand(prod: Templates) -> None:
     manifest = (prod.folder / "manifest.json").read_text()
-    assert manifest.count('"terminationProtection": true') == 4
+    assert manifest.count('"terminationProtection": true') == 6
 
 
 @pytest.mark.parametrize(

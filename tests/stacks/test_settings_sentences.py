@@ -1,34 +1,15 @@
 """A wrong setting stops synth with one sentence that names the key and what would be right."""
 
-import copy
-import json
 import sys
-from typing import Any
 
 import pytest
 
 import app
 from stacks.load import load
-from stacks.paths import ROOT
 from stacks.sentences import SettingsError
+from tests.stacks.refusals import REMOVED, STAGES, refusal
 
-STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
-REMOVED = object()
 MAIL = STAGES["dev"]["channels"]["mail"]
-
-
-def refusal(key: str, value: object) -> str:
-    """What `load` says of stage dev once `key` is `value`."""
-    stages = copy.deepcopy(STAGES)
-    section, (*path, last) = stages["dev"], key.split(".")
-    for part in path:
-        section = section.setdefault(part, {})
-    section[last] = value
-    if value is REMOVED:
-        del section[last]
-    with pytest.raises(SettingsError) as refused:
-        load(stages, "dev")
-    return str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +152,21 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "channels.scheduled",
             MAIL,
             "channels.scheduled: its queue 'scheduled' exists already; give it another name.",
+        ),
+        (
+            "channels.fax",
+            MAIL,
+            "channels.fax: is no row of channels; set it in the stage's own section 'fax'.",
+        ),
+        (
+            "channels.webhook",
+            MAIL,
+            "channels.webhook: is no row of channels; set it in the stage's own section 'webhook'.",
+        ),
+        (
+            "channels.mail.handler",
+            "send_fax",
+            "channels.mail: its function 'send-fax' exists already; give it another name.",
         ),
         (
             "channels.sms",

@@ -20,13 +20,13 @@ from tests.stacks.conftest import NO_BUNDLES
 from tests.stacks.templates import Template, Templates
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
-STACKS = ["channels", "feedback", "mailbox", "routing"]
+STACKS = ["channels", "fax", "feedback", "mailbox", "routing", "webhook"]
 
 
 def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates) -> None:
     lint = Path(sys.executable).with_name("cfn-lint")
     templates = [str(file) for stage in (dev, prod) for file in stage.folder.glob("*.template.json")]
-    assert len(templates) == 8
+    assert len(templates) == 2 * len(STACKS)
     # W3005: CDK writes a function's dependency on its role a second time, in words.
     found = subprocess.run(
         [lint, "--ignore-checks", "W3005", "--", *templates], capture_output=True, text=True, check=False
@@ -43,11 +43,12 @@ def test_the_local_stage_differs_in_settings_not_in_shape(
         assert kinds[0] == kinds[1]
 
 
-def test_the_local_stage_runs_on_this_python_and_leaves_the_stream_to_the_pump(
+def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(
     stage: Callable[[str], Templates],
 ) -> None:
     routing = stage("local")["routing"]
     assert routing.mapping("mailroom-local-dispatch")["Enabled"] is False
+    assert routing.mapping("mailroom-local-outcomes")["Enabled"] is False
     assert {each["Runtime"] for each in routing.all("Lambda::Function")} == {
         f"python3.{sys.version_info.minor}"
     }
@@ -57,7 +58,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     for name in ("send_mail.py", "send_sms.py", "requirements/send_mail.txt", "requirements/send_sms.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    monkeypatch.setattr("stacks.rules.LAMBDAS", tmp_path)
+    monkeypatch.setattr("stacks.rules.channels.LAMBDAS", tmp_path)
     stages = copy.deepcopy(STAGES)
     stages["dev"]["channels"]["sms"] = {
         "handler": "send_sms",
@@ -71,7 +72,12 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert channels.environment("mailroom-dev-send-sms")["CHANNEL"] == "sms"
     assert "ses:SendEmail" not in channels.policy("mailroom-dev-send-sms")
     routing = Template(assembly.get_stack_by_name("mailroom-dev-routing").template)
-    assert json.loads(routing.environment("mailroom-dev-dispatch")["ROUTES"]).keys() == {"mail", "sms"}
+    assert json.loads(routing.environment("mailroom-dev-dispatch")["ROUTES"]).keys() == {
+        "mail",
+        "sms",
+        "fax",
+        "webhook",
+    }
 
 
 def test_what_cdk_nag_finds_stops_synth(tmp_path: Path) -> None:

@@ -9,16 +9,27 @@ from tests.stacks.templates import Template, Templates, text
 WORKERS = [
     ("channels", "mail", "send-mail"),
     ("channels", "mail-bulk", "send-mail-bulk"),
+    ("fax", "fax", "send-fax"),
+    ("fax", "fax-retry", "retry-fax"),
     ("routing", "scheduled", "dispatch-scheduled"),
+    ("webhook", "webhook", "send-webhook"),
 ]
+RECEIVES = {"mail": 45, "mail-bulk": 45, "fax": 54, "fax-retry": 28, "scheduled": 26, "webhook": 20}
+BATCHES = {"fax": 1, "webhook": 1}
+CONCURRENCY = {"webhook": 10}
 every_worker = pytest.mark.parametrize(("stack", "name", "function"), WORKERS)
 
 
+def physical(name: str) -> str:
+    """The queue's whole name: AWS wants an ending on the FIFO one and its dead-letter queue."""
+    return f"mailroom-dev-{name}{'.fifo' if name in ('fax', 'fax-dlq') else ''}"
+
+
 def queue_of(template: Template, name: str) -> dict[str, Any]:
-    return template.one("SQS::Queue", QueueName=f"mailroom-dev-{name}")
+    return template.one("SQS::Queue", QueueName=physical(name))
 
 
-@every_worker
+@pytest.mark.parametrize(("stack", "name", "function"), [each for each in WORKERS if each[1] != "fax"])
 def test_visibility_is_six_time_outs_and_the_batch_window(
     dev: Templates, stack: str, name: str, function: str
 ) -> None:
@@ -33,8 +44,8 @@ def test_what_is_received_too_often_goes_to_its_own_dead_letter_queue(
 ) -> None:
     redrive = queue_of(dev[stack], name)["RedrivePolicy"]
     target = dev[stack].body["Resources"][redrive["deadLetterTargetArn"]["Fn::GetAtt"][0]]["Properties"]
-    assert target["QueueName"] == f"mailroom-dev-{name}-dlq"
-    assert redrive["maxReceiveCount"] == (26 if name == "scheduled" else 45)
+    assert target["QueueName"] == physical(f"{name}-dlq")
+    assert redrive["maxReceiveCount"] == RECEIVES[name]
 
 
 @every_worker
@@ -45,7 +56,7 @@ def test_a_dead_letter_queue_takes_from_its_queue_alone_and_keeps_for_14_days(
     allow = dead_letters["RedriveAllowPolicy"]
     assert allow["redrivePermission"] == "byQueue"
     assert [text(each) for each in allow["sourceQueueArns"]] == [
-        f"arn:aws:sqs:eu-central-1:111122223333:mailroom-dev-{name}"
+        f"arn:aws:sqs:eu-central-1:111122223333:{physical(name)}"
     ]
     assert dead_letters["MessageRetentionPeriod"] == 14 * 86_400
 
@@ -56,10 +67,10 @@ def test_a_mapping_reports_single_failures_and_bounds_its_workers(
 ) -> None:
     mapping = dev[stack].mapping(f"mailroom-dev-{function}")
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 2}
-    assert mapping["BatchSize"] == 10
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": CONCURRENCY.get(name, 2)}
+    assert mapping["BatchSize"] == BATCHES.get(name, 10)
     source = dev[stack].body["Resources"][mapping["EventSourceArn"]["Fn::GetAtt"][0]]["Properties"]
-    assert source["QueueName"] == f"mailroom-dev-{name}"
+    assert source["QueueName"] == physical(name)
 
 
 @every_worker
@@ -79,7 +90,7 @@ def test_an_alarm_counts_visible_and_hidden_dead_letters_and_stays(
     assert alarm["TreatMissingData"] == "ignore"
     for part in names:
         queue = metrics[part]["MetricStat"]["Metric"]["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
-        assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == f"mailroom-dev-{name}-dlq"
+        assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(f"{name}-dlq")
 
 
 @every_worker
@@ -90,20 +101,33 @@ def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
     assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
     assert alarm["Threshold"] == 2 * 86_400
     queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
-    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == f"mailroom-dev-{name}"
+    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
 
 
-def test_an_alarm_rings_when_the_stream_gave_up_on_records(dev: Templates) -> None:
-    alarm = dev["routing"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dispatch-gave-up")
+@every_worker
+def test_an_alarm_rings_before_a_queue_has_as_many_in_flight_as_sqs_allows(
+    dev: Templates, stack: str, name: str, function: str
+) -> None:
+    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-in-flight-many")
+    assert alarm["MetricName"] == "ApproximateNumberOfMessagesNotVisible"
+    assert alarm["Threshold"] == 100_000 < 120_000
+    queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
+    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
+
+
+@pytest.mark.parametrize("name", ["dispatch", "outcomes"])
+def test_an_alarm_rings_when_a_stream_gave_up_on_records(dev: Templates, name: str) -> None:
+    alarm = dev["routing"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-gave-up")
     assert alarm["MetricName"] == "OnFailureDestinationDeliveredEventCount"
     (dimension,) = alarm["Dimensions"]
     assert dimension["Name"] == "EventSourceMappingUUID"
     mapping = dev["routing"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
+    assert mapping == dev["routing"].mapping(f"mailroom-dev-{name}")
     assert mapping["MetricsConfig"] == {"Metrics": ["EventCount"]}
-    assert dev["routing"].output("DispatchGaveUpAlarmArn")
+    assert dev["routing"].output(f"{name.capitalize()}GaveUpAlarmArn")
 
 
-@pytest.mark.parametrize("stack", ["channels", "routing"])
+@pytest.mark.parametrize("stack", ["channels", "fax", "routing", "webhook"])
 def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
     resources = dev[stack].body["Resources"]
     queues = {name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue"}
@@ -127,4 +151,4 @@ def test_queue_alarm_and_function_are_outputs(dev: Templates, stack: str, name: 
 
 def test_the_queues_of_the_stage_are_these(dev: Templates) -> None:
     named = {queue["QueueName"] for stack in dev.stacks.values() for queue in stack.all("SQS::Queue")}
-    assert named == {f"mailroom-dev-{name}{suffix}" for _, name, _ in WORKERS for suffix in ("", "-dlq")}
+    assert named == {physical(name + suffix) for _, name, _ in WORKERS for suffix in ("", "-dlq")}

@@ -1,0 +1,25 @@
+"""Numbers that follow from the settings by the design's rules. All times are in seconds."""
+
+from stacks.derived.fax import FaxRules, fax_rules, invocations_to_finish, mover_rules
+from stacks.derived.lanes import LaneRow, lane_rows
+from stacks.derived.queues import QueueRules, queue_rules, scheduled_rules
+from stacks.derived.waits import DAY, RECEIVES_OVER, SHORTEST_JITTER, SQS_RECEIVES, Waits
+from stacks.derived.webhook import webhook_rules
+
+__all__ = [
+    "DAY",
+    "RECEIVES_OVER",
+    "SHORTEST_JITTER",
+    "SQS_RECEIVES",
+    "FaxRules",
+    "LaneRow",
+    "QueueRules",
+    "Waits",
+    "fax_rules",
+    "invocations_to_finish",
+    "lane_rows",
+    "mover_rules",
+    "queue_rules",
+    "scheduled_rules",
+    "webhook_rules",
+]

@@ -1,0 +1,107 @@
+"""The fax gateway: a line's faxes one after the other, and the queue on which the next attempts wait."""
+
+import json
+
+from aws_cdk import App
+from aws_cdk import aws_secretsmanager as secretsmanager
+
+from stacks.constructs.grants import Grant
+from stacks.constructs.outputs import publish
+from stacks.constructs.secret import Secret
+from stacks.constructs.worker import Work, Worker
+from stacks.derived import FaxRules, Waits, fax_rules, mover_rules
+from stacks.mailbox import LINES, MailboxStack
+from stacks.senders import read_payloads, sender_environment
+from stacks.settings import Fax, Polling, Settings
+from stacks.stage_stack import StageStack
+
+
+class FaxStack(StageStack):
+    """`send-fax` reads the FIFO queue; `retry-fax` moves back onto it what waited on the retry queue."""
+
+    def __init__(self, app: App, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
+        super().__init__(app, settings, "fax")
+        self.secret = self._secret(settings)
+        self.worker = Worker(self, settings, self._send(settings, fax, storage))
+        self.retry = Worker(self, settings, self._move(settings, fax))
+        publish(self, FaxSecretName=settings.name("fax"), FaxSecretArn=self.secret.secret_arn)
+
+    def _secret(self, settings: Settings) -> Secret:
+        return Secret(
+            self,
+            "Secret",
+            settings,
+            name="fax",
+            description='The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            # The same for every provider: see Secret.
+            generated=secretsmanager.SecretStringGenerator(
+                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+                generate_string_key="placeholder",
+            ),
+            not_rotated="The provider issues the credentials, and AWS cannot make it issue others.",
+        )
+
+    def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
+        rules = fax_rules(settings, fax)
+        ledger = storage.ledger.table_arn
+        own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
+        return Work(
+            queue="fax",
+            fifo=True,
+            function="send-fax",
+            handler="send_fax",
+            limits=fax,
+            # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
+            polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
+            rules=rules,
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [ledger]),
+                Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),
+                # What was put under another group than its number's goes on under the right one.
+                Grant(["sqs:SendMessage"], [own_queue]),
+                self.secret.read(),
+                *read_payloads(self, settings),
+            ],
+            environment={
+                **storage.shared_environment,
+                **sender_environment(
+                    "fax",
+                    fax,
+                    Waits.of(fax),
+                    lease=rules.lease,
+                    pace=fax.pace,
+                    submit_seconds=fax.submit_seconds,
+                ),
+                **self._fax_environment(settings, fax, rules),
+            },
+        )
+
+    def _fax_environment(self, settings: Settings, fax: Fax, rules: FaxRules) -> dict[str, str]:
+        return {
+            "FAX_PROVIDER": fax.provider,
+            "FAX_SECRET_ARN": self.secret.secret_arn,
+            "FAX_BASE_URL": fax.url,
+            "FAX_SENDERS": json.dumps(fax.senders),
+            "FAX_CONNECTION_ID": fax.connection_id or "",
+            "FAX_TTL_MINUTES": str(fax.ttl_minutes),
+            "FAX_QUALITY": fax.quality,
+            "MEDIA_SECONDS": str(fax.media_seconds),
+            "POLL_SECONDS": str(fax.poll_seconds),
+            "LONGEST_FAX_SECONDS": str(fax.longest_fax_seconds),
+            "MAX_ATTEMPTS": str(fax.max_attempts),
+            "LAST_SUBMIT_RECEIVE": str(rules.last_submit_receive),
+            "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
+            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+        }
+
+    def _move(self, settings: Settings, fax: Fax) -> Work:
+        return Work(
+            queue="fax-retry",
+            function="retry-fax",
+            handler="retry_fax",
+            limits=fax.retry,
+            polling=fax.retry,
+            rules=mover_rules(settings, fax),
+            grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
+            environment={"FAX_QUEUE_URL": self.worker.queue.queue_url},
+        )

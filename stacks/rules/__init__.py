@@ -1,0 +1,20 @@
+"""Checks at synth that the settings fit together. Each sentence has the key, the formula and its numbers."""
+
+from collections.abc import Iterator
+
+from stacks.derived import scheduled_rules
+from stacks.rules.channels import broken_channels
+from stacks.rules.fax import broken_fax
+from stacks.rules.queues import broken_queue
+from stacks.rules.retention import broken_retention
+from stacks.rules.webhook import broken_webhook
+from stacks.settings import Settings
+
+
+def broken_rules(settings: Settings) -> Iterator[str]:
+    """A sentence for each rule that `settings` break, each starting with the key below the stage."""
+    yield from broken_retention(settings)
+    yield from broken_channels(settings)
+    yield from broken_queue("scheduled", settings.scheduled, scheduled_rules(settings), settings)
+    yield from broken_fax(settings)
+    yield from broken_webhook(settings)

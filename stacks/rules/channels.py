@@ -1,0 +1,76 @@
+"""Rules of the channels that are a row each."""
+
+from collections.abc import Iterator
+
+from stacks.derived import LaneRow, lane_rows
+from stacks.paths import LAMBDAS
+from stacks.rules.queues import broken_backoff, broken_queue
+from stacks.sentences import number
+from stacks.settings import Channel, Settings
+
+OWN_SECTIONS = ("fax", "webhook")
+"""Event types that are no row: each has a stack and a section of its own."""
+QUEUES = {"scheduled", "fax", "fax-retry", "webhook"}
+FUNCTIONS = {"dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"}
+
+
+def broken_channels(settings: Settings) -> Iterator[str]:
+    """Rules of the section `channels`."""
+    for event_type, channel in settings.channels.items():
+        if event_type in OWN_SECTIONS:
+            yield (
+                f"channels.{event_type}: is no row of channels; "
+                f"set it in the stage's own section {event_type!r}."
+            )
+        yield from _channel(f"channels.{event_type}", channel)
+    yield from _names(settings)
+    for row in lane_rows(settings):
+        key = f"channels.{row.event_type}"
+        yield from broken_queue(key, row.channel, row.rules, settings)
+        yield from _pace(f"{key}.lanes.{row.lane}", row)
+
+
+def _channel(key: str, channel: Channel) -> Iterator[str]:
+    for needed in (f"{channel.handler}.py", f"requirements/{channel.handler}.txt"):
+        if not (LAMBDAS / needed).exists():
+            yield f"{key}.handler: {channel.handler!r} has no file lambdas/{needed}; add it, or name another."
+    if "normal" not in channel.lanes:
+        yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
+    yield from broken_backoff(key, channel)
+    total = sum(lane.share for lane in channel.lanes.values())
+    if total > 1 + 1e-9:
+        shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
+        yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def _names(settings: Settings) -> Iterator[str]:
+    taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
+    for row in lane_rows(settings):
+        for what, name in (("queue", row.queue), ("function", row.function)):
+            if name in taken[what]:
+                yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
+            taken[what].add(name)
+
+
+def _pace(key: str, row: LaneRow) -> Iterator[str]:
+    channel, lane = row.channel, row.polling
+    last = channel.submit_seconds + channel.record_seconds
+    needed = lane.batch_size * row.pace + last
+    if needed >= channel.timeout_seconds:
+        yield (
+            f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
+            f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
+            f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
+            f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
+            f"share {number(lane.share)})); "
+            f"{_fitting(row)}."
+        )
+
+
+def _fitting(row: LaneRow) -> str:
+    """The largest batch that fits, or what to change where none does."""
+    last = row.channel.submit_seconds + row.channel.record_seconds
+    fits = int((row.channel.timeout_seconds - last - 1e-9) / row.pace)
+    return (
+        f"use {min(fits, 10)} or less" if fits >= 1 else "raise timeout_seconds or lower maximum_concurrency"
+    )

@@ -1,0 +1,55 @@
+"""What sections of the settings are made of: the parts that queues and functions have in common."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Section(BaseModel):
+    """Frozen and strict: a misspelt key or a number in quotes stops synth instead of being guessed at."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class Function(Section):
+    """What an invocation may use."""
+
+    timeout_seconds: int = Field(default=60, ge=1, le=900)
+    memory_mb: int = Field(default=256, ge=128, le=10_240)
+
+
+class Polling(Section):
+    """How Lambda reads a queue."""
+
+    batch_size: int = Field(default=10, ge=1, le=10)
+    batch_window_seconds: int = Field(default=0, ge=0, le=300)
+    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+
+
+class Redelivery(Section):
+    """How often a queue delivers again before the dead-letter queue; `maxReceiveCount` is derived from it."""
+
+    longest_throttling_seconds: int = Field(default=14_400, ge=0, le=172_800)
+    """The longest time a provider may refuse without a message being dead-lettered for it."""
+    crash_allowance: int = Field(default=5, ge=1, le=100)
+    """Receives beside those, for functions that die and workers that meet another's lease."""
+
+
+class Patience(Section):
+    """What a sender does around a submit, and after one that did not end well."""
+
+    record_seconds: int = Field(default=5, ge=1, le=60)
+    """What is kept back after a submit, so that its outcome can still be recorded."""
+    on_unknown: Literal["resend", "hold"] = "resend"
+    """After a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
+    misconfigured_seconds: int = Field(default=10, ge=0, le=900)
+    """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
+
+
+class Backoff(Section):
+    """How long a record waits that the provider would not take."""
+
+    backoff_seconds: int = Field(default=5, ge=1, le=900)
+    """The wait after the first throttled receive; it doubles from there."""
+    backoff_cap_seconds: int = Field(default=900, ge=1, le=43_200)
+    """The longest wait between two receives."""

@@ -1,0 +1,95 @@
+"""One stage, of all its sections."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stacks.settings.channels import Channel, Mail
+from stacks.settings.fax import Fax
+from stacks.settings.sections import Function, Polling, Redelivery, Section
+from stacks.settings.webhook import Webhook
+
+EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
+
+
+class Scheduled(Function, Polling, Redelivery):
+    """The queue on which EventBridge schedules bring back messages whose `send_at` has come."""
+
+    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
+
+
+class Stream(Function):
+    """How a table's stream is read: the mailbox's by dispatch, the ledger's by outcomes."""
+
+    enabled: bool = True
+    """Whether Lambda reads the stream; the local stage's pump does it there."""
+    batch_size: int = Field(default=100, ge=1, le=1000)
+    batch_window_seconds: int = Field(default=0, ge=0, le=300)
+    retries: int = Field(default=10, ge=0, le=1000)
+    maximum_record_age_seconds: int = Field(default=21_600, ge=60, le=86_400)
+    """A stream keeps its records for a day."""
+    parallelization: int = Field(default=2, ge=1, le=10)
+
+
+class Retention(Section):
+    """How long things are kept."""
+
+    queue_days: int = Field(default=4, ge=1, le=13)
+    dead_letter_days: int = Field(default=14, ge=2, le=14)
+    margin_days: int = Field(default=1, ge=1, le=7)
+    """Added to what is derived: the time that a message may wait behind others before its first receive."""
+    ledger_days: int = Field(default=90, ge=1, le=3650)
+    mailbox_days: int | None = Field(default=None, ge=1, le=3650)
+    """What producers should set as `ttl`, published as an output; null keeps items for ever."""
+    payload_days: int = Field(default=90, ge=1, le=3650)
+    unprocessed_days: int = Field(default=60, ge=1, le=3650)
+    """What a stream gave up on, waiting to be replayed."""
+    log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
+
+
+class Deployment(Section):
+    """Where the stage lives and what protects it."""
+
+    account: str | None = Field(default=None, pattern=r"^\d{12}$")
+    """12 digits; null takes the account of whoever deploys."""
+    region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
+    """Such as eu-central-1; null takes the region of whoever deploys."""
+    bundle_platform: Literal["aarch64-manylinux2014", "x86_64-manylinux2014", "host"] = (
+        "aarch64-manylinux2014"
+    )
+    """Whose wheels the functions get; host, for the emulator, is this machine and its Python."""
+    removal: Literal["retain", "destroy"] = "retain"
+    """What becomes of tables, buckets and secrets when a stack is deleted."""
+    deletion_protection: bool = True
+    termination_protection: bool = False
+    point_in_time_recovery: bool = True
+    tags: dict[str, str] = Field(default_factory=dict)
+
+
+class Settings(Section):
+    """One stage."""
+
+    stage: str = Field(pattern=r"^[a-z][a-z0-9]{0,11}$")
+    """A lower-case letter, then up to 11 letters or digits: bucket names have room for no more."""
+    channels: dict[EventType, Channel] = Field(min_length=1)
+    mail: Mail
+    fax: Fax | None = None
+    """null deploys no fax gateway."""
+    webhook: Webhook = Webhook()
+    dispatch: Stream = Stream()
+    outcomes: Stream = Stream()
+    scheduled: Scheduled = Scheduled()
+    retention: Retention = Retention()
+    deployment: Deployment = Deployment()
+    lease_margin_seconds: int = Field(default=60, ge=1, le=600)
+    """How long a claim outlives its function's time-out, for clocks that disagree."""
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    def name(self, short: str = "") -> str:
+        """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
+        return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
+
+    @property
+    def configuration_set(self) -> str:
+        """The SES configuration set's name."""
+        return self.mail.configuration_set or self.name()

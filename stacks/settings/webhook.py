@@ -1,0 +1,61 @@
+"""Webhooks: how often they are tried, and where they may go."""
+
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from stacks.settings.sections import Function, Patience, Polling
+
+Network = IPv4Network | IPv6Network
+LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
+_NEVER = tuple(map(ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
+"""Link-local, and AWS's own: credentials are handed out there to whoever asks. The sender refuses them
+whatever the setting says, so one that lies wholly inside says nothing."""
+
+
+def _network(text: str) -> str:
+    """A network in CIDR, with none of its host bits set."""
+    try:
+        network = ip_network(text)
+    except ValueError:
+        raise ValueError("is no network; write it like 10.1.0.0/16, all bits past the prefix zero") from None
+    if any(_inside(network, each) for each in _NEVER):
+        raise ValueError("holds nothing but link-local or metadata addresses, never open; remove it")
+    return text
+
+
+def _inside(network: Network, other: Network) -> bool:
+    return (
+        network.version == other.version
+        and network.network_address in other
+        and network.prefixlen >= other.prefixlen
+    )
+
+
+class Webhook(Function, Polling, Patience):
+    """The webhook queue and its sender."""
+
+    batch_size: int = Field(default=1, ge=1, le=10)
+    """One by one, a slow endpoint delays nobody else's."""
+    maximum_concurrency: int = Field(default=10, ge=2, le=1000)
+    request_seconds: int = Field(default=15, ge=1, le=300)
+    """The longest that one request may take as a whole, from the name's resolution to the last byte."""
+    delays_seconds: tuple[Annotated[int, Field(ge=0, le=LONGEST_DELAY)], ...] = Field(
+        default=(
+            *(5, 15, 30, 60, 120, 300, 600, 900, 1_800, 1_800, 3_600, 3_600),
+            *(7_200, 7_200, 14_400, 14_400, 21_600, 28_800, 39_600),
+        ),
+        min_length=1,
+    )
+    """The wait after each try that failed; so many tries, and one more, then the dead-letter queue."""
+    retry_after_cap_seconds: int = Field(default=3_600, ge=0, le=LONGEST_DELAY)
+    """The longest `Retry-After` of an endpoint that is honoured."""
+    allowed_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
+    """Networks that are not public and yet may be sent to, in CIDR; metadata addresses never."""
+    allowed_schemes: tuple[Literal["https", "http"], ...] = Field(default=("https",), min_length=1)
+    """What an endpoint's URL may start with."""
+    allowed_ports: tuple[Annotated[int, Field(ge=1, le=65_535)], ...] = (443, 8443)
+    """The ports that may be sent to; empty allows all."""
+    signing_overlap_hours: int = Field(default=24, ge=0, le=720)
+    """How long the signing secret's previous value signs as well, so that receivers can change over."""

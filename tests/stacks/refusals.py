@@ -1,0 +1,39 @@
+"""What the app says of a stage with one wrong setting."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from stacks.load import load
+from stacks.paths import ROOT
+from stacks.sentences import SettingsError
+from stacks.settings import Settings
+
+STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+REMOVED = object()
+
+
+def with_setting(key: str, value: object) -> dict[str, Any]:
+    """All stages of cdk.json, dev with `key` as `value`."""
+    stages = copy.deepcopy(STAGES)
+    section, (*path, last) = stages["dev"], key.split(".")
+    for part in path:
+        section = section.setdefault(part, {})
+    section[last] = value
+    if value is REMOVED:
+        del section[last]
+    return stages
+
+
+def accepted(key: str, value: object) -> Settings:
+    """Stage dev once `key` is `value`."""
+    return load(with_setting(key, value), "dev")
+
+
+def refusal(key: str, value: object) -> str:
+    """What `load` says of stage dev once `key` is `value`."""
+    with pytest.raises(SettingsError) as refused:
+        load(with_setting(key, value), "dev")
+    return str(refused.value)

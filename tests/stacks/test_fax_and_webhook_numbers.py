@@ -1,0 +1,130 @@
+"""The numbers of faxes and webhooks keep the design's promises, whatever the settings."""
+
+import copy
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from stacks.derived import DAY, Waits, fax_rules, mover_rules, webhook_rules
+from stacks.load import load
+from stacks.sentences import SettingsError
+from stacks.settings import Settings
+from tests.stacks.refusals import STAGES
+
+faxes = st.fixed_dictionaries(
+    {
+        "provider": st.just("signalwire"),
+        "space": st.just("example"),
+        "senders": st.just(["+12025550123"]),
+        "timeout_seconds": st.integers(30, 900),
+        "concurrent_calls": st.integers(2, 20),
+        "calls_per_second": st.floats(1, 50),
+        "submit_seconds": st.integers(1, 20),
+        "record_seconds": st.integers(1, 10),
+        "poll_seconds": st.floats(0.1, 10),
+        "longest_fax_seconds": st.integers(301, 20_000),
+        "visibility_margin_seconds": st.integers(1, 300),
+        "longest_throttling_seconds": st.integers(0, 90_000),
+        "backoff_cap_seconds": st.integers(30, 3_600),
+        "crash_allowance": st.integers(1, 20),
+        "retry_delay_cap_seconds": st.integers(600, 43_200),
+    }
+)
+webhooks = st.fixed_dictionaries(
+    {
+        "timeout_seconds": st.integers(1, 900),
+        "batch_size": st.integers(1, 10),
+        "request_seconds": st.integers(1, 60),
+        "delays_seconds": st.lists(st.integers(0, 39_600), min_size=1, max_size=40),
+        "retry_after_cap_seconds": st.integers(0, 39_600),
+    }
+)
+stages = st.fixed_dictionaries(
+    {
+        "fax": faxes,
+        "webhook": webhooks,
+        "retention": st.fixed_dictionaries({"queue_days": st.integers(4, 13)}),
+        "lease_margin_seconds": st.integers(1, 120),
+    }
+)
+many = settings(
+    deadline=None,
+    max_examples=200,
+    suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
+)
+
+
+def accepted(stage: dict[str, Any]) -> Settings:
+    """The settings, unless the rules refuse them."""
+    try:
+        return load({"any": {**copy.deepcopy(STAGES["dev"]), **stage}}, "any")
+    except SettingsError:
+        assume(False)
+        raise
+
+
+@given(stages)
+@many
+def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(stage: dict[str, Any]) -> None:
+    chosen = accepted(stage)
+    fax = chosen.fax
+    assert fax is not None
+    rules = fax_rules(chosen, fax)
+    left = rules.max_receives - rules.last_submit_receive
+    watched = (left - fax.crash_allowance) * fax.watched_seconds
+
+    assert watched >= fax.longest_fax_seconds
+    assert rules.last_submit_receive >= 1
+    waits = Waits.of(fax)
+    assert waits.shortest_total(rules.last_submit_receive) >= fax.longest_throttling_seconds
+    assert rules.max_receives <= 1000
+    assert rules.lease == fax.timeout_seconds + chosen.lease_margin_seconds
+    assert rules.visibility == rules.lease + fax.visibility_margin_seconds
+    longest = sum(max(waits.after(each), rules.visibility) for each in range(1, rules.max_receives + 1))
+    assert longest + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+    assert fax.concurrent_calls / fax.pace <= fax.calls_per_second * (1 + 1e-6)
+    assert fax.pace + fax.submit_seconds + fax.record_seconds + fax.poll_seconds < fax.timeout_seconds
+
+
+@given(stages)
+@many
+def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict[str, Any]) -> None:
+    chosen = accepted(stage)
+    assert chosen.fax is not None
+    rules = mover_rules(chosen, chosen.fax)
+    moving = rules.max_receives - 2  # received once when its delay ends, and once more if clocks differ
+    assert moving * rules.visibility >= chosen.fax.retry.longest_throttling_seconds
+    longest = rules.max_receives * rules.visibility + chosen.fax.retry_delay_cap_seconds
+    assert longest <= rules.longest_stay
+    assert rules.longest_stay + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+
+
+@given(stages)
+@many
+def test_a_webhook_gets_all_its_tries_before_its_queue_forgets_it(stage: dict[str, Any]) -> None:
+    chosen = accepted(stage)
+    webhook, rules = chosen.webhook, webhook_rules(chosen)
+    delays = webhook.delays_seconds
+    assert rules.max_receives == len(delays) + 1
+    waits = sum(max(delay, webhook.retry_after_cap_seconds) for delay in delays)
+    longest = waits + rules.max_receives * rules.visibility
+    assert longest + chosen.retention.margin_days * DAY <= chosen.retention.queue_days * DAY
+    # A visibility time-out ends at most 12 hours after the receive, and a delay begins in the function.
+    assert max(*delays, webhook.retry_after_cap_seconds) + webhook.timeout_seconds <= 43_200
+    one = webhook.request_seconds + webhook.record_seconds
+    assert webhook.batch_size * one < webhook.timeout_seconds
+    assert rules.lease < rules.visibility
+
+
+def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+    dev = load(STAGES, "dev")
+    assert dev.fax is not None
+    fax = fax_rules(dev, dev.fax)
+    # 40 receives cover four hours of throttling; 9 of 865 s see the longest fax through; 5 may crash.
+    assert (fax.max_receives, fax.last_submit_receive) == (40 + 9 + 5, 40)
+    assert fax.longest_stay == 54 * 1020
+    retry = mover_rules(dev, dev.fax)
+    assert (retry.visibility, retry.max_receives) == (360, 1 + 3_600 // 180 + 5 + 2)
+    webhook = webhook_rules(dev)
+    assert webhook.longest_stay == 10 * 3_600 + 140_400 + 20 * 360

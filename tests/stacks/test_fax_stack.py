@@ -1,0 +1,134 @@
+"""The fax gateway's queues, secret and sender."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stacks.application import synthesize
+from tests.stacks.conftest import NO_BUNDLES
+from tests.stacks.refusals import STAGES
+from tests.stacks.templates import Template, Templates
+
+FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
+
+
+def synthesized(folder: Path, fax: dict[str, Any] | None, **context: object) -> dict[str, Template]:
+    """Stage dev with another fax gateway, or none."""
+    stages = copy.deepcopy(STAGES)
+    stages["dev"]["fax"] = fax
+    assembly = synthesize({"stage": "dev", "mailroom": stages, **NO_BUNDLES, **context}, str(folder))
+    return {each.stack_name.rpartition("-")[2]: Template(each.template) for each in assembly.stacks}
+
+
+def test_the_fax_queue_keeps_order_within_a_line_and_is_fast_over_all_of_them(dev: Templates) -> None:
+    queue = dev["fax"].one("SQS::Queue", QueueName="mailroom-dev-fax.fifo")
+    assert queue["FifoQueue"] is True
+    assert queue["DeduplicationScope"] == "messageGroup"
+    assert queue["FifoThroughputLimit"] == "perMessageGroupId"
+    # Two faxes of the same content are two faxes.
+    assert not queue.get("ContentBasedDeduplication")
+
+
+def test_a_fifo_queues_dead_letter_queue_is_fifo_and_the_others_are_standard(dev: Templates) -> None:
+    queues = {each["QueueName"]: each for each in dev["fax"].all("SQS::Queue")}
+    assert {name for name, each in queues.items() if each.get("FifoQueue")} == set(FIFO)
+    assert queues.keys() - FIFO == {"mailroom-dev-fax-retry", "mailroom-dev-fax-retry-dlq"}
+
+
+def test_a_crash_holds_a_line_for_the_lease_and_a_minute_not_for_six_time_outs(dev: Templates) -> None:
+    queue = dev["fax"].one("SQS::Queue", QueueName="mailroom-dev-fax.fifo")
+    given = dev["fax"].environment("mailroom-dev-send-fax")
+    assert given["LEASE_SECONDS"] == str(900 + 60)
+    assert queue["VisibilityTimeout"] == 900 + 60 + 60
+
+
+def test_a_fifo_mapping_has_no_window_and_as_many_workers_as_the_provider_takes_calls(
+    dev: Templates,
+) -> None:
+    mapping = dev["fax"].mapping("mailroom-dev-send-fax")
+    assert "MaximumBatchingWindowInSeconds" not in mapping
+    assert mapping["BatchSize"] == 1
+    assert mapping["ScalingConfig"] == {"MaximumConcurrency": 2}
+    # Each waits so long before it submits: one call a second of two workers.
+    assert dev["fax"].environment("mailroom-dev-send-fax")["PACE_SECONDS"] == "2.0"
+
+
+def test_no_receive_submits_after_which_too_few_are_left_to_see_the_fax_through(dev: Templates) -> None:
+    queue = dev["fax"].one("SQS::Queue", QueueName="mailroom-dev-fax.fifo")
+    last_submit = int(dev["fax"].environment("mailroom-dev-send-fax")["LAST_SUBMIT_RECEIVE"])
+    invocations = math.ceil(7_200 / (900 - 20 - 10 - 5))
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == last_submit + invocations + 5
+    assert last_submit == 1 + 8 + 31  # as many as cover four hours of throttling
+
+
+def test_the_senders_provider_and_patience_are_the_stages(dev: Templates) -> None:
+    given = dev["fax"].environment("mailroom-dev-send-fax")
+    assert (given["CHANNEL"], given["FAX_PROVIDER"]) == ("fax", "signalwire")
+    assert given["FAX_BASE_URL"] == "https://example.signalwire.com"
+    assert json.loads(given["FAX_SENDERS"]) == ["+12025550123"]
+    assert (given["FAX_CONNECTION_ID"], given["FAX_QUALITY"], given["FAX_TTL_MINUTES"]) == ("", "fine", "5")
+    assert (given["MEDIA_SECONDS"], given["POLL_SECONDS"]) == ("3600", "5")
+    assert (given["LONGEST_FAX_SECONDS"], given["MAX_ATTEMPTS"]) == ("7200", "20")
+    assert (given["CLOCK_SKEW_SECONDS"], given["CALLBACK_SCHEMES"]) == ("5", '["https"]')
+
+
+def test_the_retry_mover_moves_from_its_queue_to_the_fax_queue(dev: Templates) -> None:
+    given = dev["fax"].environment("mailroom-dev-retry-fax")
+    assert given["QUEUE_URL"].startswith("<FaxRetryQueue")
+    assert given["FAX_QUEUE_URL"].startswith("<FaxQueue")
+
+
+def test_the_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templates) -> None:
+    secret = dev["fax"].one("SecretsManager::Secret", Name="mailroom-dev-fax")
+    # A change of this would make CloudFormation write over what was put.
+    assert secret["GenerateSecretString"] == {
+        "GenerateStringKey": "placeholder",
+        "SecretStringTemplate": "{}",
+    }
+    assert dev["fax"].output("FaxSecretName") == "mailroom-dev-fax"
+    assert (
+        dev["fax"].output("FaxSecretArn") == dev["fax"].environment("mailroom-dev-send-fax")["FAX_SECRET_ARN"]
+    )
+
+
+def test_a_stages_secrets_share_the_fate_of_its_tables(dev: Templates, prod: Templates) -> None:
+    for stage, fate in ((dev, "Delete"), (prod, "Retain")):
+        resources = [*stage["fax"].body["Resources"].values(), *stage["webhook"].body["Resources"].values()]
+        secrets = [each for each in resources if each["Type"] == "AWS::SecretsManager::Secret"]
+        assert [each["DeletionPolicy"] for each in secrets] == [fate] * 2
+
+
+def test_another_provider_is_a_setting(tmp_path: Path) -> None:
+    telnyx = {"provider": "telnyx", "connection_id": "149", "senders": ["+12025550123"]}
+    given = synthesized(tmp_path, telnyx)["fax"].environment("mailroom-dev-send-fax")
+    assert (given["FAX_PROVIDER"], given["FAX_CONNECTION_ID"]) == ("telnyx", "149")
+    assert given["FAX_BASE_URL"] == "https://api.telnyx.com"
+
+
+def test_a_base_url_that_is_known_only_now_comes_with_the_apps_context(tmp_path: Path) -> None:
+    simulated = {"provider": "signalwire", "base_url": "providers", "senders": ["+12025550123"]}
+    stacks = synthesized(tmp_path, simulated, providers="http://127.0.0.1:4711")
+    given = stacks["fax"].environment("mailroom-dev-send-fax")
+    assert given["FAX_BASE_URL"] == "http://127.0.0.1:4711/signalwire"
+
+
+def test_without_a_fax_gateway_nothing_knows_of_faxes(tmp_path: Path) -> None:
+    stacks = synthesized(tmp_path, None)
+    assert "fax" not in stacks
+    routing = stacks["routing"]
+    dispatch, outcomes = (routing.environment(f"mailroom-dev-{name}") for name in ("dispatch", "outcomes"))
+    assert json.loads(dispatch["ROUTES"]).keys() == {"mail", "webhook"}
+    assert json.loads(dispatch["DELAYED_ROUTES"]) == {}
+    assert outcomes["RETRY_QUEUE_URL"] == ""
+    assert len(routing.policy("mailroom-dev-outcomes")["sqs:SendMessage"]) == 1
+    assert len(routing.mapping("mailroom-dev-outcomes")["FilterCriteria"]["Filters"]) == 1
+
+
+@pytest.mark.parametrize("queue", ["Fax", "FaxRetry"])
+def test_output_names_are_without_the_ending_of_fifo_queues(dev: Templates, queue: str) -> None:
+    for what in ("QueueUrl", "QueueArn", "DlqUrl", "DlqArn", "DlqAlarmName", "DlqAlarmArn"):
+        assert dev["fax"].output(f"{queue}{what}")

@@ -1,0 +1,52 @@
+"""The webhook queue's sender and signing secret."""
+
+import json
+from collections.abc import Callable
+
+from stacks.settings import Webhook
+from tests.stacks.templates import Templates
+
+
+def test_a_webhook_is_tried_once_more_than_there_are_delays(dev: Templates) -> None:
+    queue = dev["webhook"].one("SQS::Queue", QueueName="mailroom-dev-webhook")
+    delays = json.loads(dev["webhook"].environment("mailroom-dev-send-webhook")["DELAYS"])
+    assert delays == list(Webhook().delays_seconds)
+    assert delays == sorted(delays)
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == len(delays) + 1 == 20
+
+
+def test_a_try_has_the_time_that_one_request_may_take(dev: Templates) -> None:
+    given = dev["webhook"].environment("mailroom-dev-send-webhook")
+    assert (given["CHANNEL"], given["PACE_SECONDS"]) == ("webhook", "0")
+    assert (given["SUBMIT_SECONDS"], given["RECORD_SECONDS"]) == ("15", "5")
+    assert (given["LEASE_SECONDS"], given["RETRY_AFTER_CAP_SECONDS"]) == ("120", "3600")
+
+
+def test_public_https_endpoints_alone_may_be_sent_to(dev: Templates) -> None:
+    given = dev["webhook"].environment("mailroom-dev-send-webhook")
+    assert given["ALLOWED_NETWORKS"] == "[]"
+    assert json.loads(given["ALLOWED_SCHEMES"]) == ["https"]
+    assert json.loads(given["ALLOWED_PORTS"]) == [443, 8443]
+
+
+def test_the_local_stage_may_send_to_its_own_machine(stage: Callable[[str], Templates]) -> None:
+    given = stage("local")["webhook"].environment("mailroom-local-send-webhook")
+    assert json.loads(given["ALLOWED_NETWORKS"]) == ["127.0.0.0/8"]
+    assert json.loads(given["ALLOWED_SCHEMES"]) == ["https", "http"]
+    assert given["ALLOWED_PORTS"] == "[]"
+
+
+def test_the_signing_key_is_made_of_letters_and_digits_that_read_as_33_bytes(dev: Templates) -> None:
+    secret = dev["webhook"].one("SecretsManager::Secret", Name="mailroom-dev-webhook-signing")
+    generated = secret["GenerateSecretString"]
+    excluded = set(generated.pop("ExcludeCharacters"))
+    assert {"+", "/", "=", '"', "\\"} <= excluded
+    assert not any(each.isalnum() for each in excluded)
+    assert generated == {"ExcludePunctuation": True, "IncludeSpace": False, "PasswordLength": 44}
+
+
+def test_the_signing_secret_is_an_output_and_signs_on_for_a_day(dev: Templates) -> None:
+    given = dev["webhook"].environment("mailroom-dev-send-webhook")
+    assert dev["webhook"].output("WebhookSigningSecretName") == "mailroom-dev-webhook-signing"
+    assert dev["webhook"].output("WebhookSigningSecretArn") == given["SIGNING_SECRET_ARN"]
+    assert given["SIGNING_OVERLAP_SECONDS"] == str(24 * 3600)
