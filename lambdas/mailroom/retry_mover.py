@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _END_OF_TIME = 1e11
-"""Epoch seconds, some 3,000 years from now: beyond it stands a mistake, or a number that no clock can hold."""
+"""Epoch seconds, in some 3,000 years: beyond it stands a mistake, or a number that no clock can hold."""
 
 
 class RetryMover:
