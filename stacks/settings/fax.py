@@ -42,6 +42,8 @@ class Fax(Function, Redelivery, Patience, Backoff):
     """The longest that one submit may take, HTTP time-outs and what is looked up before included."""
     record_seconds: int = Field(default=10, ge=1, le=60)
     """What is kept back, so that what became of a fax can still be recorded, or its record handed back."""
+    on_unknown: Literal["resend", "hold"] = "hold"
+    """Where the provider has several faxes after a crash that nobody accounts for: any may be this one."""
     poll_seconds: float = Field(default=5, ge=0.1, le=300)
     """The time between two looks at a fax that is under way."""
     ttl_minutes: int = Field(default=5, ge=5, le=300)
