@@ -23,6 +23,10 @@ Next, in this shell:
   aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
     '{"id": {"S": "hello-1"}, "event_type": {"S": "mail"}, "email": {"S": "ada@example.com"},
       "first_name": {"S": "Ada"}, "last_name": {"S": "Lovelace"}}'
+  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
+    '{"id": {"S": "fax-1"}, "event_type": {"S": "fax"}, "to": {"S": "+12025550112"},
+      "pdf_url": {"S": "https://example.com/letter.pdf"},
+      "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
   make inbox     what was sent
   make down      stop"""
 
@@ -57,12 +61,12 @@ def inbox(
     known = state.load(UP)
     if not known or not known.running:
         raise StartError("Nothing is running. Start it with `make up`.")
-    inbox_view.show(known.endpoints.inbox, as_json, last)
+    inbox_view.show(known.endpoints, as_json, last)
 
 
 @app.command()
 def demo() -> None:
-    """Send 500 mails and the awkward ones on a stage of its own; exit 0 only if all came out right."""
+    """Send 500 mails, 60 faxes and the awkward ones on a stage of its own; exit 0 only if all is right."""
     from local.demo.run import run
 
     raise typer.Exit(run(console))

@@ -24,6 +24,16 @@ class Endpoints:
         """What the providers' simulators accepted, as JSON."""
         return f"{self.providers}/inbox"
 
+    @property
+    def faxes(self) -> str:
+        """The fax providers' log, as JSON."""
+        return f"{self.providers}/faxes"
+
+    @property
+    def received(self) -> str:
+        """What came to the webhook receiver, as JSON."""
+        return f"{self.providers}/receiver/received"
+
     def variables(self) -> dict[str, str]:
         """The environment that points any AWS SDK or CLI at the local stage."""
         return {

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from types_boto3_cloudformation.literals import CapabilityType
     from types_boto3_cloudformation.type_defs import StackTypeDef
 
+FAX_CREDENTIALS = {"project": "local", "token": "local", "api_key": "local"}
+"""What the simulators of all fax providers take."""
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
@@ -35,9 +37,11 @@ class Deployment:
         self._ssm = session.client("ssm", endpoint_url=url, config=patient())
         self._lambda = session.client("lambda", endpoint_url=url, config=patient())
         self._ses = session.client("sesv2", endpoint_url=url, config=patient())
+        self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
 
     def deploy(self, folder: Path) -> dict[str, str]:
-        """Create every stack and verify the senders; the outputs of all stacks, by their names."""
+        """Create every stack, and do what a person does in a real account: verify the mail senders, put the
+        fax provider's credentials. The outputs of all stacks, by their names."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = assembly.read(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
@@ -47,6 +51,9 @@ class Deployment:
         for stack in stacks:
             outputs |= self._create(stack)
         self._verify_senders()
+        if "FaxSecretName" in outputs:
+            credentials = json.dumps(FAX_CREDENTIALS)
+            self._secrets.put_secret_value(SecretId=outputs["FaxSecretName"], SecretString=credentials)
         return outputs
 
     def _create(self, stack: StackArtifact) -> dict[str, str]:
@@ -84,7 +91,7 @@ class Deployment:
         return "\n".join([f"Stack {stack} could not be created:", *reasons])
 
     def _verify_senders(self) -> None:
-        """The addresses that the functions may send from: in a real account a person verifies them."""
+        """The addresses that the functions may send from."""
         senders: set[str] = set()
         for page in self._lambda.get_paginator("list_functions").paginate():
             for function in page["Functions"]:

@@ -7,9 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from local.aws import Endpoints
+
 
 def fetch(url: str) -> list[dict[str, Any]]:
-    """The accepted messages, newest last."""
+    """The list that lies there: accepted messages, faxes, or webhooks received; newest last."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=30) as reply:
         return list(json.load(reply))
@@ -27,13 +29,15 @@ def table(accepted: list[dict[str, Any]], last: int) -> Table:
     return view
 
 
-def show(url: str, as_json: bool, last: int) -> None:
+def show(endpoints: Endpoints, as_json: bool, last: int) -> None:
     """Print the inbox, for people or for programs."""
-    accepted = fetch(url)
+    accepted = fetch(endpoints.inbox)
     if as_json:
         print(json.dumps(accepted, indent=2))
         return
-    if not accepted:
+    if accepted:
+        Console().print(table(accepted, last))
+    else:
         print("Nothing was sent yet.")
-        return
-    Console().print(table(accepted, last))
+    if received := fetch(endpoints.received):
+        print(f"{len(received)} webhooks received: {endpoints.received}")

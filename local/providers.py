@@ -12,10 +12,17 @@ from http.client import responses
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
+from local.fax_line import FaxLine, FaxPages
 from local.http_provider import NoAnswer, Provider, Reply, Request
 from local.inbox_store import InboxStore
 from local.ses_simulator import SesSimulator
+from local.signalwire_simulator import SignalWireSimulator
+from local.telnyx_simulator import TelnyxSimulator
 from local.upstream import Upstream
+from local.webhook_receiver import WebhookReceiver
+
+SLOW_FAX_SECONDS = 12.0
+"""Longer than a function of the local stage lives: a slow fax takes several of them."""
 
 
 class InboxPages:
@@ -92,7 +99,15 @@ class ProviderServer(ThreadingHTTPServer):
     def __init__(self, port: int, emulator_url: str) -> None:
         inbox = InboxStore()
         self._upstream = Upstream(emulator_url)
-        providers: tuple[Provider, ...] = (SesSimulator(inbox, self._upstream), InboxPages(inbox))
+        line = FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
+        providers: tuple[Provider, ...] = (
+            SesSimulator(inbox, self._upstream),
+            SignalWireSimulator(line),
+            TelnyxSimulator(line),
+            FaxPages(line),
+            WebhookReceiver(),
+            InboxPages(inbox),
+        )
         super().__init__(("127.0.0.1", port), type("LocalHandler", (Handler,), {"providers": providers}))
 
     def server_close(self) -> None:

@@ -10,10 +10,13 @@ from local import emulator, processes, state
 from local.aws import STAGE, Endpoints
 from local.deploy import Deployment
 from local.processes import StartError, wait_until
+from local.pump import DRIVING
 from local.state import State
 from local.workspace import REPOSITORY, Workspace
 
 START_SECONDS = 15.0
+NOWHERE = "http://127.0.0.1:9"
+"""The providers of an assembly that nobody deploys."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
@@ -29,8 +32,6 @@ def start(workspace: Workspace, announce: Announce) -> State:
 
 
 def _start(workspace: Workspace, announce: Announce) -> State:
-    announce("synthesizing the stacks")
-    synthesize(workspace)
     announce("starting the emulator and the providers' simulators")
     aws_port, providers_port = emulator.free_ports(2)
     base = f"http://{emulator.LOOPBACK}"
@@ -38,23 +39,30 @@ def _start(workspace: Workspace, announce: Announce) -> State:
     running.processes["ministack"] = emulator.start(workspace, aws_port, running.endpoints.providers)
     running.save(workspace)
     _module(workspace, running, "providers", "--port", str(providers_port))
+    announce("synthesizing the stacks")
+    synthesize(workspace, running.endpoints.providers)
     _await_providers(workspace, running)
     announce("deploying the stacks")
     running.outputs = Deployment(running.endpoints.aws).deploy(workspace.assembly)
     _module(workspace, running, "pump")
+    _await_pump(workspace)
     _write_environment(workspace, running)
     return running
 
 
-def synthesize(workspace: Workspace) -> None:
-    """Write the local stage's cloud assembly, with the interpreter that runs this."""
+def synthesize(workspace: Workspace, providers: str = NOWHERE) -> None:
+    """Write the local stage's cloud assembly, with the interpreter that runs this.
+
+    `providers` is the base URL of the simulators, which the fax sender has in its environment.
+    """
     folder = str(REPOSITORY / ".venv" / "bin")
     environment = os.environ | {
         "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
         "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
     }
+    context = ["-c", f"stage={STAGE}", "-c", f"providers={providers}"]
     answer = subprocess.run(
-        [sys.executable, "app.py", "-c", f"stage={STAGE}", "--output", str(workspace.assembly)],
+        [sys.executable, "app.py", *context, "--output", str(workspace.assembly)],
         cwd=REPOSITORY,
         env=environment,
         capture_output=True,
@@ -92,6 +100,14 @@ def _await_providers(workspace: Workspace, running: State) -> None:
         raise StartError(
             f"The providers' simulators did not start; the end of {workspace.log('providers')}:\n"
             f"{workspace.tail('providers')}\nTry again: each start picks free ports."
+        )
+
+
+def _await_pump(workspace: Workspace) -> None:
+    """Until then the emulator would work the fax queue itself, one line after another."""
+    if not wait_until(lambda: DRIVING in workspace.tail("pump"), START_SECONDS):
+        raise StartError(
+            f"The pump did not start; the end of {workspace.log('pump')}:\n{workspace.tail('pump')}"
         )
 
 

@@ -11,6 +11,9 @@ from local.workspace import Workspace
 MAILBOX = f"mailroom-{STAGE}-mailbox"
 LEDGER = f"mailroom-{STAGE}-ledger"
 
+EXPORTED = {"MAILROOM_FAX_QUEUE": "FaxQueueUrl", "MAILROOM_PAYLOADS": "PayloadBucketName"}
+"""Outputs of the stacks that `.local/env` exports, by the variable's name."""
+
 
 @dataclass
 class State:
@@ -32,11 +35,14 @@ class State:
 
     def variables(self) -> dict[str, str]:
         """What `.local/env` exports."""
+        exported = {name: self.outputs[output] for name, output in EXPORTED.items() if output in self.outputs}
         return self.endpoints.variables() | {
             "MAILROOM_STAGE": STAGE,
+            "MAILROOM_PROVIDERS": self.endpoints.providers,
             "MAILROOM_INBOX": self.endpoints.inbox,
             "MAILROOM_MAILBOX": MAILBOX,
             "MAILROOM_LEDGER": LEDGER,
+            **exported,
         }
 
 

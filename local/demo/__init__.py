@@ -1,1 +1,1 @@
-"""The main job, shown: 500 mails and the awkward ones, on a stage that lives as long as the demo."""
+"""The main job, shown: 500 mails, 60 faxes, webhooks and the awkward ones, on a stage of the demo's own."""

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from boto3.dynamodb.types import TypeSerializer
 
 from local.aws import LocalSession, patient
-from local.demo.cast import Item, Message
+from local.demo.cast import Item
 from local.state import MAILBOX
 
 THREADS = 4
@@ -39,16 +39,16 @@ class Postbox:
         key = {name: item[name] for name in ("id", "event_type")}
         self._dynamodb.delete_item(TableName=MAILBOX, Key=self._serialized(key))
 
-    def put_all(self, messages: Sequence[Message], done: Callable[[], None]) -> int:
+    def put_all(self, items: Sequence[Item], done: Callable[[], None]) -> int:
         """Put all by a few threads; `done` is called after each. How many were new."""
 
-        def put(message: Message) -> bool:
-            new = self.put_new(message.item)
+        def put(item: Item) -> bool:
+            new = self.put_new(item)
             done()
             return new
 
         with ThreadPoolExecutor(THREADS) as pool:
-            return sum(pool.map(put, messages))
+            return sum(pool.map(put, items))
 
     def _serialized(self, item: Item) -> Item:
         return {name: self._typed.serialize(value) for name, value in item.items()}

@@ -1,6 +1,6 @@
 """The demo's figures, for people: a table, the reasons, one mail as it was sent."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console, Group
@@ -8,46 +8,73 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from local.demo.callback_verdict import CallbackVerdict
+from local.demo.facts import Facts
+from local.demo.fax_verdict import FaxVerdict
+from local.demo.result import Result
 from local.demo.verdict import Verdict
 
 SHOWN = 10
+Row = tuple[str, str, str]
 
 
-def show(console: Console, verdict: Verdict, mail: Mapping[str, Any] | None) -> None:
+def show(console: Console, result: Result, facts: Facts, mail: Mapping[str, Any] | None) -> None:
     """Print all of it; the failures last, where they are seen."""
     if mail:
         console.print(_mail(mail))
-    console.print(_table(verdict))
-    for failure in verdict.failures[:SHOWN]:
+    console.print(_table("Mails", _mails(result.mails)))
+    console.print(_table("Faxes", _faxes(result.faxes, facts)))
+    console.print(_table("Webhooks", _webhooks(result.callbacks)))
+    for failure in result.failures[:SHOWN]:
         console.print(Text(f"WRONG: {failure}", style="red"))
-    if len(verdict.failures) > SHOWN:
-        console.print(Text(f"and {len(verdict.failures) - SHOWN} more, in .local/demo.json", style="red"))
-    if not verdict.failures:
+    if len(result.failures) > SHOWN:
+        console.print(Text(f"and {len(result.failures) - SHOWN} more, in .local/demo.json", style="red"))
+    if not result.failures:
         console.print("All came out as it should: nothing lost, nothing twice.", style="green")
 
 
-def _table(verdict: Verdict) -> Table:
-    view = Table(title="Demo", title_justify="left", show_header=False)
+def _table(title: str, rows: Iterator[Row]) -> Table:
+    view = Table(title=title, title_justify="left", show_header=False)
     view.add_column()
     view.add_column(justify="right")
     view.add_column(overflow="fold")
-    rows = (
-        ("messages", str(verdict.messages), "different (id, event_type) in the mailbox"),
-        ("accepted", str(verdict.accepted), "sent to the provider, one mail each"),
-        ("rejected", str(verdict.rejected), "failed in the ledger, with a reason:"),
-        *(("", "", f"{each['id']}: {each['message']}") for each in verdict.reasons),
-        ("duplicates", str(verdict.duplicates), "repeated puts that sent nothing more"),
-        ("sent twice", str(verdict.sent_twice), "must be 0"),
-        ("lost", str(verdict.lost), "must be 0"),
-        (
-            "a second",
-            f"{verdict.rate:.0f}",
-            f"messages, from the first put to the last end: {verdict.seconds:.1f} s",
-        ),
-    )
     for row in rows:
         view.add_row(*(Text(cell) for cell in row))
     return view
+
+
+def _mails(verdict: Verdict) -> Iterator[Row]:
+    yield "messages", str(verdict.messages), "different (id, event_type) in the mailbox"
+    yield "accepted", str(verdict.accepted), "sent to the provider, one mail each"
+    yield "rejected", str(verdict.rejected), "failed in the ledger, with a reason:"
+    yield from (("", "", f"{each['id']}: {each['message']}") for each in verdict.reasons)
+    yield "duplicates", str(verdict.duplicates), "repeated puts that sent nothing more"
+    yield "sent twice", str(verdict.sent_twice), "must be 0"
+    yield "lost", str(verdict.lost), "must be 0"
+    seconds = f"messages, from the first put to the last end: {verdict.seconds:.1f} s"
+    yield "a second", f"{verdict.rate:.0f}", seconds
+
+
+def _faxes(verdict: FaxVerdict, facts: Facts) -> Iterator[Row]:
+    yield "faxes", str(verdict.faxes), f"to {verdict.numbers} numbers, and one that is none"
+    yield "delivered", str(verdict.delivered), f"the last after {verdict.seconds:.1f} s"
+    yield "failed", str(verdict.failed), "with a reason:"
+    yield from (("", "", f"{each['id']}: {each['message']}") for each in verdict.reasons)
+    yield "attempts", str(verdict.attempts), f"that the provider accepted; {facts.max_attempts} each at most"
+    longest = f"one fax, over functions that live for {facts.function_seconds} s at most"
+    yield "longest", f"{verdict.longest:.0f} s", longest
+    yield "in order", str(verdict.lines_in_order), "numbers of which the queue's order is known, and was kept"
+    yield "at once", str(verdict.most_at_once), "under way to one number, at most; must be 1"
+    yield "sent twice", str(verdict.sent_twice), "must be 0"
+    yield "lost", str(verdict.lost), "must be 0"
+
+
+def _webhooks(verdict: CallbackVerdict) -> Iterator[Row]:
+    yield "requests", str(verdict.received), "to the receiver, which fails some of them at first"
+    yield "different", str(verdict.different), "by webhook-id: callbacks about mails and faxes, and:"
+    yield "messages", str(verdict.webhooks), "webhooks in their own right"
+    yield "verified", str(verdict.verified), "with the package standardwebhooks; must be all"
+    yield "missing", str(verdict.missing), "must be 0"
 
 
 def _mail(mail: Mapping[str, Any]) -> Panel:

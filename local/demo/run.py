@@ -1,24 +1,28 @@
 """`make demo`: start a stage, send, wait, judge, and stop it again whatever happens."""
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from local import stage
-from local.demo import cast, report
-from local.demo.cast import Message
+from local.demo import cast, fax_cast, mails, report, webhook_cast
+from local.demo.bars import Bars
+from local.demo.callback_verdict import judge_callbacks
+from local.demo.callbacks import different, read
+from local.demo.facts import Facts
+from local.demo.fax_verdict import judge_faxes
+from local.demo.faxes import FaxRun
+from local.demo.mails import Sent
 from local.demo.postbox import Postbox
-from local.demo.verdict import Verdict, judge
+from local.demo.result import Result
+from local.demo.verdict import judge
 from local.demo.watch import Unsettled, Watch
 from local.state import State
 from local.workspace import DEMO, DOT_LOCAL
 
 RESULT = DOT_LOCAL / "demo.json"
-SETTLE_SECONDS = 90.0
 QUIET_SECONDS = 60.0
 
 
@@ -28,54 +32,55 @@ def run(console: Console) -> int:
     RESULT.unlink(missing_ok=True)
     try:
         running = stage.start(DEMO, lambda line: console.print(f"- {line}"))
-        verdict = _send_and_judge(console, running)
+        result = _send_and_judge(console, running)
     finally:
         stage.stop(DEMO)
-    RESULT.write_text(json.dumps(verdict.as_json(), indent=2) + "\n")
-    if verdict.failures:
+    RESULT.write_text(json.dumps(result.as_json(), indent=2) + "\n")
+    if result.failures:
         console.print(f"Logs: {DEMO.folder}/*.log")
-    return 1 if verdict.failures else 0
+    return 1 if result.failures else 0
 
 
-def _send_and_judge(console: Console, running: State) -> Verdict:
-    messages = [*cast.good(), *cast.awkward()]
-    postbox, watch = Postbox(running.endpoints.aws), Watch(running.endpoints)
+def _send_and_judge(console: Console, running: State) -> Result:
+    facts, endpoints = Facts.of(running), running.endpoints
+    messages = webhook_cast.curious([*cast.good(), *cast.awkward()], endpoints.providers)
+    webhooks = webhook_cast.webhooks(endpoints.providers)
+    faxes = fax_cast.faxes(facts.max_attempts)
+    expected = webhook_cast.expected(messages, faxes, facts.max_attempts)
+    postbox, watch = Postbox(endpoints.aws), Watch(endpoints)
     troubles: list[str] = []
-    started = time.monotonic()
-    with _progress(console) as bars:
-        put = bars.add_task("put into the mailbox", total=len(messages))
-        ended = bars.add_task("sent, or rejected", total=len(messages))
-        new = postbox.put_all(messages, lambda: bars.advance(put))
+    sent, seconds = Sent(0, 0.0), 0.0
+    with Bars(console) as bars:
+        bars.plan(mails=len(messages), faxes=len(faxes), callbacks=sum(map(len, expected.values())))
         with _noting(troubles):
-            watch.until_completed(len(messages), SETTLE_SECONDS, lambda n: bars.update(ended, completed=n))
-    seconds = time.monotonic() - started
-    duplicates = len(messages) - new
-    if not troubles:
-        console.print("- putting some of them again: nothing more may be sent")
-        duplicates += _repeat(postbox, messages)
+            sent = mails.send(messages, postbox, watch, bars.mail_put, bars.mails_ended)
+        duplicates = sent.duplicates + mails.repeat(postbox, messages)  # nothing more may be sent for it
+        # After the mails, which are timed: each function that starts takes a core for a second.
+        fax_run = FaxRun(running, postbox)
+        fax_run.put(faxes, bars.fax_put)
+        fax_run.put_webhooks(webhooks)
         with _noting(troubles):
+            ended = len(faxes) + len(webhooks)
+            seconds = fax_run.wait(ended, watch, lambda n: bars.faxes_ended(n, len(watch.received())))
             watch.until_quiet(QUIET_SECONDS)
-    inbox = watch.inbox()
-    verdict = judge(messages, inbox, watch.ledger(), duplicates, seconds, troubles + _left_over(watch))
-    report.show(console, verdict, inbox[0] if inbox else None)
-    return verdict
-
-
-def _repeat(postbox: Postbox, messages: list[Message]) -> int:
-    """Three ways to ask for the same message again; how many repetitions were asked for and absorbed."""
-    twice, changed, reinserted = (message.item for message in messages[:3])
-    refused = not postbox.put_new(twice)  # the mailbox itself refuses
-    postbox.put_again({**changed, "last_name": "Renamed"})  # a MODIFY, which the mapping filters out
-    postbox.delete(reinserted)
-    postbox.put_again(reinserted)  # a new INSERT, which the ledger refuses
-    return refused + 2
+        callbacks = read(watch.received(), facts.signing_secret)
+        bars.all_received(len(different(callbacks)) - len(webhooks))
+    ledger, inbox = watch.ledger(), watch.mails()
+    result = Result(
+        judge(messages, inbox, ledger, duplicates, sent.seconds),
+        judge_faxes(faxes, watch.faxes(), ledger, facts.max_attempts, seconds),
+        judge_callbacks(callbacks, expected, webhook_cast.PAYLOADS),
+        troubles + _left_over(watch),
+    )
+    report.show(console, result, facts, inbox[0] if inbox else None)
+    return result
 
 
 def _left_over(watch: Watch) -> list[str]:
     dead = {name: depth for name, depth in watch.depths(dead=True).items() if depth}
     troubles = [f"{depth} dead letters in {name}." for name, depth in dead.items()]
     if given_up := watch.given_up():
-        troubles.append(f"The stream gave up on records: {given_up} objects in the bucket for them.")
+        troubles.append(f"A stream gave up on records: {given_up} objects in the bucket for them.")
     return troubles
 
 
@@ -86,9 +91,3 @@ def _noting(troubles: list[str]) -> Iterator[None]:
         yield
     except Unsettled as trouble:
         troubles.append(str(trouble))
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("- {task.description:<22}"), BarColumn(), MofNCompleteColumn(), console=console
-    )

@@ -13,7 +13,9 @@ from local.state import LEDGER
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
-DEAD_LETTERS = "-dlq"
+DEAD_LETTERS = ("-dlq", "-dlq.fifo")
+FAXES = "event_type IN (:fax, :webhook)"
+MAILS = f"NOT {FAXES}"
 DEPTHS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -36,9 +38,17 @@ class Watch:
         self._s3 = session.client("s3", endpoint_url=endpoints.aws, config=patient())
         self._queues = self._sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
 
-    def inbox(self) -> list[dict[str, Any]]:
-        """What was really sent."""
-        return fetch(self._endpoints.inbox)
+    def mails(self) -> list[dict[str, Any]]:
+        """The mails that were really sent."""
+        return [each for each in fetch(self._endpoints.inbox) if each["channel"] == "mail"]
+
+    def faxes(self) -> list[dict[str, Any]]:
+        """The faxes that the provider accepted."""
+        return fetch(self._endpoints.faxes)
+
+    def received(self) -> list[dict[str, Any]]:
+        """What came to the webhook receiver."""
+        return fetch(self._endpoints.received)
 
     def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
         """All ledger items by their key."""
@@ -51,10 +61,13 @@ class Watch:
         ]
         return {(row["id"], row["event_type"]): row for row in rows}
 
-    def completed(self) -> int:
-        """How many messages have come to an end."""
+    def completed(self, which: str) -> int:
+        """How many messages of MAILS or FAXES have come to an end."""
         pages = self._dynamodb.get_paginator("scan").paginate(
-            TableName=LEDGER, Select="COUNT", FilterExpression="attribute_exists(completedAt)"
+            TableName=LEDGER,
+            Select="COUNT",
+            FilterExpression=f"attribute_exists(completedAt) AND {which}",
+            ExpressionAttributeValues={":fax": {"S": "fax"}, ":webhook": {"S": "webhook"}},
         )
         return sum(page["Count"] for page in pages)
 
@@ -67,10 +80,12 @@ class Watch:
         """Objects in the bucket of what the stream gave up on."""
         return int(self._s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
 
-    def until_completed(self, count: int, seconds: float, progress: Callable[[int], None]) -> None:
-        """Wait until so many messages have ended. Raises Unsettled after `seconds`."""
+    def until_completed(
+        self, which: str, count: int, seconds: float, progress: Callable[[int], None]
+    ) -> None:
+        """Wait until so many messages of MAILS or FAXES have ended. Raises Unsettled after `seconds`."""
         deadline = time.monotonic() + seconds
-        while (completed := self.completed()) < count:
+        while (completed := self.completed(which)) < count:
             progress(completed)
             if time.monotonic() > deadline:
                 raise Unsettled(

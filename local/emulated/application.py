@@ -1,18 +1,44 @@
-"""MiniStack's application, as uvicorn serves it, with the one thing that our templates need beside it.
+"""MiniStack's application, as uvicorn serves it, with the three things that our stage needs beside it.
 
 MiniStack's CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first
 metric; its name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
-metrics. This file runs with the emulator's own Python and packages.
+metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
+translated into it. Its pollers look for what a delay or a visibility time-out has set free once a second;
+SQS hands such a message out at once, and what is retried waits for both, so here they look more often.
+This file runs with the emulator's own Python and packages.
 """
 
+import string
 from typing import Any
 
 from ministack.app import app
+from ministack.services import lambda_svc
 from ministack.services.cloudformation import provisioners
 
 __all__ = ["app"]
 
+EXCLUSIONS = {
+    "ExcludeLowercase": string.ascii_lowercase,
+    "ExcludeNumbers": string.digits,
+    "ExcludePunctuation": string.punctuation,
+    "ExcludeUppercase": string.ascii_uppercase,
+}
+
+LOOK_SECONDS = 0.2
+
 _record = provisioners._cw_metric_alarm_record
+_secret = provisioners._sm_secret_string
+
+
+class _Impatient:
+    """The event that wakes the pollers, which otherwise wait for no longer than LOOK_SECONDS."""
+
+    def __init__(self, event: Any) -> None:
+        self._event = event
+        self.set, self.clear = event.set, event.clear
+
+    def wait(self, seconds: float) -> Any:
+        return self._event.wait(min(seconds, LOOK_SECONDS))
 
 
 def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
@@ -25,4 +51,15 @@ def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
     return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
 
 
+def _without_excluded(properties: dict[str, Any]) -> Any:
+    wanted = properties.get("GenerateSecretString")
+    if not wanted:
+        return _secret(properties)
+    excluded = wanted.get("ExcludeCharacters", "")
+    excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
+    return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
+
+
+lambda_svc._esm_wake = _Impatient(lambda_svc._esm_wake)
 provisioners._cw_metric_alarm_record = _on_first_metric
+provisioners._sm_secret_string = _without_excluded

@@ -5,8 +5,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from local.functions import Invoked
 from local.streams.mapping import Record, StreamMapping
-from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD, Batch, Invoked, after, backoff, split_expired
+from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD, Batch, after, backoff, split_expired
 
 
 @dataclass(frozen=True)

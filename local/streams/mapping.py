@@ -9,10 +9,10 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from local.functions import REPORTS
 from local.streams import filters
 
 STREAM_RETENTION_SECONDS = 24 * 3600
-REPORTS = "ReportBatchItemFailures"
 
 
 @dataclass(frozen=True)

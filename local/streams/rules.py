@@ -7,24 +7,14 @@ neighbours along.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from local.functions import Invoked
 from local.streams.mapping import Record, StreamMapping
 
 RETRIES_EXHAUSTED = "RetryAttemptsExhausted"
 TOO_OLD = "RecordAgeExceeded"
 BACKOFF_SECONDS = 0.1
 BACKOFF_CAP_SECONDS = 5.0
-
-
-@dataclass(frozen=True)
-class Invoked:
-    """One invocation. `error` is the function error (Unhandled), `refused` that it never ran."""
-
-    request_id: str = ""
-    payload: Any = None
-    error: str | None = None
-    refused: bool = False
 
 
 @dataclass(frozen=True)

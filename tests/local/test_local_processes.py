@@ -70,5 +70,14 @@ def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:
     )
 
 
+def test_the_environment_names_providers_fax_queue_and_payload_bucket_where_the_stacks_have_them() -> None:
+    outputs = {"FaxQueueUrl": "http://q/fax.fifo", "PayloadBucketName": "payloads", "Other": "x"}
+    variables = State(ENDPOINTS, outputs=outputs).variables()
+    assert variables["MAILROOM_PROVIDERS"] == "http://127.0.0.1:2"
+    assert variables["MAILROOM_FAX_QUEUE"] == "http://q/fax.fifo"
+    assert variables["MAILROOM_PAYLOADS"] == "payloads"
+    assert "MAILROOM_FAX_QUEUE" not in State(ENDPOINTS).variables()
+
+
 def test_free_ports_are_all_different() -> None:
     assert len(set(free_ports(20))) == 20

@@ -1,23 +1,17 @@
 """The pump against the real emulator: a poisoned record ends in S3, whole, and its neighbours go on."""
 
-import io
 import json
-import os
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from local import emulator, processes
 from local.aws import LocalSession, patient
 from local.processes import wait_until
-from local.workspace import REPOSITORY, Workspace
+from tests.local.emulator_support import create_function, emulated, functions, pumping
 
 TABLE, FUNCTION, BUCKET = "mailbox", "dispatch", "unprocessed"
-ROLE = "arn:aws:iam::000000000000:role/any"
 CODE = """
 import os
 
@@ -32,11 +26,8 @@ def handler(event, context):
 
 @pytest.fixture
 def url(tmp_path: Path) -> Iterator[str]:
-    workspace = Workspace(tmp_path)
-    (port,) = emulator.free_ports(1)
-    process = emulator.start(workspace, port, ses_url="http://127.0.0.1:1")
-    yield f"http://127.0.0.1:{port}"
-    process.stop()
+    with emulated(tmp_path) as url:
+        yield url
 
 
 @pytest.fixture
@@ -44,13 +35,9 @@ def seen(url: str, tmp_path: Path) -> Iterator[Path]:
     """Table, function, mapping and pump; the file that names the records which the function handled."""
     path = tmp_path / "seen"
     path.touch()
-    stream = create_table(url)
-    create_mapping(url, stream, path)
-    command = [sys.executable, "-m", "local.pump", "--emulator", url]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    pump = processes.start(command, "local.pump", tmp_path / "pump.log", environment)
-    yield path
-    pump.stop()
+    create_mapping(url, create_table(url), path)
+    with pumping(url, tmp_path):
+        yield path
 
 
 def create_table(url: str) -> str:
@@ -66,20 +53,9 @@ def create_table(url: str) -> str:
 
 
 def create_mapping(url: str, stream: str, seen: Path) -> None:
-    functions = LocalSession().client("lambda", endpoint_url=url, config=patient())
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as code:
-        code.writestr("index.py", CODE)
-    functions.create_function(
-        FunctionName=FUNCTION,
-        Runtime="python3.11",
-        Handler="index.handler",
-        Role=ROLE,
-        Code={"ZipFile": archive.getvalue()},
-        Environment={"Variables": {"SEEN": str(seen)}},
-    )
+    create_function(url, FUNCTION, CODE, {"SEEN": str(seen)})
     LocalSession().client("s3", endpoint_url=url, config=patient()).create_bucket(Bucket=BUCKET)
-    functions.create_event_source_mapping(
+    functions(url).create_event_source_mapping(
         FunctionName=FUNCTION,
         EventSourceArn=stream,
         Enabled=False,

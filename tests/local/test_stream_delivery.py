@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD, Invoked
+from local.functions import Invoked
+from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD
 from tests.local.stream_support import (
     DONE,
     MAPPING,

@@ -1,4 +1,4 @@
-"""A mail's item, in the forms that it takes on its way."""
+"""A message's item, in the forms that it takes on its way."""
 
 import base64
 from collections.abc import Mapping
@@ -20,6 +20,12 @@ def mail(id_: str, **attributes: object) -> Item:
         "first_name": "Ada",
         "last_name": "Lovelace",
     }
+    return {name: value for name, value in (item | attributes).items() if value is not None}
+
+
+def fax(id_: str, to: str, **attributes: object) -> Item:
+    """A fax's item; its PDF has the message's name."""
+    item: Item = {"id": id_, "event_type": "fax", "to": to, "pdf_url": f"https://example.com/faxes/{id_}.pdf"}
     return {name: value for name, value in (item | attributes).items() if value is not None}
 
 

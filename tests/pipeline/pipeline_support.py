@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from local import inbox
 from local.aws import LocalSession, patient
+from local.demo import callbacks
+from local.demo.callbacks import Callback
 from local.state import LEDGER, MAILBOX, State
 from local.workspace import Workspace
 from tests.pipeline.items import Item, correlation, plain, typed
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from types_boto3_logs import CloudWatchLogsClient
     from types_boto3_s3 import S3Client
     from types_boto3_scheduler import EventBridgeSchedulerClient
+    from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sqs import SQSClient
 
 POLL_SECONDS = 0.1
@@ -50,6 +53,9 @@ class Pipeline:
         self.sqs: SQSClient = session.client("sqs", endpoint_url=url, config=patient())
         self.s3: S3Client = session.client("s3", endpoint_url=url, config=patient())
         self.functions: LambdaClient = session.client("lambda", endpoint_url=url, config=patient())
+        self.secrets: SecretsManagerClient = session.client(
+            "secretsmanager", endpoint_url=url, config=patient()
+        )
         self.scheduler: EventBridgeSchedulerClient = session.client(
             "scheduler", endpoint_url=url, config=patient()
         )
@@ -114,7 +120,37 @@ class Pipeline:
 
     def inbox(self) -> list[Accepted]:
         """What SES accepted, newest last."""
-        return inbox.fetch(self.running.endpoints.inbox)
+        accepted = inbox.fetch(self.running.endpoints.inbox)
+        return [each for each in accepted if each["channel"] == "mail"]
+
+    def calls(self, id_: str | None = None) -> list[Accepted]:
+        """The faxes that the provider accepted: all, or those whose PDF has a message's name."""
+        log = inbox.fetch(self.running.endpoints.faxes)
+        return [each for each in log if id_ is None or f"/{id_}.pdf" in each["media_url"]]
+
+    def receiver(self, path: str) -> str:
+        """A URL of the webhook receiver."""
+        return f"{self.running.endpoints.providers}/receiver/{path}"
+
+    def received(self, kind: str, about: str) -> list[Accepted]:
+        """The requests that came to a path which ends in these two, oldest first."""
+        requests = inbox.fetch(self.running.endpoints.received)
+        return [each for each in requests if each["path"].endswith(f"/{kind}/{about}")]
+
+    def signing_secret(self) -> str:
+        """The key that signs webhooks now."""
+        name = self.output("WebhookSigningSecretName")
+        return self.secrets.get_secret_value(SecretId=name)["SecretString"]
+
+    def until_told(self, id_: str, count: int = 1, seconds: float = ENDED_SECONDS) -> list[Any]:
+        """The payloads of so many different callbacks about a message, once they have come; all verified."""
+
+        def told() -> list[Callback]:
+            return callbacks.different(callbacks.read(self.received("callbacks", id_), self.signing_secret()))
+
+        until(lambda: len(told()) >= count, seconds, lambda: f"told of {id_}: {told()}")
+        assert all(each.verified for each in told())
+        return [each.payload for each in told()]
 
     def mails(self, id_: str) -> list[Accepted]:
         """The mails of one message that SES accepted."""

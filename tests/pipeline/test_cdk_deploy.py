@@ -14,7 +14,10 @@ from local.workspace import REPOSITORY, Workspace
 
 COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
 SECONDS = 240
-STACKS = {f"mailroom-dev-{name}" for name in ("mailbox", "feedback", "channels", "routing")}
+STACKS = {f"mailroom-dev-{name}" for name in ("mailbox", "feedback", "channels", "fax", "webhook", "routing")}
+
+RINGS = ("dlq-not-empty", "backlog-old", "in-flight-many")
+"""Why a queue's alarms ring."""
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +95,10 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     assert set(dynamodb.list_tables()["TableNames"]) == {"mailroom-dev-mailbox", "mailroom-dev-ledger"}
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
-    names = ("mail", "mail-bulk", "scheduled")
-    assert queues == {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
+    names = ("mail", "mail-bulk", "scheduled", "fax-retry", "webhook")
+    fifo = {f"mailroom-dev-fax{end}.fifo" for end in ("", "-dlq")}
+    assert queues == fifo | {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
     alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()
     found = {each["AlarmName"] for each in alarms["MetricAlarms"]}
-    rings = {f"mailroom-dev-{name}-{why}" for name in names for why in ("dlq-not-empty", "backlog-old")}
-    assert found == rings | {"mailroom-dev-dispatch-gave-up"}
+    rings = {f"mailroom-dev-{name}-{why}" for name in (*names, "fax") for why in RINGS}
+    assert found == rings | {f"mailroom-dev-{function}-gave-up" for function in ("dispatch", "outcomes")}

@@ -1,6 +1,7 @@
 """What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
 
 from collections import Counter
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -17,7 +18,8 @@ def at_rest(pipeline: Pipeline) -> Pipeline:
     """The stage after its last message, its queues empty."""
     pipeline.put(mail("last"))
     pipeline.one_mail("last")
-    urls = [pipeline.output(f"{queue}QueueUrl") for queue in ("Mail", "MailBulk", "Scheduled")]
+    names = ("Mail", "MailBulk", "Scheduled", "Fax", "FaxRetry", "Webhook")
+    urls = [pipeline.output(f"{queue}QueueUrl") for queue in names]
     until(
         lambda: all(map(pipeline.queue_is_empty, urls)),
         QUIET_SECONDS,
@@ -33,9 +35,20 @@ def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twi
     assert accepted.keys() <= {correlation(row["id"]) for row in at_rest.whole_ledger()}
 
 
+def test_no_line_ever_had_two_faxes_at_once_and_no_fax_was_delivered_twice(at_rest: Pipeline) -> None:
+    calls = at_rest.calls()
+    assert not [call for call in calls if call["overlaps"]]
+    delivered = Counter(urlsplit(call["media_url"]).path for call in calls if call["status"] == "delivered")
+    assert not [path for path, count in delivered.items() if count > 1]
+
+
 def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline) -> None:
-    accepted = {each["provider_id"] for each in at_rest.inbox()}
-    sent = [row for row in at_rest.whole_ledger() if row["status"] in ("sent", "delivered")]
+    accepted = {each["provider_id"] for each in at_rest.inbox()} | {each["id"] for each in at_rest.calls()}
+    sent = [
+        row
+        for row in at_rest.whole_ledger()
+        if row["status"] in ("sent", "delivered") and row["event_type"] != "webhook"
+    ]
     assert sent
     assert not [row for row in sent if row["provider_id"] not in accepted]
 

@@ -1,0 +1,37 @@
+"""All that the demo found out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from local.demo.callback_verdict import CallbackVerdict
+from local.demo.fax_verdict import FaxVerdict
+from local.demo.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class Result:
+    """`troubles` are failed expectations of the stage as a whole, such as a dead letter."""
+
+    mails: Verdict
+    faxes: FaxVerdict
+    callbacks: CallbackVerdict
+    troubles: list[str]
+
+    @property
+    def failures(self) -> list[str]:
+        """Every sentence about what is not as it should be."""
+        parts = (self.mails.failures, self.faxes.failures, self.callbacks.failures)
+        return [*self.troubles, *(sentence for part in parts for sentence in part)]
+
+    def as_json(self) -> dict[str, Any]:
+        """`.local/demo.json`: the mails' figures, those of the others under their names, all failures."""
+        return {
+            **self.mails.as_json(),
+            "faxes": _without_failures(self.faxes.as_json()),
+            "callbacks": _without_failures(self.callbacks.as_json()),
+            "failures": self.failures,
+        }
+
+
+def _without_failures(figures: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in figures.items() if name != "failures"}

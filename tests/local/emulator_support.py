@@ -1,0 +1,62 @@
+"""An emulator of a test's own, functions of a few lines on it, and the pump."""
+
+import io
+import os
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from local import emulator, processes
+from local.aws import LocalSession, patient
+from local.workspace import REPOSITORY, Workspace
+
+if TYPE_CHECKING:
+    from types_boto3_lambda import LambdaClient
+
+ROLE = "arn:aws:iam::000000000000:role/any"
+
+
+@contextmanager
+def emulated(folder: Path) -> Iterator[str]:
+    """A fresh emulator; its URL."""
+    (port,) = emulator.free_ports(1)
+    process = emulator.start(Workspace(folder), port, ses_url="http://127.0.0.1:1")
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.stop()
+
+
+@contextmanager
+def pumping(url: str, folder: Path) -> Iterator[None]:
+    """The pump on that emulator. It takes over the mappings that are there when it starts."""
+    command = [sys.executable, "-m", "local.pump", "--emulator", url]
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+    pump = processes.start(command, "local.pump", folder / "pump.log", environment)
+    try:
+        yield
+    finally:
+        pump.stop()
+
+
+def functions(url: str) -> "LambdaClient":
+    return LocalSession().client("lambda", endpoint_url=url, config=patient())
+
+
+def create_function(url: str, name: str, code: str, variables: Mapping[str, str]) -> None:
+    """A function whose handler is `handler` in `code`."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.writestr("index.py", code)
+    functions(url).create_function(
+        FunctionName=name,
+        Runtime="python3.11",
+        Handler="index.handler",
+        Role=ROLE,
+        Timeout=10,
+        Code={"ZipFile": archive.getvalue()},
+        Environment={"Variables": dict(variables)},
+    )

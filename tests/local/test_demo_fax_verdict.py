@@ -1,0 +1,129 @@
+"""The demo tells right from wrong about faxes: each kind of failure is seen and named."""
+
+from typing import Any
+
+import pytest
+
+from local import fax_numbers
+from local.demo import fax_cast
+from local.demo.fax_cast import Fax
+from local.demo.fax_verdict import FaxVerdict, Ledger, judge_faxes
+
+MOST = 3
+ONE, OTHER = "+14155550130", "+14155550131"
+FIRST, SECOND = Fax("first", ONE, way="queue"), Fax("second", ONE, way="queue")
+BUSY = Fax("busy", OTHER, fails=MOST, delivered=False, reason="busy")
+FAXES = [FIRST, SECOND, BUSY]
+SENT: dict[str, Any] = {"status": "sent", "completedAt": 1}
+FAILED: dict[str, Any] = {"status": "failed", "completedAt": 1, "error": {"code": "busy", "message": "busy"}}
+LEDGER: dict[tuple[str, str], dict[str, Any]] = {FIRST.key: SENT, SECOND.key: SENT, BUSY.key: FAILED}
+
+
+def call(fax: Fax, created: float, status: str = "delivered", **more: Any) -> dict[str, Any]:
+    """A line of the provider's log: a fax that took a second."""
+    return {
+        "to": fax.line,
+        "media_url": f"https://example.com/faxes/{fax.id}.pdf?signature=x",
+        "status": status,
+        "created": created,
+        "ended": created + 1,
+        "media_ok": None,
+        **more,
+    }
+
+
+LOG = [call(FIRST, 0), call(SECOND, 1), *(call(BUSY, at, "busy") for at in (0, 5, 10))]
+
+
+def verdict(log: list[dict[str, Any]], ledger: Ledger = LEDGER, faxes: list[Fax] = FAXES) -> FaxVerdict:
+    return judge_faxes(faxes, log, ledger, MOST, seconds=12)
+
+
+def test_all_as_it_should_be() -> None:
+    result = verdict(LOG)
+    assert (result.faxes, result.numbers, result.delivered, result.failed, result.attempts) == (3, 2, 2, 1, 5)
+    assert (result.lines_in_order, result.most_at_once, result.sent_twice, result.lost) == (1, 1, 0, 0)
+    assert (result.longest, result.failures) == (1, [])
+    assert result.reasons == [{"id": "busy", "code": "busy", "message": "busy"}]
+
+
+def test_two_faxes_at_once_to_a_number_are_seen() -> None:
+    result = verdict([call(FIRST, 0), call(SECOND, 0.9), *LOG[2:]])
+    assert result.most_at_once == 2
+    assert result.failures == [f"Up to 2 faxes at once were under way to {ONE}."]
+
+
+def test_a_fax_that_has_not_ended_occupies_its_line() -> None:
+    assert verdict([call(FIRST, 0, "sending", ended=None), *LOG[1:]]).most_at_once == 2
+
+
+def test_another_order_than_the_queues_is_seen() -> None:
+    result = verdict([call(SECOND, 0), call(FIRST, 1), *LOG[2:]])
+    assert result.lines_in_order == 0
+    assert "another order" in result.failures[0]
+
+
+def test_a_fax_delivered_twice_is_seen() -> None:
+    result = verdict([*LOG, call(FIRST, 20)])
+    assert result.sent_twice == 1
+    assert "first was delivered 2 times." in result.failures
+
+
+def test_a_fax_that_has_not_ended_in_the_ledger_is_lost() -> None:
+    result = verdict(LOG, LEDGER | {FIRST.key: {"status": "sending"}})
+    assert result.lost == 1
+    assert "first is lost" in result.failures[0]
+
+
+def test_too_few_attempts_are_seen() -> None:
+    assert "busy was given to the provider 2 times instead of 3." in verdict(LOG[:-1]).failures
+
+
+def test_a_fax_that_should_have_failed_is_seen() -> None:
+    assert "busy should be failed" in verdict(LOG, LEDGER | {BUSY.key: SENT}).failures[0]
+
+
+def test_a_reason_that_names_something_else_is_seen() -> None:
+    other = FAILED | {"error": {"code": "invalid", "message": "to: is missing"}}
+    assert "does not name 'busy'" in verdict(LOG, LEDGER | {BUSY.key: other}).failures[0]
+
+
+def test_a_fax_to_another_number_is_seen() -> None:
+    assert any("another number" in each for each in verdict([call(FIRST, 0, to="+1"), *LOG[1:]]).failures)
+
+
+def test_a_pdf_that_the_provider_could_not_fetch_is_seen() -> None:
+    stored = Fax("first", ONE, payload=True)
+    faxes = [stored, SECOND, BUSY]
+    assert verdict([call(stored, 0, media_ok=True), *LOG[1:]], faxes=faxes).failures == []
+    assert "could not fetch" in verdict([call(stored, 0, media_ok=False), *LOG[1:]], faxes=faxes).failures[0]
+
+
+def test_a_fax_that_nobody_asked_for_is_seen() -> None:
+    assert "Nobody asked for eve" in verdict([*LOG, call(Fax("eve", OTHER), 20)]).failures[0]
+
+
+def test_the_faxes_are_60_to_12_numbers_and_one_to_none() -> None:
+    faxes = fax_cast.faxes(20)
+    assert len({fax.key for fax in faxes}) == len(faxes)
+    assert len([fax for fax in faxes if fax.line]) == 60
+    assert {fax.line for fax in faxes if fax.line} == set(fax_cast.NUMBERS)
+    assert len(fax_cast.NUMBERS) == 12
+
+
+@pytest.mark.parametrize(
+    ("line", "courses"),
+    [
+        (fax_cast.BUSY, ["busy", "busy", "busy"]),
+        (fax_cast.TWICE, ["busy", "busy", "delivered"]),
+        (fax_cast.SLOW, ["slow"]),
+        (fax_cast.LOST, ["lost", "delivered"]),
+        (fax_cast.BROKEN, ["failed", "delivered"]),
+        *((line, ["delivered"]) for line in (*fax_cast.GOOD, *fax_cast.UPSTREAM)),
+    ],
+)
+def test_the_numbers_do_what_the_demo_expects_of_them(line: str, courses: list[str]) -> None:
+    assert [fax_numbers.course(line, nth + 1) for nth in range(len(courses))] == courses
+    assert fax_numbers.refusal(line, 1) is None
+    assert fax_numbers.refusal(fax_cast.REFUSING, 9) == "invalid"
+    assert fax_numbers.refusal(fax_cast.THROTTLED, 1) == "throttled"

@@ -1,0 +1,222 @@
+"""The simulated telephone network: what its numbers do and what it keeps for judges."""
+
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from local.fax_line import FaxLine
+from local.fax_media import is_pdf
+from local.fax_numbers import document
+from local.fax_record import Fax, Order, Refused
+from local.inbox_store import InboxStore
+from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def line(clock: Clock) -> FaxLine:
+    return FaxLine(InboxStore(), clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running() as made:
+        yield made
+
+
+def send(line: FaxLine, ending: str, url: str = PDF) -> Fax:
+    return line.submit(Order("signalwire", number(ending), SENDER, url))
+
+
+def ended(line: FaxLine, clock: Clock, ending: str) -> str:
+    fax = send(line, ending)
+    clock.now += 200
+    return fax.status(clock.now)
+
+
+@pytest.mark.parametrize(
+    ("ending", "statuses"),
+    [
+        ("00", ["delivered"] * 3),
+        ("10", ["busy"] * 4),
+        ("11", ["no-answer"] * 3),
+        ("12", ["busy", "busy", "delivered", "delivered"]),
+        ("13", ["delivered"]),
+        ("14", ["delivered", "delivered"]),
+        ("18", ["failed"] * 3),
+        ("19", ["failed"] * 2),
+        ("20", ["queued"]),
+        ("21", ["failed"] * 2),
+        ("23", ["failed", "delivered"]),
+        ("99", ["delivered"]),
+    ],
+)
+def test_a_number_chooses_what_becomes_of_its_faxes(
+    line: FaxLine, clock: Clock, ending: str, statuses: list[str]
+) -> None:
+    assert [ended(line, clock, ending) for _ in statuses] == statuses
+
+
+def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -> None:
+    fax = line.submit(Order("telnyx", "+12025559910", SENDER, PDF))
+    clock.now += 10
+    assert fax.status(clock.now) == "delivered"
+
+
+@pytest.mark.parametrize(
+    ("ending", "reasons"),
+    [
+        ("15", ["invalid", "invalid"]),
+        ("22", ["forbidden", "forbidden"]),
+        ("16", ["throttled", None]),
+        ("17", ["error", None]),
+    ],
+)
+def test_some_numbers_are_refused_always_and_some_at_first(
+    line: FaxLine, ending: str, reasons: list[str | None]
+) -> None:
+    for reason in reasons:
+        if reason is None:
+            send(line, ending)
+            continue
+        with pytest.raises(Refused, match=reason):
+            send(line, ending)
+    assert [each["why"] for each in line.refused()] == [reason for reason in reasons if reason]
+    assert len(line.log()) == reasons.count(None)
+
+
+def test_attempts_are_counted_by_document_whatever_its_signature(line: FaxLine, clock: Clock) -> None:
+    statuses = []
+    for url in (f"{PDF}?X-Amz-Date=1&X-Amz-Signature=a", f"{PDF}?X-Amz-Date=2&X-Amz-Signature=b", PDF):
+        fax = send(line, "12", url)
+        clock.now += 20
+        statuses.append(fax.status(clock.now))
+    other = send(line, "12", "https://example.com/other.pdf")
+    clock.now += 20
+    assert [*statuses, other.status(clock.now)] == ["busy", "busy", "delivered", "busy"]
+    assert [fax["attempt"] for fax in line.log()] == [1, 2, 3, 1]
+
+
+def test_a_query_that_is_no_signature_is_part_of_the_document() -> None:
+    assert document(f"{PDF}?id=1&Expires=5&Signature=x&AWSAccessKeyId=y") == document(f"{PDF}?id=1")
+    assert document(f"{PDF}?id=1") != document(f"{PDF}?id=2")
+
+
+def test_the_state_is_a_function_of_the_clock(line: FaxLine, clock: Clock) -> None:
+    fax = send(line, "00")
+    seen = []
+    for moment in (0, 0.5, 1, 2.9, 3, 9.9, 10, 500):
+        clock.now = NOW + moment
+        seen.append(fax.status(clock.now))
+    assert seen == ["queued"] * 2 + ["processing"] * 2 + ["sending"] * 2 + ["delivered"] * 2
+
+
+def test_the_log_tells_from_when_to_when_a_fax_was_under_way(line: FaxLine, clock: Clock) -> None:
+    send(line, "00")
+    (fax,) = line.log()
+    assert (fax["created"], fax["started"], fax["ended"], fax["overlaps"]) == (NOW, None, None, [])
+    clock.now += 10
+    (fax,) = line.log()
+    assert (fax["started"], fax["ended"], fax["status"]) == (NOW + 3, NOW + 10, "delivered")
+
+
+def test_a_line_that_is_in_use_is_busy_and_the_overlap_is_kept(line: FaxLine, clock: Clock) -> None:
+    first = send(line, "00")
+    clock.now += 9
+    second = send(line, "00", "https://example.com/2.pdf")
+    elsewhere = send(line, "01")
+    clock.now += 10
+    assert [fax.status(clock.now) for fax in (first, second, elsewhere)] == ["delivered", "busy", "delivered"]
+    assert [fax["overlaps"] for fax in line.log()] == [[], [first.id], []]
+    assert send(line, "00").overlaps == []
+
+
+def test_the_providers_share_the_lines(bench: Bench) -> None:
+    bench.signalwire.submit(request())
+    bench.telnyx.submit(request())
+    first, second = bench.line.log()
+    assert (first["provider"], second["provider"], second["overlaps"]) == (
+        "signalwire",
+        "telnyx",
+        [first["id"]],
+    )
+
+
+def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(line: FaxLine) -> None:
+    inbox = InboxStore()
+    line = FaxLine(inbox, Clock())
+    fax = send(line, "00", f"{PDF}?X-Amz-Signature=1")
+    with pytest.raises(Refused):
+        send(line, "15")
+    (kept,) = inbox.all()
+    assert (kept.channel, kept.to, kept.provider_id) == ("fax", number("00"), fax.id)
+    assert (kept.content["subject"], kept.content["provider"]) == ("letter.pdf", "signalwire")
+
+
+def test_many_threads_at_once_lose_nothing(line: FaxLine) -> None:
+    threads = [threading.Thread(target=send, args=(line, "00", f"{PDF}?id={n}")) for n in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(len(fax["overlaps"]) for fax in line.log()) == list(range(20))
+
+
+def test_the_pages_show_the_log_and_empty_it(bench: Bench) -> None:
+    bench.signalwire.submit(request())
+    bench.signalwire.submit(request("15"))
+    assert bench.get("/faxes") == bench.line.log()
+    assert [each["why"] for each in bench.get("/faxes/refused")] == ["invalid"]
+    with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/faxes", method="DELETE")) as answer:
+        assert answer.status == 204
+    assert (bench.get("/faxes"), bench.get("/faxes/refused")) == ([], [])
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        bench.get("/faxes/1")
+
+
+class _Media(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        found = self.path == "/a.pdf?X-Amz-Signature=1"
+        self.send_response(200 if found or self.path == "/page.html" else 404)
+        self.end_headers()
+        self.wfile.write(b"%PDF-1.7" if found else b"<html>")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
+@pytest.fixture
+def media() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Media)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_pdf_on_this_machine_is_really_fetched(line: FaxLine, clock: Clock, media: str) -> None:
+    good = send(line, "00", f"{media}/a.pdf?X-Amz-Signature=1")
+    bad = send(line, "01", f"{media}/gone.pdf")
+    clock.now += 20
+    assert (good.media_ok, good.status(clock.now)) == (True, "delivered")
+    assert (bad.media_ok, bad.course, bad.status(clock.now)) == (False, "unreachable", "failed")
+
+
+def test_what_is_no_pdf_is_not_taken_for_one(media: str) -> None:
+    assert is_pdf(f"{media}/page.html") is False
+    assert is_pdf("http://127.0.0.1:1/a.pdf") is False
+
+
+@pytest.mark.parametrize(
+    "url", [PDF, "http://example.com/a.pdf", "http://localhost/a.pdf", "https://127.0.0.1/"]
+)
+def test_no_other_host_is_ever_asked(url: str) -> None:
+    assert is_pdf(url) is None

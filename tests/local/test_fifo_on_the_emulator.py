@@ -1,0 +1,180 @@
+"""FIFO queues on the real emulator: groups in parallel, each in its order, one in flight a group."""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from local.aws import LocalSession, patient
+from local.processes import wait_until
+from tests.local.emulator_support import create_function, emulated, functions, pumping
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+CONCURRENCY, VISIBILITY_SECONDS, RECEIVES, SECONDS = 3, 2, 3, 30
+CODE = """
+import json, os, time
+import boto3
+
+sqs = boto3.client("sqs")
+
+def note(**what):
+    with open(os.environ["SEEN"], "a") as seen:
+        seen.write(json.dumps({"at": time.time(), **what}) + "\\n")
+
+def handler(event, context):
+    (record,) = event["Records"]
+    group, receives = record["attributes"]["MessageGroupId"], record["attributes"]["ApproximateReceiveCount"]
+    note(what="start", body=record["body"], group=group, receives=int(receives), record=record)
+    time.sleep(0.4)
+    note(what="end", body=record["body"], group=group, receives=int(receives))
+    if record["body"] == "crash" and receives == "1":
+        os._exit(1)
+    if record["body"] == "poison" or (record["body"] == "not yet" and receives == "1"):
+        sqs.change_message_visibility(
+            QueueUrl=os.environ["QUEUE"], ReceiptHandle=record["receiptHandle"], VisibilityTimeout=0
+        )
+        return {"batchItemFailures": [{"itemIdentifier": record["messageId"]}]}
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A queue with a pump; what its function noted."""
+
+    sqs: "SQSClient"
+    queue: str
+    dead: str
+    seen: Path
+
+    def send(self, group: str, *bodies: str) -> None:
+        for body in bodies:
+            self.sqs.send_message(
+                QueueUrl=self.queue,
+                MessageBody=body,
+                MessageGroupId=group,
+                MessageDeduplicationId=f"{group}-{body}",
+                MessageAttributes={"channel": {"DataType": "String", "StringValue": "fax"}},
+            )
+
+    def notes(self, what: str) -> list[dict[str, Any]]:
+        lines = self.seen.read_text().splitlines(keepends=True)
+        notes = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [each for each in notes if each["what"] == what]
+
+    def ended(self, group: str) -> list[tuple[str, int]]:
+        return [(each["body"], each["receives"]) for each in self.notes("end") if each["group"] == group]
+
+    def until_empty(self) -> None:
+        assert wait_until(lambda: not any(self._depths()), SECONDS), self._depths()
+
+    def most_at_once(self, group: str | None = None) -> int:
+        """How many runs overlapped, of one group or of all."""
+        changes = [
+            (each["at"], change)
+            for what, change in (("start", 1), ("end", -1))
+            for each in self.notes(what)
+            if group in (None, each["group"])
+        ]
+        running = most = 0
+        for _, change in sorted(changes):
+            running += change
+            most = max(most, running)
+        return most
+
+    def _depths(self) -> list[int]:
+        reply = self.sqs.get_queue_attributes(QueueUrl=self.queue, AttributeNames=["All"])
+        return [int(value) for name, value in reply["Attributes"].items() if "NumberOfMessages" in name]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with emulated(tmp_path_factory.mktemp("emulator")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def run(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    folder = tmp_path_factory.mktemp("fifo")
+    seen = folder / "seen"
+    seen.touch()
+    sqs = LocalSession().client("sqs", endpoint_url=url, config=patient())
+    fifo = {"FifoQueue": "true", "DeduplicationScope": "messageGroup"}
+    fifo["FifoThroughputLimit"] = "perMessageGroupId"
+    dead = sqs.create_queue(QueueName="dead.fifo", Attributes=fifo)["QueueUrl"]  # type: ignore[arg-type]
+    redrive = {"deadLetterTargetArn": arn(sqs, dead), "maxReceiveCount": RECEIVES}
+    own = {"VisibilityTimeout": str(VISIBILITY_SECONDS), "RedrivePolicy": json.dumps(redrive)}
+    queue = sqs.create_queue(QueueName="fax.fifo", Attributes=fifo | own)["QueueUrl"]  # type: ignore[arg-type]
+    create_function(url, "send-fax", CODE, {"SEEN": str(seen), "QUEUE": queue})
+    functions(url).create_event_source_mapping(
+        FunctionName="send-fax",
+        EventSourceArn=arn(sqs, queue),
+        BatchSize=1,
+        ScalingConfig={"MaximumConcurrency": CONCURRENCY},
+        FunctionResponseTypes=["ReportBatchItemFailures"],
+    )
+    with pumping(url, folder):
+        assert wait_until(lambda: "1 FIFO queues" in (folder / "pump.log").read_text(), SECONDS)
+        yield Run(sqs, queue, dead, seen)
+
+
+def arn(sqs: "SQSClient", queue: str) -> str:
+    return sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+
+
+def test_groups_run_in_parallel_up_to_the_mappings_concurrency_each_in_its_order(run: Run) -> None:
+    groups = [f"group-{number}" for number in range(CONCURRENCY + 1)]
+    for number in range(3):
+        for group in groups:
+            run.send(group, f"{number}")
+    run.until_empty()
+    for group in groups:
+        assert run.ended(group) == [("0", 1), ("1", 1), ("2", 1)]
+        assert run.most_at_once(group) == 1
+    assert run.most_at_once() == CONCURRENCY
+
+
+def test_after_a_crash_the_message_comes_back_before_the_others_of_its_group(run: Run) -> None:
+    started = time.time()
+    run.send("crashing", "crash", "after")
+    run.until_empty()
+    assert run.ended("crashing") == [("crash", 1), ("crash", 2), ("after", 1)]
+    second = [each["at"] for each in run.notes("start") if each["group"] == "crashing"][1]
+    assert second - started >= VISIBILITY_SECONDS
+    assert run.most_at_once("crashing") == 1
+
+
+def test_a_message_that_is_handed_back_with_visibility_0_comes_again_at_once_and_first(run: Run) -> None:
+    run.send("long", "not yet", "after")
+    run.until_empty()
+    assert run.ended("long") == [("not yet", 1), ("not yet", 2), ("after", 1)]
+    first, second, _ = [each["at"] for each in run.notes("start") if each["group"] == "long"]
+    assert second - first < VISIBILITY_SECONDS
+
+
+def test_what_fails_too_often_goes_to_the_dead_letter_queue_and_frees_its_group(run: Run) -> None:
+    run.send("poisoned", "poison", "after")
+    run.until_empty()
+    assert run.ended("poisoned") == [("poison", 1), ("poison", 2), ("poison", 3), ("after", 1)]
+    reply = run.sqs.receive_message(QueueUrl=run.dead, VisibilityTimeout=0, AttributeNames=["All"])
+    (dead,) = reply["Messages"]
+    assert (dead["Body"], dead["Attributes"]["MessageGroupId"]) == ("poison", "poisoned")
+
+
+def test_the_function_gets_the_event_that_lambda_gives_it(run: Run) -> None:
+    run.send("event", "shape")
+    run.until_empty()
+    (record,) = [each["record"] for each in run.notes("start") if each["group"] == "event"]
+    assert (
+        record["attributes"] | {"MessageGroupId": "event", "MessageDeduplicationId": "event-shape"}
+        == (record["attributes"])
+    )
+    assert {"SentTimestamp", "SequenceNumber", "ApproximateReceiveCount"} <= record["attributes"].keys()
+    assert record["messageAttributes"]["channel"]["stringValue"] == "fax"
+    assert (record["eventSource"], record["awsRegion"]) == ("aws:sqs", "us-east-1")
+    assert record["eventSourceARN"].endswith(":fax.fifo")

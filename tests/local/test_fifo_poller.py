@@ -1,0 +1,62 @@
+"""The poller of a FIFO queue: how much is under way, and what becomes of each batch."""
+
+import queue
+import threading
+from dataclasses import replace
+
+import pytest
+
+from tests.local.fifo_support import DONE, MAPPING, RAISED, Function, Shelf, poller, reported
+
+SOON = 5.0
+
+
+def test_as_many_run_at_once_as_the_mapping_allows_and_no_more_is_even_received() -> None:
+    shelf, function = Shelf("a", "b", "c"), Function()
+    polling = poller(shelf, function)
+    polling.poll()
+    polling.poll()
+    assert sorted(function.started.get(timeout=SOON) + function.started.get(timeout=SOON)) == ["a", "b"]
+    third = threading.Thread(target=polling.poll, daemon=True)
+    third.start()
+    third.join(0.05)
+    assert third.is_alive()
+    assert len(shelf.asked) == 2
+    function.may_end.release()
+    assert function.started.get(timeout=SOON) == ["c"]
+    function.may_end.release(2)
+
+
+def test_a_batch_is_of_the_mappings_size_and_deleted_when_it_is_done() -> None:
+    shelf, function = Shelf("a", "b", "c"), Function()
+    poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
+    assert function.started.get(timeout=SOON) == ["a", "b"]
+    assert shelf.deleted.empty()
+    function.may_end.release()
+    assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["a", "b"]
+
+
+def test_after_a_crash_nothing_is_deleted_and_the_place_is_free_again() -> None:
+    shelf, function = Shelf("a", "b", "c"), Function(lambda batch: RAISED if batch == ["a"] else DONE)
+    polling = poller(shelf, function, replace(MAPPING, concurrency=1))
+    function.may_end.release(3)
+    for _ in range(3):
+        polling.poll()
+    assert [shelf.deleted.get(timeout=SOON), shelf.deleted.get(timeout=SOON)] == ["b", "c"]
+
+
+def test_a_message_that_is_handed_back_is_not_deleted() -> None:
+    shelf, function = Shelf("a", "b"), Function(lambda _: reported("a"))
+    function.may_end.release()
+    poller(shelf, function, replace(MAPPING, batch_size=2)).poll()
+    assert shelf.deleted.get(timeout=SOON) == "b"
+    with pytest.raises(queue.Empty):
+        shelf.deleted.get_nowait()
+
+
+def test_an_empty_queue_takes_no_place() -> None:
+    shelf, function = Shelf(), Function()
+    polling = poller(shelf, function, replace(MAPPING, concurrency=1))
+    polling.poll()
+    polling.poll()
+    assert len(shelf.asked) == 2

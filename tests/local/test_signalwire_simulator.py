@@ -1,0 +1,198 @@
+"""The SignalWire simulator over real HTTP, with the real adapter as its client, and its answers' shapes."""
+
+import base64
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
+from mailroom.http_once import Unclear
+from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, number, request, running
+
+FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
+FORM = {"To": number("01"), "From": SENDER, "MediaUrl": PDF}
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running() as made:
+        yield made
+
+
+def call(
+    bench: Bench, method: str, path: str, form: dict[str, str] | None = None, user: str = PROJECT
+) -> tuple[int, Any]:
+    asked = urllib.request.Request(
+        bench.url + path, urllib.parse.urlencode(form).encode() if form else None, method=method
+    )
+    asked.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:token".encode()).decode())
+    try:
+        with urllib.request.urlopen(asked) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def sent(bench: Bench, ending: str = "01") -> str:
+    outcome = bench.signalwire.submit(request(ending))
+    assert isinstance(outcome, Sent)
+    return outcome.provider_id
+
+
+def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
+    fax = sent(bench)
+    states = []
+    for _ in range(4):
+        states.append(bench.signalwire.fetch(fax))
+        bench.wait(3.4)
+    assert states == [Pending("queued"), Pending("sending"), Pending("sending"), Delivered()]
+    (kept,) = bench.line.log()
+    assert (kept["to"], kept["from"], kept["media_url"]) == (number("01"), SENDER, PDF)
+    assert (kept["quality"], kept["ttl_minutes"], kept["store_media"]) == ("fine", 5, False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        ("10", Undelivered("busy", again=True)),
+        ("11", Undelivered("no-answer", again=True)),
+        (
+            "18",
+            Undelivered(
+                "failed", again=True, detail="34001: The fax could not be negotiated with the receiver."
+            ),
+        ),
+        (
+            "19",
+            Undelivered(
+                "failed",
+                again=True,
+                detail="11200: HTTP retrieval failure: the media could not be fetched.",
+            ),
+        ),
+    ],
+)
+def test_a_fax_that_fails_says_why(bench: Bench, ending: str, state: Undelivered) -> None:
+    fax = sent(bench, ending)
+    bench.wait(2)
+    assert bench.signalwire.fetch(fax) == state
+
+
+def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
+    outcomes = [bench.signalwire.submit(request(ending)) for ending in ("15", "16", "16", "22")]
+    assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
+    assert isinstance(outcomes[1], Retry)
+    assert outcomes[1].after == 1
+
+
+def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
+    with pytest.raises(Unclear, match="500"):
+        bench.signalwire.submit(request("17"))
+    assert bench.signalwire.find(request("17"), NOW) == []
+    assert sent(bench, "17")
+
+
+def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:
+    with pytest.raises(Unclear):
+        bench.signalwire.submit(request("14"))
+    (fax,) = bench.signalwire.find(request("14"), NOW)
+    bench.wait(10)
+    assert bench.signalwire.fetch(fax) == Delivered()
+    assert [each.provider_id for each in bench.inbox.all()] == [fax]
+
+
+def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> None:
+    sent(bench)
+    bench.wait(11)
+    ids = [sent(bench) for _ in range(105)]
+    sent(bench, "02")
+    assert bench.signalwire.find(request("01"), bench.clock.now) == ids
+    assert len(bench.signalwire.find(request("01"), NOW)) == 106
+
+
+def test_only_a_queued_fax_is_canceled(bench: Bench) -> None:
+    stuck, going = sent(bench, "20"), sent(bench)
+    bench.wait(5)
+    bench.signalwire.cancel(stuck)
+    assert bench.signalwire.fetch(stuck) == Undelivered("canceled", again=False)
+    with pytest.raises(Unclear, match="in-progress"):
+        bench.signalwire.cancel(going)
+    assert bench.signalwire.fetch(going) == Pending("sending")
+
+
+def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
+    status, fax = call(bench, "POST", f"{FAXES}.json", FORM)
+    assert status == 201
+    uri = f"{FAXES.removeprefix('/signalwire')}/{fax['sid']}"
+    assert fax == {
+        "account_sid": PROJECT,
+        "api_version": "v1",
+        "date_created": "2026-11-21T09:00:00Z",
+        "date_updated": "2026-11-21T09:00:00Z",
+        "direction": "outbound",
+        "from": SENDER,
+        "media_url": PDF,
+        "media_sid": None,
+        "num_pages": None,
+        "price": None,
+        "price_unit": None,
+        "quality": "fine",
+        "sid": fax["sid"],
+        "status": "queued",
+        "to": number("01"),
+        "duration": None,
+        "links": {"media": f"{uri}/Media"},
+        "url": uri,
+        "error_code": None,
+        "error_message": None,
+    }
+    bench.wait(10)
+    status, fax = call(bench, "GET", f"{FAXES}/{fax['sid']}.json")
+    assert (status, fax["status"], fax["num_pages"], fax["duration"]) == (200, "delivered", "1", 10)
+
+
+def test_a_list_has_the_documented_shape(bench: Bench) -> None:
+    ids = [sent(bench, ending) for ending in ("01", "02", "03")]
+    _, listed = call(bench, "GET", f"{FAXES}?PageSize=2")
+    assert [fax["sid"] for fax in listed["faxes"]] == [ids[2], ids[1]]
+    assert (listed["page"], listed["page_size"], listed["previous_page_uri"]) == (0, 2, None)
+    _, last = call(bench, "GET", "/signalwire" + listed["next_page_uri"])
+    assert ([fax["sid"] for fax in last["faxes"]], last["next_page_uri"]) == ([ids[0]], None)
+    _, none = call(bench, "GET", f"{FAXES}?DateCreatedAfter=2026-11-21T09:00:00Z")
+    assert none["faxes"] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"To": "5550100"}, "21211"),
+        ({"From": "post"}, "21212"),
+        ({"MediaUrl": "a.pdf"}, "10000"),
+        ({"Ttl": "4"}, "10000"),
+        ({"Ttl": "301"}, "10000"),
+        ({"Quality": "best"}, "10000"),
+    ],
+)
+def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, str], code: str) -> None:
+    status, body = call(bench, "POST", FAXES, FORM | wrong)
+    assert (status, body["code"], body["status"]) == (400, code, 400)
+    assert bench.line.log() == []
+
+
+def test_only_the_projects_own_credentials_are_let_in(bench: Bench) -> None:
+    assert call(bench, "POST", FAXES, FORM, user="somebody")[0] == 401
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        urllib.request.urlopen(f"{bench.url}{FAXES}")
+
+
+def test_a_fax_of_nobody_is_not_found(bench: Bench) -> None:
+    assert call(bench, "GET", f"{FAXES}/1")[0] == 404
+    assert call(bench, "GET", "/signalwire/api/fax")[0] == 404
+    assert call(bench, "DELETE", f"{FAXES}/{sent(bench)}")[0] == 405

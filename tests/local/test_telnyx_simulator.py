@@ -1,0 +1,198 @@
+"""The Telnyx simulator over real HTTP, with the real adapter as its client, and its answers' shapes."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
+from mailroom.http_once import Unclear
+from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from tests.local.fax_support import NOW, PDF, SENDER, Bench, number, request, running
+
+WISH: dict[str, Any] = {
+    "to": number("01"),
+    "from": SENDER,
+    "media_url": PDF,
+    "connection_id": "c-1",
+    "client_state": "cmVm",
+}
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running() as made:
+        yield made
+
+
+def call(
+    bench: Bench, method: str, path: str = "/faxes", wish: Any = None, key: str | None = "key"
+) -> tuple[int, Any]:
+    asked = urllib.request.Request(
+        f"{bench.url}/telnyx/v2{path}", json.dumps(wish).encode() if wish is not None else None, method=method
+    )
+    if key is not None:
+        asked.add_header("Authorization", f"Bearer {key}")
+    try:
+        with urllib.request.urlopen(asked) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, json.load(error)
+
+
+def sent(bench: Bench, ending: str = "01", reference: str = "ref") -> str:
+    outcome = bench.telnyx.submit(request(ending, reference=reference))
+    assert isinstance(outcome, Sent)
+    return outcome.provider_id
+
+
+def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
+    fax = sent(bench)
+    states = []
+    for seconds in (1.5, 3.5, 6):
+        states.append(bench.telnyx.fetch(fax))
+        bench.wait(seconds)
+    states.append(bench.telnyx.fetch(fax))
+    assert states == [Pending("queued"), Pending("media.processed"), Pending("sending"), Delivered()]
+    (kept,) = bench.line.log()
+    assert (kept["provider"], kept["quality"], kept["store_media"]) == ("telnyx", "high", False)
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        ("10", Undelivered("busy", again=True, detail="user_busy")),
+        ("11", Undelivered("no-answer", again=True, detail="receiver_no_answer")),
+        ("18", Undelivered("fax_signaling_error", again=True, detail="fax_signaling_error")),
+        ("19", Undelivered("file_download_failed", again=False, detail="file_download_failed")),
+        ("21", Undelivered("receiver_unallocated_number", again=False, detail="receiver_unallocated_number")),
+    ],
+)
+def test_a_fax_that_fails_says_why(bench: Bench, ending: str, state: Undelivered) -> None:
+    fax = sent(bench, ending)
+    bench.wait(2)
+    assert bench.telnyx.fetch(fax) == state
+
+
+def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
+    outcomes = [bench.telnyx.submit(request(ending)) for ending in ("15", "16", "16", "22")]
+    assert [type(outcome) for outcome in outcomes] == [Rejected, Retry, Sent, Misconfigured]
+    assert isinstance(outcomes[1], Retry)
+    assert outcomes[1].after == 1
+
+
+def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
+    with pytest.raises(Unclear, match="500"):
+        bench.telnyx.submit(request("17"))
+    assert bench.telnyx.find(request("17"), NOW) == []
+    assert sent(bench, "17")
+
+
+def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> None:
+    other = request("14", "https://example.com/2.pdf", reference="other")
+    for lost in (request("14"), other):
+        with pytest.raises(Unclear):
+            bench.telnyx.submit(lost)
+        bench.wait(10)
+    first, second = [kept["id"] for kept in bench.line.log()]
+    assert bench.telnyx.find(other, NOW) == [second]
+    (fax,) = bench.telnyx.find(request("14"), NOW)
+    assert fax == first
+    assert bench.telnyx.fetch(fax) == Delivered()
+
+
+def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> None:
+    sent(bench)
+    bench.wait(11)
+    ids = [sent(bench) for _ in range(105)]
+    sent(bench, reference="other")
+    assert bench.telnyx.find(request(), bench.clock.now) == ids
+    assert len(bench.telnyx.find(request(), NOW)) == 106
+
+
+def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:
+    stuck, going, over = sent(bench, "20"), sent(bench, "01"), sent(bench, "10")
+    bench.wait(5)
+    for fax in (stuck, going):
+        bench.telnyx.cancel(fax)
+        assert bench.telnyx.fetch(fax) == Undelivered("canceled", again=False, detail="sender_canceled")
+    with pytest.raises(Unclear, match="over"):
+        bench.telnyx.cancel(over)
+
+
+def test_a_fax_has_the_documented_shape(bench: Bench) -> None:
+    status, body = call(bench, "POST", wish=WISH)
+    assert status == 202
+    assert body["data"] == {
+        "record_type": "fax",
+        "id": body["data"]["id"],
+        "connection_id": "c-1",
+        "direction": "outbound",
+        "from": SENDER,
+        "to": number("01"),
+        "media_url": PDF,
+        "store_media": False,
+        "stored_media_url": None,
+        "preview_url": None,
+        "quality": "high",
+        "webhook_url": None,
+        "webhook_failover_url": None,
+        "status": "queued",
+        "failure_reason": None,
+        "client_state": "cmVm",
+        "created_at": "2026-11-21T09:00:00Z",
+        "updated_at": "2026-11-21T09:00:00Z",
+    }
+    bench.wait(10)
+    _, body = call(bench, "GET", f"/faxes/{body['data']['id']}")
+    assert (body["data"]["status"], body["data"]["updated_at"]) == ("delivered", "2026-11-21T09:00:10Z")
+
+
+def test_a_list_has_the_documented_shape(bench: Bench) -> None:
+    ids = [sent(bench, ending) for ending in ("01", "02", "03")]
+    _, first = call(bench, "GET", "/faxes?page[size]=2")
+    assert [fax["id"] for fax in first["data"]] == [ids[2], ids[1]]
+    assert first["meta"] == {"total_pages": 2, "total_results": 3, "page_number": 1, "page_size": 2}
+    _, last = call(bench, "GET", "/faxes?page[size]=2&page[number]=2")
+    assert [fax["id"] for fax in last["data"]] == [ids[0]]
+    assert call(bench, "GET", "/faxes?filter[direction][eq]=inbound")[1]["data"] == []
+    assert call(bench, "GET", "/faxes?page[size]=x")[0] == 422
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"to": "5550100"}, "/to"),
+        ({"from": None}, "/from"),
+        ({"connection_id": ""}, "/connection_id"),
+        ({"media_url": "a.pdf"}, "/media_url"),
+        ({"quality": "fine"}, "/quality"),
+    ],
+)
+def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any], pointer: str) -> None:
+    status, body = call(bench, "POST", wish=WISH | wrong)
+    assert status == 422
+    (error,) = body["errors"]
+    assert error["source"] == {"pointer": pointer}
+    assert set(error) == {"code", "title", "detail", "source"}
+    assert bench.line.log() == []
+
+
+def test_a_body_that_is_no_object_is_refused(bench: Bench) -> None:
+    assert call(bench, "POST", wish=[1])[0] == 400
+
+
+def test_nobody_is_let_in_without_a_key(bench: Bench) -> None:
+    status, body = call(bench, "POST", wish=WISH, key=None)
+    assert (status, body["errors"][0]["code"]) == (401, "10009")
+
+
+def test_a_fax_of_nobody_is_not_found(bench: Bench) -> None:
+    assert call(bench, "GET", "/faxes/1")[0] == 404
+    assert call(bench, "POST", "/faxes/1/actions/cancel")[0] == 404
+    assert call(bench, "GET", "/calls")[0] == 404
+    assert call(bench, "DELETE", f"/faxes/{sent(bench)}")[0] == 404

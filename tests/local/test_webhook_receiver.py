@@ -1,0 +1,126 @@
+"""The webhook receiver over real HTTP, in the server of all simulators."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from local.providers import Handler
+from local.webhook_receiver import WebhookReceiver
+
+
+@dataclass
+class Bench:
+    """The receiver, and what it was asked to sleep."""
+
+    port: int
+    slept: list[float] = field(default_factory=list)
+
+    def ask(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, bytes, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, body, names)
+        answer = connection.getresponse()
+        try:
+            return answer.status, answer.read(), answer.headers
+        finally:
+            connection.close()
+
+    def post(self, path: str, id_: str = "msg_1") -> int:
+        return self.ask("POST", f"/receiver/{path}", b"{}", webhook_id=id_)[0]
+
+    def received(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.ask("GET", "/receiver/received")[1]))
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    slept: list[float] = []
+    handler = type("ReceiverHandler", (Handler,), {"providers": (WebhookReceiver(slept.append),)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield Bench(server.server_address[1], slept)
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_request_is_kept_as_it_came(bench: Bench) -> None:
+    status, _, _ = bench.ask(
+        "POST",
+        "/receiver/ok/orders/7?a=b",
+        '{"name":"Zoë"}'.encode(),
+        webhook_id="msg_1",
+        Webhook_Signature="v1,x",
+    )
+    (kept,) = bench.received()
+    assert status == 200
+    assert (kept["method"], kept["path"], kept["body"]) == (
+        "POST",
+        "/receiver/ok/orders/7?a=b",
+        '{"name":"Zoë"}',
+    )
+    assert (kept["headers"]["webhook-id"], kept["headers"]["webhook-signature"]) == ("msg_1", "v1,x")
+    assert kept["received_at"].endswith("Z")
+
+
+def test_a_body_that_is_no_text_is_kept_as_base64(bench: Bench) -> None:
+    bench.ask("POST", "/receiver/ok", b"\xff\x00")
+    (kept,) = bench.received()
+    assert (kept["body_base64"], "body" in kept) == ("/wA=", False)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("ok", 200), ("ok/a/b", 200), ("fail/500/a", 500), ("fail/429", 429), ("gone", 410), ("gone/a", 410)],
+)
+def test_the_path_chooses_the_answer_each_time(bench: Bench, path: str, status: int) -> None:
+    assert [bench.post(path) for _ in range(3)] == [status] * 3
+    assert len(bench.received()) == 3
+
+
+def test_flaky_fails_so_often_for_each_webhook_id(bench: Bench) -> None:
+    assert [bench.post("flaky/2/a") for _ in range(4)] == [503, 503, 200, 200]
+    assert [bench.post("flaky/2/a", "msg_2") for _ in range(3)] == [503, 503, 200]
+
+
+def test_retry_after_asks_for_a_wait_once_for_each_webhook_id(bench: Bench) -> None:
+    status, _, headers = bench.ask("POST", "/receiver/retry-after/7", webhook_id="msg_1")
+    assert (status, headers["Retry-After"]) == (429, "7")
+    assert [bench.post("retry-after/7"), bench.post("retry-after/7", "msg_2")] == [200, 429]
+
+
+def test_a_redirect_leads_to_where_nobody_should_follow(bench: Bench) -> None:
+    status, _, headers = bench.ask("POST", "/receiver/redirect")
+    assert (status, headers["Location"]) == (302, "/receiver/ok/redirected")
+
+
+def test_slow_takes_so_long(bench: Bench) -> None:
+    assert [bench.post("slow/2.5/a"), bench.post("slow/30")] == [200, 200]
+    assert bench.slept == [2.5, 30]
+
+
+def test_drop_takes_the_request_and_breaks_the_connection(bench: Bench) -> None:
+    with pytest.raises(http.client.RemoteDisconnected):
+        bench.post("drop")
+    assert [each["path"] for each in bench.received()] == ["/receiver/drop"]
+
+
+def test_what_came_is_in_order_and_can_be_forgotten_the_counts_too(bench: Bench) -> None:
+    for path in ("ok/1", "flaky/1", "ok/2"):
+        bench.post(path)
+    assert [each["path"][10:] for each in bench.received()] == ["ok/1", "flaky/1", "ok/2"]
+    assert bench.ask("DELETE", "/receiver/received")[0] == 204
+    assert bench.received() == []
+    assert bench.post("flaky/1") == 503
+
+
+@pytest.mark.parametrize(
+    "path", ["nothing", "fail/abc", "fail/100", "flaky", "slow/x", "retry-after/soon", ""]
+)
+def test_a_path_that_chooses_nothing_is_not_found(bench: Bench, path: str) -> None:
+    assert bench.post(path) == 404

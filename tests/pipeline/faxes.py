@@ -1,0 +1,93 @@
+"""All faxes of the pipeline's tests, sent at once: a slow one and a lost answer take their time anyway."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from tests.pipeline.items import Item, fax
+from tests.pipeline.pipeline_support import Pipeline, until
+
+MAX_ATTEMPTS = 3
+ENDED_SECONDS = 90.0
+BUSY, TWICE, SLOW, LOST, REFUSED = (f"+12125550{ending}" for ending in (110, 112, 113, 114, 115))
+GOOD, SHARED, FOREIGN, BLOCKED, DUE, STORED = (f"+13125550{ending}" for ending in range(140, 146))
+CROWD = [f"one-line-{number}" for number in range(6)]
+NOT_A_FAX = json.dumps({"to": BLOCKED, "pdf_url": "https://example.com/faxes/none.pdf"})
+DUE_SECONDS = 3.0
+
+
+@dataclass(frozen=True)
+class Faxed:
+    """When the faxes were put, and when the one with a `send_at` was due; epoch seconds."""
+
+    put_at: float
+    due_at: float
+
+
+@contextmanager
+def faxed(pipeline: Pipeline) -> Iterator[Faxed]:
+    """The faxes when all have ended. Until the block ends a fax has three attempts."""
+    sender, outcomes = pipeline.output("SendFaxFunctionName"), pipeline.output("OutcomesFunctionName")
+    most = {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)}
+    with pipeline.configured(sender, **most), pipeline.configured(outcomes, **most):
+        due = datetime.now(UTC) + timedelta(seconds=DUE_SECONDS)
+        put_at = time.time()
+        items = _items(pipeline, due)
+        pipeline.put(*items)
+        queued = _queued(pipeline)
+        ids = [item["id"] for item in items] + queued
+        pipeline.until_ended(*ids, event_type="fax", seconds=ENDED_SECONDS)
+        dead = pipeline.output("FaxDlqUrl")
+        until(lambda: pipeline.dead_letters(dead), ENDED_SECONDS, lambda: "no dead letter")
+        yield Faxed(put_at, due.timestamp())
+
+
+def told_at(pipeline: Pipeline, id_: str) -> str:
+    """The callback_url of a fax."""
+    return pipeline.receiver(f"ok/callbacks/{id_}")
+
+
+def _items(pipeline: Pipeline, due: datetime) -> list[Item]:
+    bucket = pipeline.output("PayloadBucketName")
+    pipeline.s3.put_object(Bucket=bucket, Key="faxes/stored.pdf", Body=b"%PDF-1.7 one page")
+    stored = {"pdf_url": None, "payload_ref": f"s3://{bucket}/faxes/stored.pdf"}
+    items = [
+        fax("slow", SLOW),
+        fax("lost", LOST),
+        fax("simple", GOOD),
+        fax("busy-twice", TWICE),
+        fax("busy-always", BUSY),
+        fax("refused", REFUSED),
+        fax("no-number", "555-CALL-ME"),
+        fax("stored", STORED, **stored),
+        fax("due", DUE, send_at=due.isoformat()),
+        *(fax(id_, SHARED) for id_ in CROWD),
+    ]
+    return [item | {"callback_url": told_at(pipeline, item["id"])} for item in items]
+
+
+def _queued(pipeline: Pipeline) -> list[str]:
+    """Written straight to the queue, one under a group that is not its number's; their ids."""
+    queue = pipeline.output("FaxQueueUrl")
+    groups = {"direct": FOREIGN, "by-hand": FOREIGN, "misgrouped": "the-invoices"}
+    for id_, group in groups.items():
+        body = {
+            "fax_id": id_,
+            "to": "+1 (312) 555-0142" if id_ == "by-hand" else FOREIGN,
+            "pdf_url": f"https://example.com/faxes/{id_}.pdf",
+            "callback_url": told_at(pipeline, id_),
+        }
+        _send(pipeline, queue, group, json.dumps(body), id_)
+    _send(pipeline, queue, BLOCKED, NOT_A_FAX, "not-a-fax")
+    behind = {"fax_id": "behind", "to": BLOCKED, "pdf_url": "https://example.com/faxes/behind.pdf"}
+    _send(pipeline, queue, BLOCKED, json.dumps(behind), "behind")
+    return [*groups, "behind"]
+
+
+def _send(pipeline: Pipeline, queue: str, group: str, body: str, duplicate: str) -> None:
+    pipeline.sqs.send_message(
+        QueueUrl=queue, MessageBody=body, MessageGroupId=group, MessageDeduplicationId=duplicate
+    )

@@ -1,0 +1,164 @@
+"""Faxes from the mailbox, or from the queue itself, to the provider, with what is told of them."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.pipeline.faxes import (
+    CROWD,
+    FOREIGN,
+    LOST,
+    MAX_ATTEMPTS,
+    NOT_A_FAX,
+    SHARED,
+    SLOW,
+    Faxed,
+    faxed,
+)
+from tests.pipeline.pipeline_support import Accepted, Pipeline
+
+SUCCESS = "Fax sent successfully"
+LEASE_SECONDS = 15.0
+"""The local stage's: time-out 10, margin 5."""
+
+
+@pytest.fixture(scope="module")
+def faxes(pipeline: Pipeline) -> Iterator[Faxed]:
+    with faxed(pipeline) as faxes:
+        yield faxes
+
+
+def one_call(pipeline: Pipeline, id_: str) -> Accepted:
+    """The fax's one call, delivered. Fails if there were more or less."""
+    (call,) = pipeline.calls(id_)
+    row = pipeline.ledger(id_, "fax")
+    assert (row["status"], call["status"]) == ("sent", "delivered"), (row, call)
+    assert row["provider_id"] == call["id"]
+    return call
+
+
+def told(pipeline: Pipeline, id_: str, count: int) -> list[tuple[str, str]]:
+    """Status and message of so many callbacks, in the order of the attempts; each in the contract's shape."""
+    payloads: list[dict[str, Any]] = pipeline.until_told(id_, count)
+    for payload in payloads:
+        assert payload.keys() == {"fax_id", "status", "message", "timestamp"}
+        assert payload["fax_id"] == id_
+        assert isinstance(payload["timestamp"], int)
+        assert abs(payload["timestamp"] - time.time()) < 300
+    payloads.sort(key=lambda each: (each["timestamp"], each["status"] != "tmp_fail", each["message"]))
+    return [(each["status"], each["message"]) for each in payloads]
+
+
+@pytest.mark.usefixtures("faxes")
+def test_an_item_is_faxed_once_and_its_callback_tells_so(pipeline: Pipeline) -> None:
+    call = one_call(pipeline, "simple")
+    assert call["media_url"] == "https://example.com/faxes/simple.pdf"
+    assert call["from"] == "+12025550123"
+    assert call["store_media"] is False
+    assert told(pipeline, "simple", 1) == [("sent", SUCCESS)]
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_busy_line_is_tried_again_and_each_attempt_is_told(pipeline: Pipeline) -> None:
+    calls = pipeline.calls("busy-twice")
+    assert [call["status"] for call in calls] == ["busy", "busy", "delivered"]
+    assert told(pipeline, "busy-twice", 3) == [
+        ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
+        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
+        ("sent", SUCCESS),
+    ]
+    row = pipeline.ledger("busy-twice", "fax")
+    assert (row["status"], row["attempts"], row["provider_id"]) == ("sent", 3, calls[-1]["id"])
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_line_that_is_always_busy_is_given_up_after_the_last_attempt(pipeline: Pipeline) -> None:
+    assert [call["status"] for call in pipeline.calls("busy-always")] == ["busy"] * MAX_ATTEMPTS
+    *_, last = told(pipeline, "busy-always", MAX_ATTEMPTS)
+    assert last == ("perm_fail", "Failed to deliver fax after 3 tries. Last attempt status: busy")
+    row = pipeline.ledger("busy-always", "fax")
+    assert (row["status"], row["attempts"], row["error"]["code"]) == ("failed", 3, "busy")
+
+
+@pytest.mark.usefixtures("faxes")
+def test_what_an_upstream_application_wrote_to_the_queue_is_faxed_in_its_order(pipeline: Pipeline) -> None:
+    direct, by_hand = one_call(pipeline, "direct"), one_call(pipeline, "by-hand")
+    assert direct["created"] < by_hand["created"]
+    assert {direct["to"], by_hand["to"]} == {FOREIGN}
+    assert told(pipeline, "direct", 1) == told(pipeline, "by-hand", 1) == [("sent", SUCCESS)]
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_once(
+    pipeline: Pipeline,
+) -> None:
+    assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
+    assert pipeline.logged(pipeline.output("SendFaxFunctionName"), "sent on under its own", '"misgrouped"')
+    assert told(pipeline, "misgrouped", 1) == [("sent", SUCCESS)]
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(pipeline: Pipeline) -> None:
+    call = one_call(pipeline, "slow")
+    sender = pipeline.output("SendFaxFunctionName")
+    limit = pipeline.functions.get_function_configuration(FunctionName=sender)["Timeout"]
+    assert call["to"] == SLOW
+    assert call["ended"] - call["created"] > limit
+    assert pipeline.logged(sender, "HandedBack")
+    assert told(pipeline, "slow", 1) == [("sent", SUCCESS)]
+
+
+def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again(
+    pipeline: Pipeline, faxes: Faxed
+) -> None:
+    call = one_call(pipeline, "lost")
+    assert call["to"] == LOST
+    row = pipeline.ledger("lost", "fax")
+    assert int(row["completedAt"]) / 1000 - faxes.put_at > LEASE_SECONDS
+    assert pipeline.logged(pipeline.output("SendFaxFunctionName"), "an earlier try was accepted", '"lost"')
+    assert told(pipeline, "lost", 1) == [("sent", SUCCESS)]
+
+
+@pytest.mark.usefixtures("faxes")
+@pytest.mark.parametrize(
+    ("id_", "code", "words"),
+    [("no-number", "invalid", "to: is not a number"), ("refused", "rejected", "not a valid phone number")],
+)
+def test_a_number_that_nobody_can_fax_to_fails_at_once_and_its_callback_says_why(
+    pipeline: Pipeline, id_: str, code: str, words: str
+) -> None:
+    assert not pipeline.calls(id_)
+    row = pipeline.ledger(id_, "fax")
+    assert (row["status"], row["error"]["code"]) == ("failed", code)
+    ((status, message),) = told(pipeline, id_, 1)
+    assert status == "perm_fail"
+    assert message.startswith("Failed to deliver fax: ")
+    assert words in message
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_pdf_in_the_payload_bucket_can_be_fetched_by_the_provider(pipeline: Pipeline) -> None:
+    call = one_call(pipeline, "stored")
+    assert call["media_ok"] is True
+
+
+def test_a_fax_waits_for_its_send_at(pipeline: Pipeline, faxes: Faxed) -> None:
+    assert faxes.due_at <= one_call(pipeline, "due")["created"] < faxes.due_at + 15
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_line_has_one_fax_at_a_time_and_other_lines_go_on_meanwhile(pipeline: Pipeline) -> None:
+    crowd = [one_call(pipeline, id_) for id_ in CROWD]
+    assert {call["to"] for call in crowd} == {SHARED}
+    assert not [call for call in pipeline.calls() if call["overlaps"]]
+    slow = one_call(pipeline, "slow")
+    assert any(slow["created"] < call["created"] < slow["ended"] for call in crowd)
+
+
+@pytest.mark.usefixtures("faxes")
+def test_a_body_that_is_no_fax_is_the_only_dead_letter_and_its_line_goes_on(pipeline: Pipeline) -> None:
+    assert pipeline.dead_letters(pipeline.output("FaxDlqUrl")) == {NOT_A_FAX}
+    assert not pipeline.dead_letters(pipeline.output("FaxRetryDlqUrl"))
+    one_call(pipeline, "behind")

@@ -1,0 +1,99 @@
+"""Webhooks: callbacks about other channels' messages, and messages of their own."""
+
+from local.demo import callbacks
+from tests.pipeline.items import Item, mail
+from tests.pipeline.pipeline_support import Pipeline, until
+
+PAYLOAD = {"order": 7, "lines": [{"sku": "a-1", "paid": True}], "note": None, "name": "Zoë"}
+SECONDS = 30.0
+
+
+def webhook(pipeline: Pipeline, id_: str, answer: str = "ok") -> Item:
+    """A message to the receiver, which answers so."""
+    url = pipeline.receiver(f"{answer}/messages/{id_}")
+    return {"id": id_, "event_type": "webhook", "url": url, "payload": PAYLOAD}
+
+
+def test_the_end_of_a_mail_is_told_to_its_callback_url(pipeline: Pipeline) -> None:
+    pipeline.put(mail("told", callback_url=pipeline.receiver("ok/callbacks/told")))
+    pipeline.one_mail("told")
+    (payload,) = pipeline.until_told("told")
+    completed = int(pipeline.ledger("told")["completedAt"]) / 1000
+    assert abs(payload.pop("timestamp") - completed) <= 1
+    assert payload == {
+        "id": "told",
+        "event_type": "mail",
+        "status": "sent",
+        "message": "Mail sent successfully",
+    }
+
+
+def test_what_became_of_a_callback_stands_in_the_ledger_and_calls_for_no_other(pipeline: Pipeline) -> None:
+    pipeline.put(mail("noted", callback_url=pipeline.receiver("ok/callbacks/noted")))
+    pipeline.until_told("noted")
+    until(lambda: pipeline.ledger("noted").get("callbacks"), SECONDS, lambda: "not noted")
+    ((name, result),) = pipeline.ledger("noted")["callbacks"].items()
+    assert (name, result["status"], result["code"], result["tries"]) == ("sent.1", "delivered", 200, 1)
+    assert len(pipeline.received("callbacks", "noted")) == 1
+
+
+def test_a_mail_that_fails_is_told_with_its_reason(pipeline: Pipeline) -> None:
+    url = pipeline.receiver("ok/callbacks/told-badly")
+    pipeline.put(mail("told-badly", email="nobody", callback_url=url))
+    (payload,) = pipeline.until_told("told-badly")
+    assert (payload["status"], payload["event_type"]) == ("failed", "mail")
+    assert payload["message"].startswith("Failed to send mail: email: ")
+
+
+def test_a_webhook_message_is_delivered_once_signed_with_its_payload(pipeline: Pipeline) -> None:
+    pipeline.put(webhook(pipeline, "hook"))
+    pipeline.until_ended("hook", event_type="webhook", seconds=SECONDS)
+    (request,) = callbacks.read(pipeline.received("messages", "hook"), pipeline.signing_secret())
+    assert request.verified
+    assert request.payload == PAYLOAD
+    assert pipeline.ledger("hook", "webhook")["status"] == "sent"
+
+
+def test_an_endpoint_that_fails_is_tried_again_with_the_same_webhook_id(pipeline: Pipeline) -> None:
+    pipeline.put(webhook(pipeline, "flaky", "flaky/2"))
+    pipeline.until_ended("flaky", event_type="webhook", seconds=SECONDS)
+    requests = callbacks.read(pipeline.received("messages", "flaky"), pipeline.signing_secret())
+    assert len(requests) == 3
+    assert len({request.webhook_id for request in requests}) == 1
+    assert all(request.verified for request in requests)
+    assert pipeline.ledger("flaky", "webhook")["status"] == "sent"
+
+
+def test_a_callback_to_an_endpoint_that_fails_is_tried_again(pipeline: Pipeline) -> None:
+    pipeline.put(mail("flaky-told", callback_url=pipeline.receiver("flaky/1/callbacks/flaky-told")))
+    pipeline.until_told("flaky-told")
+    until(lambda: pipeline.ledger("flaky-told").get("callbacks"), SECONDS, lambda: "not delivered")
+    first, second = pipeline.received("callbacks", "flaky-told")
+    assert first["headers"]["webhook-id"] == second["headers"]["webhook-id"]
+    assert first["body"] == second["body"]
+
+
+def test_an_endpoint_that_is_gone_ends_the_message_without_a_second_try(pipeline: Pipeline) -> None:
+    pipeline.put(webhook(pipeline, "gone", "gone"))
+    pipeline.until_ended("gone", event_type="webhook", seconds=SECONDS)
+    row = pipeline.ledger("gone", "webhook")
+    assert (row["status"], row["error"]["code"]) == ("failed", "rejected")
+    assert len(pipeline.received("messages", "gone")) == 1
+
+
+def test_the_metadata_service_is_refused_whatever_the_stage_allows(pipeline: Pipeline) -> None:
+    item = webhook(pipeline, "metadata") | {"url": "http://169.254.169.254/latest/meta-data/"}
+    pipeline.put(item)
+    pipeline.until_ended("metadata", event_type="webhook", seconds=SECONDS)
+    assert pipeline.ledger("metadata", "webhook")["status"] == "failed"
+
+
+def test_after_a_new_signing_secret_both_sign(pipeline: Pipeline) -> None:
+    old, new = pipeline.signing_secret(), "b" * 44
+    pipeline.secrets.put_secret_value(SecretId=pipeline.output("WebhookSigningSecretName"), SecretString=new)
+    with pipeline.configured(pipeline.output("SendWebhookFunctionName")):  # a cold start reads it anew
+        pipeline.put(webhook(pipeline, "rotated"))
+        pipeline.until_ended("rotated", event_type="webhook", seconds=SECONDS)
+    request = pipeline.received("messages", "rotated")
+    assert request[0]["headers"]["webhook-signature"].count("v1,") == 2
+    assert all(callbacks.read(request, secret)[0].verified for secret in (old, new))
