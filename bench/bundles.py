@@ -10,23 +10,25 @@ from typing import Any
 from bench import REPOSITORY
 from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
+from bench.imports import CLIENTS
 from bench.stubs import answer_at_once
 from local.assembly import read
 
 BATCHES = 100
+RUN = ("dispatch", "dispatch_scheduled", "send_mail")
+"""The functions whose memory is measured: those that take mails in numbers."""
 
 
 def found(assembly: Path) -> dict[str, Path]:
     """The bundle of each handler, in a new cloud assembly of the local stage."""
     folders = {asset.source for stack in read(assembly) for asset in stack.assets if asset.zipped}
-    handlers = ("dispatch", "dispatch_scheduled", "send_mail")
-    return {each: folder for each in handlers for folder in folders if (folder / f"{each}.py").exists()}
+    return {each: folder for each in CLIENTS for folder in folders if (folder / f"{each}.py").exists()}
 
 
 def measure(bundles: dict[str, Path]) -> dict[str, Any]:
     """Megabytes: unzipped size beside the runtime's boto3, and peak memory after a hundred batches."""
     sizes = {name: _megabytes(folder) for name, folder in bundles.items()}
-    memory = {name: _memory(name, folder) for name, folder in bundles.items()}
+    memory = {name: _memory(name, bundles[name]) for name in RUN}
     return {"bundle_mb": sizes, "memory_mb": memory}
 
 

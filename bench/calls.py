@@ -9,6 +9,7 @@ from typing import Any
 from bench import REPOSITORY
 from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
+from bench.ledger_size import LedgerSize
 from bench.stubs import answer_at_once
 
 MAILS = 1000
@@ -55,46 +56,12 @@ def _dollars(ledger_units: float) -> dict[str, float]:
     return dollars | {"all but SES": round(sum(parts.values()) * 1e6 - dollars["SES"], 2)}
 
 
-class _LedgerSize:
-    """Follows one item through its writes and adds up their units: the larger of old and new, per KiB."""
-
-    def __init__(self) -> None:
-        self.units = 0
-        self.bytes: dict[str, dict[str, int]] = {}
-        self.largest = 0
-
-    def write(self, request: dict[str, Any]) -> None:
-        """One UpdateItem: what it sets, by attribute."""
-        names = request["ExpressionAttributeNames"]
-        values = request["ExpressionAttributeValues"]
-        item = self.bytes.setdefault(request["Key"]["id"]["S"], {})
-        item["key"] = len("id") + len("event_type") + sum(len(each["S"]) for each in request["Key"].values())
-        for alias, name in names.items():
-            if (value := values.get(":" + name)) is not None:
-                item[name] = len(alias) - 1 + _size(value)
-        size = sum(item.values())
-        self.largest = max(self.largest, size)
-        self.units += -(-size // 1024)
-
-
-def _size(value: dict[str, Any]) -> int:
-    """Bytes of an attribute value, as DynamoDB's developer guide counts them."""
-    ((kind, content),) = value.items()
-    if kind == "S":
-        return len(content.encode())
-    if kind == "N":
-        return (len(content) + 1) // 2 + 1
-    if kind == "L":
-        return 3 + sum(1 + _size(each) for each in content)
-    return 3 + sum(1 + len(name) + _size(each) for name, each in content.items())
-
-
 def main() -> None:
     """Take mails through dispatch and sender in this process; the counts go to standard error."""
     from mailroom import clients
 
     calls: Counter[str] = Counter()
-    ledger = _LedgerSize()
+    ledger = LedgerSize()
     for client in (clients.dynamodb(), clients.sqs(), clients.sesv2(10.0), clients.s3(), clients.scheduler()):
         answer_at_once(client, calls)
     clients.dynamodb().meta.events.register(

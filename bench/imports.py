@@ -13,7 +13,11 @@ ROUNDS = 15
 CLIENTS = {
     "dispatch": ("dynamodb", "s3", "scheduler", "sqs"),
     "dispatch_scheduled": ("dynamodb", "s3", "scheduler", "sqs"),
+    "outcomes": ("sqs",),
+    "retry_fax": ("sqs",),
+    "send_fax": ("dynamodb", "s3", "secretsmanager", "sqs"),
     "send_mail": ("dynamodb", "s3", "sesv2", "sqs"),
+    "send_webhook": ("dynamodb", "s3", "secretsmanager", "sqs"),
 }
 _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counter() - started)"
 

@@ -1,6 +1,5 @@
 """The next attempt of a fax, built from its ledger item alone: the mailbox's item may be gone by then."""
 
-import math
 from typing import Any
 
 from msgspec import Struct
@@ -33,5 +32,5 @@ def retry_of(change: LedgerChange, schedule: Schedule) -> dict[str, Any] | None:
         "fax_id": change.key.id,
         **again,
         "attempt": change.attempts + 1,
-        "not_before": math.ceil(change.at + wait),
+        "not_before": round(change.at + wait, 3),
     }

@@ -1,14 +1,14 @@
 """Worlds for the fault tests; each ends with its tables gone."""
 
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from moto import mock_aws
 
 from tests.faults.fax_world import FaxWorld
 from tests.faults.webhook_world import WebhookWorld
-from tests.faults.world import OnUnknown, World
+from tests.faults.world import World
 
 World_ = TypeVar("World_", World, FaxWorld, WebhookWorld)
 
@@ -17,7 +17,7 @@ def _one_after_another(make: Callable[..., World_]) -> Iterator[Callable[..., Wo
     """A maker of worlds: a test walks through many, one for each place to stop at."""
     worlds: list[World_] = []
 
-    def next_world(*arguments: OnUnknown) -> World_:
+    def next_world(*arguments: Any) -> World_:
         if worlds:
             worlds.pop().close()
         worlds.append(make(*arguments))
@@ -34,8 +34,8 @@ def new_world() -> Iterator[Callable[..., World]]:
 
 
 @pytest.fixture
-def new_fax_world() -> Iterator[Callable[[], FaxWorld]]:
-    """Worlds of the fax gateway."""
+def new_fax_world() -> Iterator[Callable[..., FaxWorld]]:
+    """Worlds of the fax gateway; their argument is `max_attempts`."""
     yield from _one_after_another(FaxWorld)
 
 

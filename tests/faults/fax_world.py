@@ -48,7 +48,8 @@ def fax(name: str, to: str = HERE, **changes: Any) -> Item:
 class FaxWorld:
     """One crash costs the invocation and nothing else; a function that outlives its time is killed."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
+        self.max_attempts = max_attempts
         self.clock = Clock()
         self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
@@ -81,7 +82,7 @@ class FaxWorld:
 
     def worker(self) -> Worker[Any, Any]:
         """A new process's worker."""
-        settings = _settings()
+        settings = _settings(self.max_attempts)
         network: Any = self.outside.watch(self.network, "submit", "fetch", "find", "cancel")
         adapter = FaxAdapter(
             "signalwire",
@@ -132,7 +133,7 @@ class FaxWorld:
                 settings = OutcomesSettings(
                     webhook_queue_url=WEBHOOK,
                     retry_queue_url=RETRY,
-                    max_attempts=MAX_ATTEMPTS,
+                    max_attempts=self.max_attempts,
                     retry_delay_seconds=RETRY_SECONDS,
                     retry_growth=1,
                     retry_delay_cap_seconds=900,
@@ -211,7 +212,7 @@ class _Sqs:
         return {}
 
 
-def _settings() -> FaxSender:
+def _settings(max_attempts: int) -> FaxSender:
     return FaxSender(
         ledger_table="ledger",
         ledger_ttl_seconds=1e6,
@@ -236,7 +237,7 @@ def _settings() -> FaxSender:
         media_seconds=60,
         poll_seconds=10,
         longest_fax_seconds=900,
-        max_attempts=MAX_ATTEMPTS,
+        max_attempts=max_attempts,
         last_submit_receive=LAST_SUBMIT_RECEIVE,
         clock_skew_seconds=5,
         callback_schemes=["https"],

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tests.faults.fax_world import FUNCTION_SECONDS, THERE, FaxWorld, fax
 
-NewFaxWorld = Callable[[], FaxWorld]
+NewFaxWorld = Callable[..., FaxWorld]
 
 
 def run(world: FaxWorld, times: int) -> None:
@@ -20,17 +20,18 @@ def run(world: FaxWorld, times: int) -> None:
 def test_a_line_that_is_always_busy_ends_as_failed_and_in_no_dead_letter_queue(
     new_fax_world: NewFaxWorld,
 ) -> None:
-    world = new_fax_world()
+    world = new_fax_world(20)
     world.put(fax("busy"), fax("good"))
     world.settle()
-    assert world.callbacks("busy") == [
-        ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
-        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
-        ("perm_fail", "Failed to deliver fax after 3 tries. Last attempt status: busy"),
+    tries = [
+        ("tmp_fail", f"Failed to deliver fax (attempt {n} of 20). Fax status: busy") for n in range(1, 20)
     ]
-    assert world.found("busy")["status"] == "failed"
+    given_up = ("perm_fail", "Failed to deliver fax after 20 tries. Last attempt status: busy")
+    assert world.callbacks("busy") == [*tries, given_up]
+    assert (world.found("busy")["status"], world.found("busy")["attempts"]) == ("failed", 20)
     assert not world.fifo.dead
-    assert [call.name for call in world.network.calls] == ["busy", "good", "busy", "busy"]
+    assert not any(world.queues.dead.values())
+    assert [call.name for call in world.network.calls] == ["busy", "good", *["busy"] * 19]
 
 
 def test_an_outage_before_the_submit_ends_in_the_dead_letter_queue_and_a_redrive_then_delivers(
