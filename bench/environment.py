@@ -33,6 +33,7 @@ FUNCTION = {
     "ROUTES": '{"mail": {"normal": "https://sqs.us-east-1.amazonaws.com/123456789012/mail"}}',
     "DELAYED_ROUTES": "{}",
     "CALLBACK_SCHEMES": '["https"]',
+    "CALLBACK_PORTS": "[443]",
     "SCHEDULE_GROUP": "mailroom",
     "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
     "SCHEDULE_DEAD_LETTER_ARN": "arn:aws:sqs:us-east-1:123456789012:scheduled-dlq",

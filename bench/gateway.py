@@ -162,6 +162,7 @@ def _settings() -> FaxSender:
         last_submit_receive=40,
         clock_skew_seconds=5,
         callback_schemes=["https"],
+        callback_ports=[443],
     )
 
 

@@ -92,6 +92,7 @@ class FaxStack(StageStack):
             "LAST_SUBMIT_RECEIVE": str(rules.last_submit_receive),
             "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }
 
     def _move(self, settings: Settings, fax: Fax) -> Work:

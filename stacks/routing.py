@@ -37,6 +37,7 @@ class RoutingStack(StageStack):
             "ROUTES": self.to_json_string(routes.urls()),
             "DELAYED_ROUTES": self.to_json_string(routes.delayed()),
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }
         dispatch = Reading("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
         self.dispatch = StreamReader(self, settings, dispatch)

@@ -11,6 +11,8 @@ from mailroom.message import Key
 from mailroom.queues import MAX_GROUP
 from mailroom.url import host_of
 
+OF_THE_LINE = "Fax status: "
+"""How the error of a fax begins whose line, not whose request, was at fault."""
 SILENT = ("sending", "scheduled")
 """Statuses that are no outcome: a message passes through them, after a crash even twice."""
 
@@ -25,7 +27,7 @@ _SENTENCES = {
     "failed": "Failed to send {lower}",
     "retrying": "{channel} will be tried again",
 }
-_FAX_STATUSES = {"retrying": "tmp_fail", "failed": "perm_fail"}
+_FAX_STATUSES = {"retrying": "tmp_fail", **dict.fromkeys(("failed", "cancelled", "suppressed"), "perm_fail")}
 
 
 class Callback(Struct, frozen=True):
@@ -122,7 +124,7 @@ def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
 
 def _of_the_line(error: Mapping[str, Any]) -> bool:
     """Whether an attempt's own end is the reason, and not something that ended it before it began."""
-    return str(error.get("message", "")).startswith("Fax status:")
+    return str(error.get("message", "")).startswith(OF_THE_LINE)
 
 
 def _error(change: LedgerChange) -> Mapping[str, Any]:

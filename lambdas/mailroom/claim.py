@@ -19,7 +19,7 @@ class Claimed(Struct, frozen=True):
     `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
     of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
     `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume it, never
-    submit.
+    submit. `provider` has it.
     """
 
     key: Key
@@ -27,6 +27,7 @@ class Claimed(Struct, frozen=True):
     since: int | None
     provider_id: str | None
     submitted_at: int | None = None
+    provider: str | None = None
 
 
 class Completed(Struct, frozen=True):
@@ -43,7 +44,11 @@ class InProgress(Struct, frozen=True):
     seconds: float
 
 
-Claim = Claimed | Completed | Superseded | InProgress
+class Unfounded(Struct, frozen=True):
+    """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
+
+
+Claim = Claimed | Completed | Superseded | InProgress | Unfounded
 
 
 def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
@@ -52,4 +57,6 @@ def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -
         return Completed()
     if int(item.get("attempts", 0)) >= attempt:
         return Superseded()
-    return InProgress(max(0, int(item.get("startedAt", now_ms)) + lease_ms - now_ms) / 1000)
+    if "startedAt" not in item:
+        return Unfounded()
+    return InProgress(max(0, int(item["startedAt"]) + lease_ms - now_ms) / 1000)

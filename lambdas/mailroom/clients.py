@@ -52,8 +52,9 @@ def s3() -> "S3Client":
 
 @cache
 def secretsmanager() -> "SecretsManagerClient":
-    """For what must not stand in an environment: credentials, signing keys."""
-    return boto3.client("secretsmanager", config=_REPEATABLE)
+    """For what must not stand in an environment: credentials, signing keys. Quick to give up, for it is read
+    within the time of a submit."""
+    return boto3.client("secretsmanager", config=_config(read_seconds=2, attempts=2))
 
 
 @cache

@@ -26,6 +26,10 @@ class Deadline:
         """A deadline for the first of so many that divide what is left."""
         return Deadline(self.left() / among, self._monotonic)
 
+    def within(self, seconds: float) -> "Deadline":
+        """The end in so many seconds, or this one if it is nearer. Raises TimeoutError."""
+        return Deadline(min(seconds, self.left()), self._monotonic)
+
 
 class AnswerTooLong(HTTPException):
     """More bytes than an answer may have."""
@@ -38,6 +42,10 @@ class BoundedStream(io.RawIOBase):
         self._sock = sock
         self._deadline = deadline
         self._room = room
+
+    def hurry(self, seconds: float) -> None:
+        """From here on, no more than that."""
+        self._deadline = self._deadline.within(seconds)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         return io.BufferedReader(self)

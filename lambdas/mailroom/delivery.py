@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
-from mailroom.claim import Claimed, InProgress
+from mailroom.claim import Claimed, InProgress, Unfounded
 from mailroom.clock import Clock
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
@@ -102,6 +102,11 @@ class Delivery(Generic[M, R]):
         claim = self._ledger.claim(message)
         if isinstance(claim, InProgress):
             return claim.seconds + 1
+        if isinstance(claim, Unfounded):
+            # Back without a wait, so that it soon reaches the dead-letter queue: time alone changes nothing.
+            logger.error("no attempt leads up to this one", attempt=message.attempt)
+            self.tally["Malformed"] += 1
+            return 0
         if not isinstance(claim, Claimed):
             return self._over("Duplicates", "already done", found=type(claim).__name__.lower())
         try:

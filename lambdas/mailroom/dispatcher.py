@@ -3,7 +3,7 @@
 import math
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
+from mailroom.guard import Guard
 from mailroom.ledger import Ledger
 from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
 from mailroom.payloads import Payloads
@@ -40,11 +41,11 @@ class Dispatcher:
         sqs: "SQSClient",
         clock: Clock = time.time,
         delayed_routes: Mapping[str, str] = MappingProxyType({}),
-        callback_schemes: Collection[str] = ("https",),
+        callbacks: Guard | None = None,
     ) -> None:
         self._routes = routes
         self._delayed_routes = delayed_routes
-        self._callback_schemes = callback_schemes
+        self._callbacks = callbacks or Guard()
         self._contracts = {name: CONTRACTS[name] for name in routes}
         self._ledger = ledger
         self._schedules = schedules
@@ -68,7 +69,7 @@ class Dispatcher:
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
-            callback_schemes=settings.callback_schemes,
+            callbacks=Guard(schemes=settings.callback_schemes, ports=settings.callback_ports),
         )
 
     def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
@@ -135,7 +136,9 @@ class Dispatcher:
         now = self._clock()
         if message.attempt != 1:
             raise Invalid("attempt", "is the system's own; name that attribute otherwise")
-        message.check_callback(self._callback_schemes)
+        self._callbacks.admit("callback_url", message.callback_url)
+        if message.event_type in self._delayed_routes and "not_before" in message.variables:
+            raise Invalid("not_before", "is the system's own; use send_at")
         if message.lane not in self._routes[message.event_type]:
             lanes = ", ".join(self._routes[message.event_type])
             raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")

@@ -59,6 +59,7 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
     last_submit_receive: int
     clock_skew_seconds: Seconds
     callback_schemes: list[str]
+    callback_ports: list[int]
 
 
 class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -100,6 +101,7 @@ class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
     routes: dict[str, dict[str, str]]
     delayed_routes: dict[str, str]
     callback_schemes: list[str]
+    callback_ports: list[int]
     schedule_group: str
     schedule_role_arn: str
     schedule_target_arn: str

@@ -11,6 +11,7 @@ from typing import cast
 from mailroom import queues
 from mailroom.adapter import Adapter
 from mailroom.body import encode
+from mailroom.callbacks import OF_THE_LINE
 from mailroom.channels.fax import Fax, item_of
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
@@ -18,6 +19,7 @@ from mailroom.claim import Claimed
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
+from mailroom.guard import Guard
 from mailroom.message import parse
 from mailroom.queues import Entry
 from mailroom.telemetry import logger
@@ -32,6 +34,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         super().__init__(settings, adapter, tools)
         self._fax = cast(FaxSender, settings)
         self._provider = cast(FaxAdapter, adapter)
+        self._callbacks = Guard(schemes=self._fax.callback_schemes, ports=self._fax.callback_ports)
 
     def item_of(self, body: dict[str, object]) -> dict[str, object]:
         """Bodies that an upstream application wrote have a `fax_id`."""
@@ -41,12 +44,16 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """As any message, but under the group of its line, and no other."""
         try:
             fax = parse(record.item, self._contracts)
-            fax.check_callback(self._fax.callback_schemes)
+            self._callbacks.admit("callback_url", fax.callback_url)
         except Invalid as fault:
             return self._refuse(record, fault)
         if record.group not in (None, fax.group):
             return self._send_on(fax, record)
         return self._deliver(fax, record)
+
+    def _refuse(self, record: Received, fault: Invalid) -> Wait:
+        """A bad copy of a fax that is under way must not lock whatever line it came under."""
+        return None if super()._refuse(record, fault) is None else 0
 
     def _send_on(self, fax: Fax, record: Received) -> Wait:
         """Under another group it could be faxed beside one that is on the same line."""
@@ -82,6 +89,11 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return self._follow(claim, message, provider_id, now, record)
 
     def _recovered(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+        if claim.provider_id is not None and claim.provider != self._adapter.provider:
+            logger.error("submitted to another provider; let it end there", provider=claim.provider)
+            self.tally["Misconfigured"] += 1
+            self._ledger.hand_back(claim)
+            return self._fax.misconfigured_seconds
         if claim.provider_id is None:
             self._over("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
@@ -98,7 +110,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             if not isinstance(state, Pending):
                 return self._ended(claim, message, provider_id, state)
             if self._tools.clock() > submitted / 1000 + self._fax.longest_fax_seconds:
-                return self._overdue(claim, message, provider_id, record)
+                return self._overdue(claim, message, provider_id)
             if not self._time_to_poll(record):
                 self._ledger.hand_back(claim)
                 self.tally["HandedBack"] += 1
@@ -125,14 +137,14 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._ledger.complete(claim, self._adapter.provider, provider_id)
             self.tally["Sent"] += 1
             return None
-        said = f"Fax status: {state.status}" + (f" ({state.detail})" if state.detail else "")
+        said = OF_THE_LINE + state.status + (f" ({state.detail})" if state.detail else "")
         if state.again and message.attempt < self._fax.max_attempts:
             self._ledger.retry_later(claim, state.status, said)
             return self._over("Retrying", "not delivered; another attempt follows", status=state.status)
         self._ledger.fail(claim, state.status, said)
         return self._over("Rejected", "not delivered, for good", status=state.status)
 
-    def _overdue(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+    def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Wait:
         """Longer than any fax takes. Stopped by us, it may be tried again; where not even that can be known,
         the record goes the way of an outage, with the checkpoint kept for whoever redrives it."""
         try:
@@ -144,7 +156,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
             self.tally["Overdue"] += 1
             self._ledger.hand_back(claim)
-            return self.retry_wait(record.receives)
+            return self._fax.misconfigured_seconds  # the line waited out the outage already
         if isinstance(state, Undelivered):
             state = Undelivered(state.status, again=True, detail=state.detail)
         return self._ended(claim, message, provider_id, state)

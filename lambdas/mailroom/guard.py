@@ -11,6 +11,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 
 from msgspec import Struct
 
+from mailroom.errors import Invalid
 from mailroom.networks import Networks
 from mailroom.resolver import Resolve, Unresolved, resolve
 from mailroom.url import MAX_URL
@@ -79,6 +80,14 @@ class Guard:
             raise Refused(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
         return Target(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
+
+    def admit(self, field: str, url: str | None) -> None:
+        """Raise Invalid for a URL that can never be sent to; its host's addresses are checked when it is."""
+        if url is not None:
+            try:
+                self.read(url)
+            except Refused as fault:
+                raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> Target:
         """The target with its addresses, every one of them checked; `seconds` is the time to resolve in.

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Any
 
 from mailroom.http_once import Unclear
@@ -40,11 +41,11 @@ def refusal(status: int, headers: Mapping[str, str], reason: str, *, ours: bool)
     """
     if status == 429:
         return Retry(reason, retry_after(headers))
-    if status in {401, 402, 403, 404}:
-        return Misconfigured(reason)
-    if status in {400, 422}:
-        return Misconfigured(reason) if ours else Rejected(reason)
-    raise Unclear(reason)
+    if status in {400, 422} and not ours:
+        return Rejected(reason)
+    if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
+        return Misconfigured(reason)  # credentials, the account, the address: the same for every message
+    raise Unclear(reason)  # a redirect may well follow what was done
 
 
 def retry_after(headers: Mapping[str, str]) -> float:

@@ -64,9 +64,16 @@ class OnceSession(Session):
         response.encoding = response.encoding or "utf-8"  # JSON; guessing takes longer than reading
         return response
 
+    def _chunk(self, response: Response, deadline: float) -> bytes:
+        connection = response.raw.connection
+        if connection is not None and connection.sock is not None:  # else all of it was read with the head
+            connection.sock.settimeout(max(0.001, deadline - self._clock()))
+        chunk: bytes = response.raw.read1(_CHUNK_BYTES, decode_content=True)
+        return chunk
+
     def _body(self, response: Response, deadline: float) -> bytes:
         body = b""
-        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+        while chunk := self._chunk(response, deadline):
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 raise Unclear(f"an answer ({response.status_code}) of over {MAX_BODY_BYTES} bytes")

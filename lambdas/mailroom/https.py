@@ -23,6 +23,8 @@ from mailroom.guard import Target
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 16 * 1024
 """Of an answer; what is beyond stays unread."""
+COURTESY_SECONDS = 1.0
+"""What a body may take once the status is known."""
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
@@ -89,8 +91,10 @@ class Https:
         response = HTTPResponse(stream, method="POST")  # type: ignore[arg-type] # it only calls makefile
         with response:
             response.begin()
-            # The status is the answer. The rest is read as a courtesy: closing on it would look like a crash.
+            # The status is the answer. The rest is read as a courtesy, a short one: closing on it would look
+            # like a crash, waiting for it would keep a worker from the next endpoint.
             with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
+                stream.hurry(COURTESY_SECONDS)
                 response.read(MAX_BODY_BYTES)
             return Answer(response.status, _retry_after(response.getheader("Retry-After"), self._clock()))
 

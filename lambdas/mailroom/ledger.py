@@ -257,7 +257,7 @@ class Ledger:
 
 
 def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:
-    return Claimed(key, token, since, item.get("provider_id"), item.get("submittedAt"))
+    return Claimed(key, token, since, item.get("provider_id"), item.get("submittedAt"), item.get("provider"))
 
 
 def _own(claim: Claimed) -> Sets:

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -99,11 +99,6 @@ class Message(Struct, frozen=True, kw_only=True):
     def due(self) -> float | None:
         """When it may be sent, in epoch seconds; None: at once."""
         return _time("send_at", self.send_at)
-
-    def check_callback(self, schemes: Collection[str]) -> None:
-        """Raise Invalid where this stage sends no callback to such a URL; `schemes` is its setting."""
-        if self.callback_url is not None and self.callback_url.partition(":")[0] not in schemes:
-            raise Invalid("callback_url", f"is not an {' or '.join(schemes)} URL; use https://host/path")
 
     def expired(self, now: float) -> bool:
         """Whether sending it has become pointless."""

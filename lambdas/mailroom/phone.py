@@ -16,6 +16,8 @@ def normalise(text: str) -> str:
         number = phonenumbers.parse(text, None)
     except phonenumbers.NumberParseException:
         number = None
-    if number is None or not phonenumbers.is_possible_number(number) or number.extension:
+    # `is_possible_number` lets local numbers pass, without their area code: nobody can call those.
+    possible = phonenumbers.ValidationResult.IS_POSSIBLE
+    if number is None or phonenumbers.is_possible_number_with_reason(number) != possible or number.extension:
         raise ValueError("is not a number in international form; use + and country, such as +16175551234")
     return phonenumbers.format_number(number, phonenumbers.PhoneNumberFormat.E164)

@@ -15,7 +15,8 @@ MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
 """A message's, and a whole batch's; attributes count."""
 MAX_DELAY_SECONDS = 900
-MAX_VISIBILITY_SECONDS = 43200
+MAX_VISIBILITY_SECONDS = 42_300
+"""SQS ends a visibility 12 hours after the receive, and refuses one beyond: the function's time comes off."""
 MAX_GROUP = 128
 """Characters of a MessageGroupId."""
 

@@ -6,7 +6,6 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from stacks.derived import DAY
-from stacks.settings import Settings
 
 IN_FLIGHT_MANY = 100_000
 """SQS's limit is 120,000 a queue."""
@@ -38,15 +37,15 @@ def not_empty(scope: Construct, dead_letters: sqs.Queue, name: str) -> cloudwatc
     )
 
 
-def backlog_old(scope: Construct, queue: sqs.Queue, name: str, settings: Settings) -> cloudwatch.Alarm:
-    """SQS deletes what is past its retention, silently and past the dead-letter queue."""
+def backlog_old(scope: Construct, queue: sqs.Queue, name: str, kept_days: int) -> cloudwatch.Alarm:
+    """SQS deletes what is past its retention, `kept_days`, silently and past the dead-letter queue."""
     return cloudwatch.Alarm(
         scope,
         "BacklogOld",
         alarm_name=name,
         alarm_description="Messages wait for half of the queue's retention: past all of it they go.",
         metric=queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(5)),
-        threshold=settings.retention.queue_days * DAY // 2,
+        threshold=kept_days * DAY // 2,
         evaluation_periods=1,
         comparison_operator=AT_LEAST,
     )

@@ -57,7 +57,8 @@ class Worker(Construct):
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
         self.alarm = not_empty(self, self.dead_letters, settings.name(f"{work.queue}-dlq-not-empty"))
-        backlog_old(self, self.queue, settings.name(f"{work.queue}-backlog-old"), settings)
+        kept = settings.retention.days_of(fifo=work.fifo)
+        backlog_old(self, self.queue, settings.name(f"{work.queue}-backlog-old"), kept)
         in_flight_many(self, self.queue, settings.name(f"{work.queue}-in-flight-many"))
         self._publish(pascal(work.queue))
 
@@ -87,7 +88,7 @@ class Worker(Construct):
             queue_name=settings.name(work.queue_name),
             **_order(work),
             visibility_timeout=Duration.seconds(work.rules.visibility),
-            retention_period=Duration.days(settings.retention.queue_days),
+            retention_period=Duration.days(settings.retention.days_of(fifo=work.fifo)),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             dead_letter_queue=sqs.DeadLetterQueue(

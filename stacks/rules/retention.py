@@ -13,8 +13,13 @@ def broken_retention(settings: Settings) -> Iterator[str]:
             f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
             f"for a dead letter's age counts from its first enqueue; use {keep.queue_days + 1} to 14."
         )
-    need = keep.queue_days + keep.dead_letter_days + keep.margin_days
-    parts = (f"{name} {getattr(keep, name)}" for name in ("queue_days", "dead_letter_days", "margin_days"))
+    in_queue = keep.days_of(fifo=settings.fax is not None)
+    need = in_queue + keep.dead_letter_days + keep.margin_days
+    queue = "of the fax queue, as dead_letter_days," if settings.fax else "queue_days"
+    parts = (
+        f"{queue} {in_queue}",
+        *(f"{name} {getattr(keep, name)}" for name in ("dead_letter_days", "margin_days")),
+    )
     remedy = f"a message that can still be redelivered; use {need} or more ({' + '.join(parts)})."
     if keep.ledger_days < need:
         yield f"retention.ledger_days: {keep.ledger_days} would forget {remedy}"

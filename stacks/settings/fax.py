@@ -39,14 +39,14 @@ class Fax(Function, Redelivery, Patience, Backoff):
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
     """How many submits a second the provider takes, of all workers together."""
     submit_seconds: int = Field(default=20, ge=1, le=300)
-    """The longest that one submit may take, HTTP time-outs and what is looked up before included."""
+    """The longest that one request to the provider may take."""
     record_seconds: int = Field(default=10, ge=1, le=60)
     """What is kept back, so that what became of a fax can still be recorded, or its record handed back."""
     on_unknown: Literal["resend", "hold"] = "hold"
     """Where the provider has several faxes after a crash that nobody accounts for: any may be this one."""
     poll_seconds: float = Field(default=5, ge=0.1, le=300)
     """The time between two looks at a fax that is under way."""
-    ttl_minutes: int = Field(default=5, ge=5, le=300)
+    ttl_minutes: int = Field(default=5, ge=5, le=120)
     """How long the provider may try by itself: short, for the retries here govern."""
     longest_fax_seconds: int = Field(default=7_200, ge=60, le=86_400)
     """From submit to end, the provider's own tries included; a fax under way for longer is given up."""
@@ -60,10 +60,12 @@ class Fax(Function, Redelivery, Patience, Backoff):
     """Each further wait is this many times the one before."""
     retry_delay_cap_seconds: int = Field(default=3_600, ge=1, le=43_200)
     """The longest wait between two attempts."""
-    media_seconds: int = Field(default=3_600, ge=60, le=43_200)
-    """How long the provider may fetch a fax's PDF from the payload bucket."""
-    clock_skew_seconds: int = Field(default=5, ge=0, le=300)
-    """How far the provider's clock may be behind ours when a lost submit is looked for."""
+    media_seconds: int = Field(default=3_600, ge=60, le=7_200)
+    """How long the provider may fetch a fax's PDF from the payload bucket. A URL ends with the credentials
+    that signed it, and a function's are replaced every few hours: more could not be kept."""
+    clock_skew_seconds: int = Field(default=60, ge=0, le=600)
+    """How far the provider's clock may be behind ours when a lost submit is looked for. Generous: what the
+    ledger knows of the line is left out anyway."""
     quality: Literal["standard", "fine", "superfine"] = "fine"
     """The resolution that faxes are sent in."""
     retry: RetryMover = RetryMover()

@@ -46,6 +46,11 @@ class Retention(Section):
     """What a stream gave up on, waiting to be replayed."""
     log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
 
+    def days_of(self, *, fifo: bool) -> int:
+        """How long a queue keeps a message. A FIFO queue's may wait behind others for long, and its age
+        starts anew in its dead-letter queue: it keeps as long as that."""
+        return self.dead_letter_days if fifo else self.queue_days
+
 
 class Deployment(Section):
     """Where the stage lives and what protects it."""

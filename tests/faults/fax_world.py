@@ -90,7 +90,7 @@ class FaxWorld:
             self._payloads,
             senders=settings.fax_senders,
             media_seconds=60,
-            clock_skew_seconds=5,
+            clock_skew_seconds=60,
         )
         return Worker(
             settings,
@@ -239,8 +239,9 @@ def _settings(max_attempts: int) -> FaxSender:
         longest_fax_seconds=900,
         max_attempts=max_attempts,
         last_submit_receive=LAST_SUBMIT_RECEIVE,
-        clock_skew_seconds=5,
+        clock_skew_seconds=60,
         callback_schemes=["https"],
+        callback_ports=[443],
     )
 
 

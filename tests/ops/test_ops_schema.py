@@ -53,9 +53,7 @@ WEBHOOK = {"id": "w-1", "event_type": "webhook", "url": "https://hooks.example/x
         ({name: WEBHOOK[name] for name in ("id", "event_type", "url")}, False),
     ],
 )
-def test_the_schemas_of_fax_and_webhook_say_what_the_contracts_say(
-    item: dict[str, Any], good: bool
-) -> None:
+def test_the_schemas_of_fax_and_webhook_say_what_the_contracts_say(item: dict[str, Any], good: bool) -> None:
     assert Draft202012Validator(schema_of(item["event_type"])).is_valid(item) == good
     if good:
         parse(item, CONTRACTS)

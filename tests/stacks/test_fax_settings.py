@@ -19,7 +19,7 @@ TELNYX: dict[str, Any] = {
     ("key", "value", "said"),
     [
         ("fax.concurrent_calls", 1, "1 is under 2; use 2 to 1000."),
-        ("fax.ttl_minutes", 4, "4 is under 5; use 5 to 300."),
+        ("fax.ttl_minutes", 4, "4 is under 5; use 5 to 120."),
         ("fax.poll_seconds", 0, "0 is under 0.1; use 0.1 to 300."),
         ("fax.retry_growth", 0.5, "0.5 is under 1; use 1 to 10."),
         ("fax.retry_delay_cap_seconds", 43_201, "43201 is over 43200; use 1 to 43200."),

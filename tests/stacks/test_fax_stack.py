@@ -73,7 +73,8 @@ def test_the_senders_provider_and_patience_are_the_stages(dev: Templates) -> Non
     assert (given["FAX_CONNECTION_ID"], given["FAX_QUALITY"], given["FAX_TTL_MINUTES"]) == ("", "fine", "5")
     assert (given["MEDIA_SECONDS"], given["POLL_SECONDS"]) == ("3600", "5")
     assert (given["LONGEST_FAX_SECONDS"], given["MAX_ATTEMPTS"]) == ("7200", "20")
-    assert (given["CLOCK_SKEW_SECONDS"], given["CALLBACK_SCHEMES"]) == ("5", '["https"]')
+    assert (given["CLOCK_SKEW_SECONDS"], given["CALLBACK_SCHEMES"]) == ("60", '["https"]')
+    assert given["CALLBACK_PORTS"] == "[443, 8443]"
 
 
 def test_the_retry_mover_moves_from_its_queue_to_the_fax_queue(dev: Templates) -> None:

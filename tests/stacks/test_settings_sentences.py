@@ -127,15 +127,16 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         ),
         (
             "retention.ledger_days",
-            18,
-            "retention.ledger_days: 18 would forget a message that can still be redelivered; use 19 or "
-            "more (queue_days 4 + dead_letter_days 14 + margin_days 1).",
+            28,
+            "retention.ledger_days: 28 would forget a message that can still be redelivered; use 29 or "
+            "more (of the fax queue, as dead_letter_days, 14 + dead_letter_days 14 + margin_days 1).",
         ),
         (
             "retention.payload_days",
-            18,
-            "retention.payload_days: 18 would lose the content of a message that can still be "
-            "redelivered; use 19 or more (queue_days 4 + dead_letter_days 14 + margin_days 1).",
+            28,
+            "retention.payload_days: 28 would lose the content of a message that can still be "
+            "redelivered; use 29 or more (of the fax queue, as dead_letter_days, 14 + dead_letter_days 14 "
+            "+ margin_days 1).",
         ),
         (
             "retention.unprocessed_days",

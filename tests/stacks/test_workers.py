@@ -99,7 +99,8 @@ def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
 ) -> None:
     alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
     assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
-    assert alarm["Threshold"] == 2 * 86_400
+    # The fax queue keeps as long as a dead-letter queue: what waits behind others may wait for long.
+    assert alarm["Threshold"] == (7 if name == "fax" else 2) * 86_400
     queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
     assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
 

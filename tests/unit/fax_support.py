@@ -39,6 +39,7 @@ FAX_SETTINGS: dict[str, Any] = {
     "last_submit_receive": 10,
     "clock_skew_seconds": 5,
     "callback_schemes": ["https"],
+    "callback_ports": [443],
 }
 Said = FaxState | Exception
 SENDING = Pending("sending")

@@ -30,6 +30,7 @@ def environment(aws: Aws) -> dict[str, str]:
         "ROUTES": json.dumps({"mail": {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}}),
         "DELAYED_ROUTES": "{}",
         "CALLBACK_SCHEMES": '["https"]',
+        "CALLBACK_PORTS": "[443]",
         "SCHEDULE_GROUP": GROUP,
         "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/mailroom-test-schedules",
         "SCHEDULE_TARGET_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-test-scheduled",

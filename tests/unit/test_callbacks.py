@@ -73,7 +73,7 @@ def told(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
         ),
         (
             {"status": "cancelled", "error": {"code": "cancelled", "message": "the item was deleted"}},
-            "cancelled",
+            "perm_fail",
             "Fax cancelled: the item was deleted",
         ),
     ],

@@ -9,6 +9,7 @@ import pytest
 from mailroom.callbacks import callback_of
 from mailroom.change import LedgerChange
 from mailroom.dispatcher import Dispatcher
+from mailroom.guard import Guard
 from mailroom.ledger import Ledger
 from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
@@ -119,7 +120,7 @@ def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_
     assert fax_ledger.cancel(FAX_KEY, "the item was deleted from the mailbox before its send_at")
     callback = callback_of(LedgerChange(before, found(aws)), max_attempts=20)
     assert callback is not None
-    assert (callback.url, callback.payload["status"]) == (TOLD, "cancelled")
+    assert (callback.url, callback.payload["status"]) == (TOLD, "perm_fail")
 
 
 @pytest.mark.parametrize("given", [fax_item, item], ids=["fax", "mail"])
@@ -127,12 +128,12 @@ def test_a_callback_over_http_is_refused(made: MakeDispatcher, aws: Aws, given: 
     refused = given(callback_url="http://app.example/faxes")
     assert made().dispatch(numbered(refused)) == set()
     record = aws.item(refused["id"], refused["event_type"])
-    assert record["error"]["message"] == "callback_url: is not an https URL; use https://host/path"
+    assert record["error"]["message"] == "callback_url: has the scheme 'http'; use https"
     assert (aws.receive("fax.fifo"), aws.receive()) == ([], [])
 
 
 def test_a_callback_over_http_is_taken_where_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
-    dispatcher = made(callback_schemes=["https", "http"])
+    dispatcher = made(callbacks=Guard(schemes=["https", "http"], ports=[]))
     assert dispatcher.dispatch(numbered(fax_item(callback_url="http://127.0.0.1:8080/"))) == set()
     assert len(aws.receive("fax.fifo")) == 1
 
@@ -161,3 +162,9 @@ def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
 def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
     assert dispatcher.dispatch(numbered(fax_item())) == set()
     assert found(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
+
+
+def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
+    assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
+    assert found(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

@@ -14,6 +14,7 @@ DISPATCH = {
     "ROUTES": json.dumps(ROUTES),
     "DELAYED_ROUTES": "{}",
     "CALLBACK_SCHEMES": '["https"]',
+    "CALLBACK_PORTS": "[443]",
     "SCHEDULE_GROUP": "mailroom-test",
     "SCHEDULE_ROLE_ARN": "arn:aws:iam::123456789012:role/schedules",
     "SCHEDULE_TARGET_ARN": "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled",

@@ -92,12 +92,12 @@ def test_a_bad_number_under_any_group_is_refused_and_not_sent_on(fax_post: FaxMa
 def test_a_callback_over_http_is_refused_where_the_stage_allows_none(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(callback_url="http://app.example/faxes")
     assert fax_post().handle(body) is None
-    assert found(aws)["error"]["message"].startswith("callback_url: is not an https URL")
+    assert found(aws)["error"]["message"].startswith("callback_url: has the scheme 'http'; use https")
 
 
 def test_a_callback_over_http_is_taken_where_the_stage_allows_it(fax_post: FaxMake, aws: Aws) -> None:
     body = fax_body(callback_url="http://127.0.0.1:8080/faxes")
-    assert fax_post(callback_schemes=["https", "http"]).handle(body) is None
+    assert fax_post(callback_schemes=["https", "http"], callback_ports=[]).handle(body) is None
     assert (found(aws)["status"], found(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
 
 
@@ -137,7 +137,41 @@ def test_a_bad_copy_does_not_end_a_fax_that_is_on_the_line(
     fax_ledger.checkpoint(claim, "fake", "p-0", LINE)
     fax_ledger.hand_back(claim)
     worker = fax_post(FakeLine())
-    assert worker.handle(fax_body(to="wrong"), group="wrong") is not None
+    assert worker.handle(fax_body(to="wrong"), group="wrong") == 0  # it must not lock a line meanwhile
     assert ("completedAt" in found(aws), found(aws)["provider_id"]) == (False, "p-0")
     assert worker.handle(fax_body()) is None
     assert (worker.line.calls, found(aws)["status"]) == (["fetch p-0"], "sent")
+
+
+@pytest.mark.parametrize("attempt", [2, 7])
+def test_an_attempt_that_no_other_leads_up_to_goes_to_the_dead_letters_without_locking_its_line(
+    fax_post: FaxMake, aws: Aws, counted: Counted, attempt: int
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(attempt=attempt)) == 0
+    assert (worker.line.calls, found(aws)) == ([], {})
+    assert counted() == {"Malformed": 1}
+
+
+def test_a_fax_that_another_provider_has_is_asked_of_nobody_and_not_sent_again(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+) -> None:
+    claim = fax_ledger.claim(fax())
+    assert isinstance(claim, Claimed)
+    fax_ledger.checkpoint(claim, "the-provider-before", "p-0", LINE)
+    fax_ledger.hand_back(claim)
+    worker = fax_post()
+    assert worker.handle(fax_body()) == 20
+    assert (worker.line.calls, found(aws)["provider_id"]) == ([], "p-0")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://user:pw@app.example/faxes", "https://app.example:9443/faxes", "https://2130706433/x"]
+)
+def test_a_callback_that_could_never_be_sent_is_refused_before_the_fax_is(
+    fax_post: FaxMake, aws: Aws, url: str
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(callback_url=url)) is None
+    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
+    assert found(aws)["error"]["message"].startswith("callback_url: ")

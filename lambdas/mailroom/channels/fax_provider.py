@@ -52,9 +52,8 @@ class FaxProvider(Protocol):
         """How it stands. Raises whatever went wrong: that says nothing about the fax."""
 
     def find(self, request: FaxRequest, since: float) -> list[str]:
-        """The ids of faxes that may be this one: to that number, from that one, created at `since` (epoch
-        seconds) or later; with its reference alone where the provider keeps it. Oldest first. Raises where
-        it cannot tell."""
+        """The ids of faxes that may be this one: to that number, created at `since` (epoch seconds) or later;
+        with its reference alone where the provider keeps it. Oldest first. Raises where it cannot tell."""
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""

@@ -19,7 +19,7 @@ _OUR_CODES = {
     "21606",  # From is not the account's
 }
 _OUR_WORDS = re.compile(
-    r"\bFrom\b|\bfrom (?:phone )?number|\b(?:Ttl|Quality|StoreMedia)\b"
+    r"\bFrom\b(?! the\b)|\bfrom (?:phone )?number|\bcaller id\b|\b(?:Ttl|Quality|StoreMedia)\b"
     r"|(?i:\baccount\b|\bproject\b|\bbalance\b)"
 )
 

@@ -99,7 +99,6 @@ class Telnyx:
         filters = {
             "filter[created_at][gte]": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "filter[to][eq]": request.to,
-            "filter[from][eq]": request.sender,
             "filter[direction][eq]": "outbound",
             "page[size]": str(_PAGE_SIZE),
         }

@@ -1,5 +1,6 @@
 """What Telnyx's errors and failure reasons say, and whose fault they are."""
 
+import re
 from typing import Any
 
 from mailroom.channels.fax_provider import Undelivered
@@ -22,7 +23,11 @@ less than a fax that was given up for no cause."""
 _THE_MESSAGES_OWN = {"to", "media_url"}
 _OUR_CODES = ("10009", "10010", "20")
 """Authentication, authorization, and all that Telnyx says of accounts."""
-_OUR_WORDS = ("from", "connection", "account", "outbound profile", "outbound_voice_profile", "balance")
+_OUR_WORDS = re.compile(
+    r"['\"`]from['\"`]|\bfrom (?:phone )?number|\bcaller id|\bconnection_?id\b|\bconnection\b|\baccount\b"
+    r"|\boutbound[ _](?:voice[ _])?profile|\bbalance\b"
+)
+_THEIR_WORDS = re.compile(r"\bmedia|\burl\b|\bdownload|['\"`]to['\"`]|\bto number\b|\bdestination\b")
 
 
 def undelivered(reason: str) -> Undelivered:
@@ -57,4 +62,6 @@ def _is_ours(error: dict[str, Any]) -> bool:
     if pointer:
         return pointer.strip("/").split("/")[-1] not in _THE_MESSAGES_OWN
     words = f"{error.get('title', '')} {error.get('detail', '')}".lower()
-    return str(error.get("code", "")).startswith(_OUR_CODES) or any(word in words for word in _OUR_WORDS)
+    if str(error.get("code", "")).startswith(_OUR_CODES):
+        return True
+    return _OUR_WORDS.search(words) is not None and _THEIR_WORDS.search(words) is None

@@ -2,7 +2,13 @@
 
 import json
 
+from mailroom.callbacks import SILENT
+from stacks.outcomes import NO_NEWS
 from tests.stacks.templates import Templates, text
+
+
+def test_the_filter_leaves_out_what_nobody_is_called_back_for_and_no_more() -> None:
+    assert set(NO_NEWS) == set(SILENT)
 
 
 def test_outcomes_is_told_of_callbacks_that_are_due_and_of_faxes_to_try_again_alone(dev: Templates) -> None:
