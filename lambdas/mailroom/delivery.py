@@ -5,6 +5,8 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
+from msgspec import Struct
+
 from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
 from mailroom.claim import Claimed, InProgress, Unfounded
@@ -43,8 +45,7 @@ class Tools:
     jitter: Callable[[], float]
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(Struct, frozen=True):
     """One record of a queue: its item, how often it was received, its group (None: it has none), and the
     function's time left in milliseconds."""
 

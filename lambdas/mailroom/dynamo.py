@@ -6,7 +6,6 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
 from boto3.dynamodb.types import TypeDeserializer
 from msgspec import Struct
 
@@ -80,7 +79,7 @@ class Change(Struct):
     removes: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
     """Counters that grow by one."""
-    unions: Mapping[str, Value] = msgspec.field(default_factory=dict)
+    unions: dict[str, Value] = {}
     """Sets that grow by these elements."""
 
     def request(self) -> dict[str, Any]:
@@ -88,8 +87,10 @@ class Change(Struct):
         text, names = _expression(
             (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,)
         )
-        values = {":" + name: value for name, value in (*self.sets.items(), *self.unions.items())}
+        values = {":" + name: value for name, value in self.sets.items()}
         values.update(self.values)
+        for name, value in self.unions.items():
+            values[":" + name] = value
         if self.adds:
             values[":one"] = _ONE
         return {

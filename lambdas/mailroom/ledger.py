@@ -61,6 +61,7 @@ class Ledger:
     def claim(self, message: Message) -> Claim:
         """Take the message for this worker, or learn why not."""
         now, token = self._now_ms(), self._new_token()
+        began = number(now)
         change = Change(
             {
                 **about(message.recipient, message.callback_url),
@@ -68,8 +69,8 @@ class Ledger:
                 "status": _SENDING,
                 "claim_token": string(token),
                 # Stays over crashes, until a verb settles what they left open.
-                "unsettled_since": number(now),
-                "startedAt": number(now),
+                "unsettled_since": began,
+                "startedAt": began,
             },
             _FIRST if message.attempt == 1 else _NEXT,
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},

@@ -1,18 +1,15 @@
-"""MiniStack's application, as uvicorn serves it, with the three things that our stage needs beside it.
+"""MiniStack's application, as uvicorn serves it, with the two things that our stage needs beside it.
 
 MiniStack's CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first
 metric; its name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
 metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
-translated into it. Its pollers look for what a delay or a visibility time-out has set free once a second;
-SQS hands such a message out at once, and what is retried waits for both, so here they look more often.
-This file runs with the emulator's own Python and packages.
+translated into it. This file runs with the emulator's own Python and packages.
 """
 
 import string
 from typing import Any
 
 from ministack.app import app
-from ministack.services import lambda_svc
 from ministack.services.cloudformation import provisioners
 
 __all__ = ["app"]
@@ -24,21 +21,8 @@ EXCLUSIONS = {
     "ExcludeUppercase": string.ascii_uppercase,
 }
 
-LOOK_SECONDS = 0.2
-
 _record = provisioners._cw_metric_alarm_record
 _secret = provisioners._sm_secret_string
-
-
-class _Impatient:
-    """The event that wakes the pollers, which otherwise wait for no longer than LOOK_SECONDS."""
-
-    def __init__(self, event: Any) -> None:
-        self._event = event
-        self.set, self.clear = event.set, event.clear
-
-    def wait(self, seconds: float) -> Any:
-        return self._event.wait(min(seconds, LOOK_SECONDS))
 
 
 def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
@@ -60,6 +44,5 @@ def _without_excluded(properties: dict[str, Any]) -> Any:
     return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
 
 
-lambda_svc._esm_wake = _Impatient(lambda_svc._esm_wake)
 provisioners._cw_metric_alarm_record = _on_first_metric
 provisioners._sm_secret_string = _without_excluded
