@@ -90,16 +90,22 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     def _recovered(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
         if claim.provider_id is not None and claim.provider != self._adapter.provider:
-            logger.error("submitted to another provider; let it end there", provider=claim.provider)
-            self.tally["Misconfigured"] += 1
-            self._ledger.hand_back(claim)
-            return self._fax.misconfigured_seconds
+            return self._elsewhere(claim)
         if claim.provider_id is None:
             self._over("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
         # Found by a look-up, it was submitted some time after `since`: later than it was is the safe side.
         submitted = claim.submitted_at if claim.provider_id else None
         return self._follow(claim, message, provider_id, submitted or int(self._tools.clock() * 1000), record)
+
+    def _elsewhere(self, claim: Claimed) -> Wait:
+        """Another provider has it, so the settings were changed with faxes under way. Nobody can be asked;
+        its line stays locked for as long as it may be in use, and then a person has to look."""
+        logger.error("submitted to another provider; ask there how it ended", provider=claim.provider)
+        self.tally["Misconfigured"] += 1
+        self._ledger.hand_back(claim)
+        ends = (claim.submitted_at or 0) / 1000 + self._fax.longest_fax_seconds
+        return max(self._fax.misconfigured_seconds, ends - self._tools.clock())
 
     def _follow(
         self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: Received

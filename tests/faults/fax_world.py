@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import boto3
@@ -180,9 +180,8 @@ class FaxWorld:
         deadline = self.clock() + FUNCTION_SECONDS
         self._deadlines.append(deadline)
         try:
-            yield lambda: int(max(0.0, deadline - self.clock()) * 1000)
-        except Stopped:
-            pass
+            with suppress(Stopped):
+                yield lambda: int(max(0.0, deadline - self.clock()) * 1000)
         finally:
             self._deadlines.pop()
 

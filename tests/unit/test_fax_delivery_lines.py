@@ -154,13 +154,16 @@ def test_an_attempt_that_no_other_leads_up_to_goes_to_the_dead_letters_without_l
 
 
 def test_a_fax_that_another_provider_has_is_asked_of_nobody_and_not_sent_again(
-    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
 ) -> None:
     claim = fax_ledger.claim(fax())
     assert isinstance(claim, Claimed)
     fax_ledger.checkpoint(claim, "the-provider-before", "p-0", LINE)
     fax_ledger.hand_back(claim)
-    worker = fax_post()
+    worker = fax_post(longest_fax_seconds=7200)
+    clock.advance(200)
+    assert worker.handle(fax_body()) == 7000  # its line may be in use until then
+    clock.advance(7000)
     assert worker.handle(fax_body()) == 20
     assert (worker.line.calls, found(aws)["provider_id"]) == ([], "p-0")
 
