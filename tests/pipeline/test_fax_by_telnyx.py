@@ -1,0 +1,43 @@
+"""The other fax provider, end to end: what changes is the stage's settings."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.pipeline.items import fax
+from tests.pipeline.pipeline_support import Pipeline
+
+GOOD, TWICE, LOST = "+13105550150", "+13105550112", "+13105550114"
+ENDED_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def sent(pipeline: Pipeline) -> Iterator[None]:
+    """Three faxes, ended; the function's environment is as the stack writes it for Telnyx."""
+    telnyx = {
+        "FAX_PROVIDER": "telnyx",
+        "FAX_BASE_URL": f"{pipeline.running.endpoints.providers}/telnyx",
+        "FAX_CONNECTION_ID": "1234567890",
+    }
+    with pipeline.configured(pipeline.output("SendFaxFunctionName"), **telnyx):
+        items = [fax("telnyx-good", GOOD), fax("telnyx-twice", TWICE), fax("telnyx-lost", LOST)]
+        pipeline.put(*(each | {"callback_url": pipeline.receiver("ok/telnyx")} for each in items))
+        pipeline.until_ended(*(each["id"] for each in items), event_type="fax", seconds=ENDED_SECONDS)
+        yield
+
+
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize(
+    ("id_", "statuses"),
+    [
+        ("telnyx-good", ["delivered"]),
+        ("telnyx-twice", ["busy", "busy", "delivered"]),
+        ("telnyx-lost", ["delivered"]),  # its submit had no answer: found by our reference, not sent again
+    ],
+)
+def test_a_fax_arrives_once_by_telnyx(pipeline: Pipeline, id_: str, statuses: list[str]) -> None:
+    calls = pipeline.calls(id_)
+    assert [call["status"] for call in calls] == statuses
+    assert {call["provider"] for call in calls} == {"telnyx"}
+    row = pipeline.ledger(id_, "fax")
+    assert (row["status"], row["provider"], row["provider_id"]) == ("sent", "telnyx", calls[-1]["id"])
