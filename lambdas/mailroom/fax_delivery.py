@@ -143,7 +143,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self._ledger.complete(claim, self._adapter.provider, provider_id)
             self.tally["Sent"] += 1
             return None
-        said = OF_THE_LINE + state.status + (f" ({state.detail})" if state.detail else "")
+        detail = "" if state.detail == state.status else state.detail
+        said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
         if state.again and message.attempt < self._fax.max_attempts:
             self._ledger.retry_later(claim, state.status, said)
             return self._over("Retrying", "not delivered; another attempt follows", status=state.status)

@@ -170,6 +170,7 @@ def test_an_unknown_status_never_ends_a_fax(log: Callable[[], list[dict[str, Any
 @pytest.mark.parametrize(
     "reason",
     [
+        "account_disabled",
         "carrier_lost",
         "connection_channel_limit_exceeded",
         "destination_unreachable",
@@ -195,7 +196,6 @@ def test_a_failure_that_may_pass_is_worth_another_attempt(reason: str) -> None:
 @pytest.mark.parametrize(
     "reason",
     [
-        "account_disabled",
         "destination_invalid",
         "destination_not_in_countries_whitelist",
         "destination_not_in_service_plan",

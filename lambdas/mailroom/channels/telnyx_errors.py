@@ -9,7 +9,6 @@ from mailroom.http_once import Unclear
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {
-    "account_disabled",
     "page_count_limit_exceeded",
     "receiver_invalid_number_format",
     "receiver_unallocated_number",
@@ -18,7 +17,8 @@ _GIVE_UP = {
 }
 _GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_", "file_")
 """All other reasons, also ones that Telnyx adds one day, are worth another attempt: a page too many costs
-less than a fax that was given up for no cause."""
+less than a fax that was given up for no cause. So is `account_disabled`: it is no fault of the fax, and its
+next submit is refused, which rings an alarm."""
 
 _THE_MESSAGES_OWN = {"to", "media_url"}
 _OUR_CODES = ("10009", "10010", "20")
