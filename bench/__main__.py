@@ -57,7 +57,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 8 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 10 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
     figures: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in chosen:
