@@ -56,7 +56,7 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff format .
 
 schema: .venv/.ready ## write docs/*.schema.json, the contract of each channel's items
-	@for channel in mail fax webhook; do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
+	@for channel in mail sms push fax webhook; do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 
 bench: setup ## measure the figures that the README quotes; writes bench/results.json
 	@$(PY) -m bench

@@ -5,11 +5,13 @@ from typing import Any
 from mailroom import environment
 from mailroom.channels.ses import SesMail
 from mailroom.environment import MailSender
+from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.telemetry import instrumented
 from mailroom.worker import Worker
 
 settings = environment.read(MailSender)
-worker = Worker.of(settings, SesMail.of(settings))  # its clients live as long as the process
+# Its clients live as long as the process.
+worker = Worker.of(settings, SesMail.of(settings), SuppressingDelivery)
 
 
 @instrumented

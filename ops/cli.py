@@ -6,21 +6,15 @@ from typing import Annotated
 
 import boto3
 import typer
-from botocore.exceptions import BotoCoreError, ClientError
-from rich.console import Console
 from rich.progress import Progress
 
+from ops import suppressions_commands
 from ops.replay import Replay, Unprocessed
 from ops.schema import schema_of
+from ops.screen import Stage, aws_faults, screen
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-_screen = Console()
-_errors = Console(stderr=True)
-
-Stage = Annotated[
-    str,
-    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
-]
+app.add_typer(suppressions_commands.app, name="suppressions")
 
 
 @app.callback()
@@ -63,32 +57,29 @@ def replay(
 
     Example: python -m ops replay --stage prod --dry-run
     """
-    try:
+    with aws_faults(stage):
         found = Replay(boto3.Session(), stage).waiting()
         left = found if dry_run else _replay(Replay(boto3.Session(), stage), found, quiet=as_json)
-    except (ClientError, BotoCoreError) as error:
-        _errors.print(f"[red]{error}[/]\nCheck the credentials, the region, and --stage {stage}.")
-        raise typer.Exit(2) from None
     if as_json:
         counts = {"found": len(found), "records": sum(each.records for each in found), "left": len(left)}
         typer.echo(json.dumps(counts))
     elif dry_run:
         for each in found:
             # Whole, however narrow the terminal: the key is there to be copied.
-            _screen.print(
+            screen.print(
                 f"{each.key}  {each.function}  {each.records} records  {each.condition}", soft_wrap=True
             )
-        _screen.print(f"{len(found)} batches wait; run without --dry-run to replay them.")
+        screen.print(f"{len(found)} batches wait; run without --dry-run to replay them.")
     else:
-        _screen.print(f"{len(found) - len(left)} batches replayed, {len(left)} left.")
+        screen.print(f"{len(found) - len(left)} batches replayed, {len(left)} left.")
         if left:
-            _screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
+            screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
     raise typer.Exit(1 if left and not dry_run else 0)
 
 
 def _replay(replaying: Replay, found: list[Unprocessed], *, quiet: bool) -> list[Unprocessed]:
     """Replay each; those that are left."""
-    with Progress(console=_screen, disable=quiet, transient=True) as progress:
+    with Progress(console=screen, disable=quiet, transient=True) as progress:
         task = progress.add_task("replaying", total=len(found))
         left = []
         for each in found:

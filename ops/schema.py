@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message import MAX_ID_BYTES
+from mailroom.reference import MAX_ID_BYTES
 
 _OURS = ("variables", "attempt")
 """Fields of the model that no producer writes."""
@@ -14,6 +14,14 @@ _OURS = ("variables", "attempt")
 
 _CHOICES: dict[str, list[dict[str, Any]]] = {
     "mail": [{"anyOf": [{"required": ["to"]}, {"required": ["email"]}]}],
+    "sms": [
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("text", "template", "media_urls", "payload_ref")]},
+    ],
+    "push": [
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("title", "body", "data", "payload_ref")]},
+    ],
     "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
     "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
 }

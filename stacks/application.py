@@ -7,12 +7,15 @@ from aws_cdk import App, Tags, Validations
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
+from stacks.api import ApiStack
 from stacks.channels import ChannelsStack
+from stacks.dead_letters import DeadLettersStack
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.load import load, with_providers
 from stacks.mailbox import MailboxStack
 from stacks.paths import ROOT
+from stacks.providers import Around
 from stacks.routes import Routes
 from stacks.routing import RoutingStack
 from stacks.settings import Settings
@@ -48,12 +51,15 @@ def checked(app: App) -> CloudAssembly:
 def build(app: App, settings: Settings) -> None:
     """All stacks of one stage."""
     storage = MailboxStack(app, settings)
-    feedback = FeedbackStack(app, settings)
-    channels = ChannelsStack(app, settings, storage)
-    channels.add_stack_dependency(feedback, "mails are sent with the configuration set")
+    feedback = FeedbackStack(app, settings, storage)
+    api = ApiStack(app, settings, feedback) if settings.twilio else None
+    channels = ChannelsStack(app, settings, Around(settings, storage, feedback, api))
+    channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)
-    RoutingStack(app, settings, storage, Routes(channels, fax, webhook))
+    routes = Routes(channels, fax, webhook)
+    routing = RoutingStack(app, settings, storage, routes)
+    DeadLettersStack(app, settings, storage, [*routes.workers(), routing.scheduled, feedback.worker])
     for key, value in settings.deployment.tags.items():
         Tags.of(app).add(key, value)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

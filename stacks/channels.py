@@ -5,9 +5,8 @@ from aws_cdk import App
 from stacks.constructs.grants import Grant
 from stacks.constructs.worker import Work, Worker
 from stacks.derived import LaneRow, Waits, lane_rows
-from stacks.mailbox import MailboxStack
-from stacks.providers import needs_of
-from stacks.senders import sender_environment
+from stacks.providers import Around, needs_of
+from stacks.senders import read_payloads, sender_environment
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
@@ -15,15 +14,15 @@ from stacks.stage_stack import StageStack
 class ChannelsStack(StageStack):
     """A channel is a row of the settings; what its provider needs beside that is in `providers`."""
 
-    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
+    def __init__(self, app: App, settings: Settings, around: Around) -> None:
         super().__init__(app, settings, "channels")
         self.workers = {
-            (row.event_type, row.lane): Worker(self, settings, self._work(row, settings, storage))
+            (row.event_type, row.lane): Worker(self, settings, self._work(row, around))
             for row in lane_rows(settings)
         }
 
-    def _work(self, row: LaneRow, settings: Settings, storage: MailboxStack) -> Work:
-        needs = needs_of(row.event_type, self, settings)
+    def _work(self, row: LaneRow, around: Around) -> Work:
+        needs, storage = needs_of(row.event_type, self, around), around.storage
         return Work(
             queue=row.queue,
             function=row.function,
@@ -31,7 +30,12 @@ class ChannelsStack(StageStack):
             limits=row.channel,
             polling=row.polling,
             rules=row.rules,
-            grants=[Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]), *needs.grants],
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+                # A message of any channel may have its further attributes there.
+                *read_payloads(self, around.settings),
+                *needs.grants,
+            ],
             environment={
                 **storage.shared_environment,
                 **sender_environment(

@@ -1,23 +1,96 @@
-"""What providers tell us afterwards: for now, the SES configuration set that mails are sent with."""
+"""What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
+through the API."""
 
 from aws_cdk import App
+from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_ses as ses
+from aws_cdk import aws_sns_subscriptions as subscriptions
 
+from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
+from stacks.constructs.secret import Secret
+from stacks.constructs.topic import EventTopic
+from stacks.constructs.worker import Work, Worker
+from stacks.derived import feedback_rules
+from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
+from stacks.sms_events import sms_events
 from stacks.stage_stack import StageStack
+
+Sending = ses.EmailSendingEvent
+EVENTS = [
+    *(Sending.SEND, Sending.DELIVERY, Sending.BOUNCE, Sending.COMPLAINT, Sending.REJECT),
+    *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
+]
+"""Not opens and clicks: for those SES would rewrite the mails."""
 
 
 class FeedbackStack(StageStack):
-    """The set keeps SES's suppression list and counts reputation."""
+    """`feedback` reads the queue and writes the ledger and the suppression list."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(app, settings, "feedback")
-        ses.ConfigurationSet(
+        self.topic = EventTopic(self, "Topic", settings, name="feedback")
+        self._mail_events(settings)
+        if settings.sms_configuration_set:
+            sms_events(self, settings.sms_configuration_set, self.topic)
+        self.twilio_secret = self._twilio_secret(settings) if settings.twilio else None
+        self.worker = Worker(self, settings, self._work(settings, storage))
+        # Not raw: without its envelope an event would not say which topic it came over.
+        self.topic.add_subscription(subscriptions.SqsSubscription(self.worker.queue))
+        publish(self, ConfigurationSetName=settings.configuration_set, FeedbackTopicArn=self.topic.topic_arn)
+
+    def _mail_events(self, settings: Settings) -> None:
+        """The set keeps SES's own suppression list, counts reputation and publishes events."""
+        mail = ses.ConfigurationSet(
             self,
             "Mail",
             configuration_set_name=settings.configuration_set,
             suppression_reasons=ses.SuppressionReasons.BOUNCES_AND_COMPLAINTS,
             reputation_metrics=True,
         )
-        publish(self, ConfigurationSetName=settings.configuration_set)
+        self.topic.let_use_key("ses.amazonaws.com")
+        # Lets SES publish to the topic for this set alone.
+        mail.add_event_destination(
+            "Events",
+            configuration_set_event_destination_name=settings.name("feedback"),
+            destination=ses.EventDestination.sns_topic(self.topic),
+            events=EVENTS,
+        )
+
+    def _twilio_secret(self, settings: Settings) -> Secret:
+        secret = Secret(
+            self,
+            "TwilioSecret",
+            settings,
+            name="twilio",
+            description='Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where '
+            "requests go by a key; callbacks are signed with the token",
+            # The same for ever: see Secret.
+            generated=secretsmanager.SecretStringGenerator(
+                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+                generate_string_key="placeholder",
+            ),
+            not_rotated="Twilio issues the credentials, and AWS cannot make it issue others.",
+        )
+        publish(self, TwilioSecretName=settings.name("twilio"), TwilioSecretArn=secret.secret_arn)
+        return secret
+
+    def _work(self, settings: Settings, storage: MailboxStack) -> Work:
+        return Work(
+            queue="feedback",
+            function="feedback",
+            handler="feedback",
+            limits=settings.feedback,
+            polling=settings.feedback,
+            rules=feedback_rules(settings),
+            grants=[
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn]),
+            ],
+            environment={
+                **storage.shared_environment,
+                "SUPPRESSIONS_TABLE": storage.suppressions.table_name,
+                "FEEDBACK_TOPICS": self.to_json_string([self.topic.topic_arn]),
+                "DEFAULT_REGION": settings.default_region,
+            },
+        )

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from stacks.rules import broken_rules
 from stacks.sentences import SettingsError, sentence
-from stacks.settings import PROVIDERS_AT_SYNTH, Settings
+from stacks.settings import PROVIDERS_AT_SYNTH, Fax, Settings, Sms
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
@@ -28,18 +28,23 @@ def load(stages: object, stage: object) -> Settings:
 
 
 def with_providers(settings: Settings, providers: object) -> Settings:
-    """`settings` with the fax provider at `providers`, where its base URL is known only now: each provider
-    is below it under its own name. Raises SettingsError where there is no such URL."""
-    fax = settings.fax
-    if fax is None or fax.base_url != PROVIDERS_AT_SYNTH:
-        return settings
-    if not isinstance(providers, str) or not _ORIGIN.fullmatch(providers):
-        raise SettingsError(
-            f"mailroom.{settings.stage}.fax.base_url: is {PROVIDERS_AT_SYNTH!r}, and the context's "
-            f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c {PROVIDERS_AT_SYNTH}=http://HOST:PORT."
-        )
-    here = fax.model_copy(update={"base_url": f"{providers}/{fax.provider}"})
-    return settings.model_copy(update={"fax": here})
+    """`settings` with each provider at `providers` whose base URL is known only now: below it under its own
+    name. Raises SettingsError where there is no such URL."""
+    placed: dict[str, Fax | Sms] = {}
+    for key, section in (("fax", settings.fax), ("sms", settings.sms)):
+        if section is not None and section.base_url == PROVIDERS_AT_SYNTH:
+            origin = _origin(f"mailroom.{settings.stage}.{key}.base_url", providers)
+            placed[key] = section.model_copy(update={"base_url": f"{origin}/{section.provider}"})
+    return settings.model_copy(update=placed) if placed else settings
+
+
+def _origin(key: str, providers: object) -> str:
+    if isinstance(providers, str) and _ORIGIN.fullmatch(providers):
+        return providers
+    raise SettingsError(
+        f"{key}: is {PROVIDERS_AT_SYNTH!r}, and the context's "
+        f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c {PROVIDERS_AT_SYNTH}=http://HOST:PORT."
+    )
 
 
 def _validated(section: object, stage: str) -> Settings:

@@ -5,7 +5,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 
 from stacks.constructs.bucket import PrivateBucket
 from stacks.constructs.outputs import publish
-from stacks.constructs.table import StreamTable
+from stacks.constructs.table import StreamTable, Table
 from stacks.derived import DAY
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
@@ -15,7 +15,8 @@ LINES = "lines"
 
 
 class MailboxStack(StageStack):
-    """Producers write the mailbox, the system the ledger; what is too large for an item is in the bucket."""
+    """Producers write the mailbox, the system the ledger and the suppression list; what is too large for an
+    item is in the bucket."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__(app, settings, "mailbox")
@@ -35,6 +36,10 @@ class MailboxStack(StageStack):
             projection_type=dynamodb.ProjectionType.INCLUDE,
             non_key_attributes=["provider_ids"],
         )
+        # Without a stream, and for ever: who bounced or complained stays so until an operator lifts it.
+        self.suppressions = Table(
+            self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
+        )
         self.payloads = PrivateBucket(
             self,
             "Payloads",
@@ -46,18 +51,6 @@ class MailboxStack(StageStack):
             "LEDGER_TTL_SECONDS": str(settings.retention.ledger_days * DAY),
             "PAYLOAD_BUCKET": self.payloads.bucket_name,
         }
-        self._publish(settings)
-
-    def _publish(self, settings: Settings) -> None:
         publish(self, PayloadBucketName=self.payloads.bucket_name)
-        for name, table in (("Mailbox", self.mailbox), ("Ledger", self.ledger)):
-            publish(
-                self,
-                **{
-                    f"{name}TableName": table.table_name,
-                    f"{name}TableArn": table.table_arn,
-                    f"{name}StreamArn": str(table.table_stream_arn),
-                },
-            )
         if settings.retention.mailbox_days:
             publish(self, MailboxTtlSeconds=str(settings.retention.mailbox_days * DAY))

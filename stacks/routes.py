@@ -33,6 +33,12 @@ class Routes:
         arns = [worker.queue.queue_arn for _, worker in self._by_lane()]
         return [*arns, self.fax.retry.queue.queue_arn] if self.fax else arns
 
+    def workers(self) -> Iterator[Worker]:
+        """Everybody who works off one of these queues."""
+        yield from (worker for _, worker in self._by_lane())
+        if self.fax:
+            yield self.fax.retry
+
     def _by_lane(self) -> Iterator[tuple[tuple[str, str], Worker]]:
         yield from self.channels.workers.items()
         if self.fax:

@@ -36,6 +36,7 @@ class RoutingStack(StageStack):
             **schedules.environment(),
             "ROUTES": self.to_json_string(routes.urls()),
             "DELAYED_ROUTES": self.to_json_string(routes.delayed()),
+            "DEFAULT_REGION": settings.default_region,
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }

@@ -8,10 +8,12 @@ from botocore.config import Config
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
     from types_boto3_s3 import S3Client
     from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sesv2 import SESV2Client
+    from types_boto3_sns import SNSClient
     from types_boto3_sqs import SQSClient
 
 _CONNECT_SECONDS = 2.0
@@ -66,5 +68,20 @@ def scheduler() -> "EventBridgeSchedulerClient":
 @cache
 def sesv2(submit_seconds: float) -> "SESV2Client":
     """For send_email, which has no idempotency key: one try, and no answer in time means unknown."""
-    once = _config(read_seconds=max(1.0, submit_seconds - _CONNECT_SECONDS), attempts=1)
-    return boto3.client("sesv2", config=once)
+    return boto3.client("sesv2", config=_once(submit_seconds))
+
+
+@cache
+def sms(submit_seconds: float) -> "PinpointSMSVoiceV2Client":
+    """For AWS End User Messaging's sends, of which the same is true."""
+    return boto3.client("pinpoint-sms-voice-v2", config=_once(submit_seconds))
+
+
+@cache
+def sns(submit_seconds: float) -> "SNSClient":
+    """For publish, of which the same is true, and for the endpoint before it."""
+    return boto3.client("sns", config=_once(submit_seconds))
+
+
+def _once(submit_seconds: float) -> Config:
+    return _config(read_seconds=max(1.0, submit_seconds - _CONNECT_SECONDS), attempts=1)

@@ -1,7 +1,7 @@
 """One record's way to the provider: claim, look for evidence, prepare, submit, record."""
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -18,6 +18,7 @@ from mailroom.message import parse
 from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
+from mailroom.suppressions import Suppressions
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
@@ -43,13 +44,16 @@ class Tools:
     clock: Clock
     sleep: Callable[[float], None]
     jitter: Callable[[], float]
+    suppressions: Suppressions | None = None
 
 
-class Received(Struct, frozen=True):
-    """One record of a queue: its item, how often it was received, its group (None: it has none), and the
-    function's time left in milliseconds."""
+class Received(Struct, Generic[M], frozen=True):
+    """One record of a queue: its item, the message that it was read as (or why it is none; None where it is
+    no message by design), how often it was received, its group (None: it has none), and the function's time
+    left in milliseconds."""
 
     item: dict[str, Any]
+    message: M | Invalid | None
     receives: int
     group: str | None
     remaining: Callable[[], int]
@@ -59,8 +63,9 @@ class Delivery(Generic[M, R]):
     """Delivers one message at a time, each at most once an attempt. `tally` counts what came of them.
 
     A channel with a way of its own is a subclass, and says where it differs: `item_of` (another form of
-    body), `retry_wait`, `_known` (ids that a look-up must not take), `_may_submit`, `_accepted` and
-    `_recovered` (what follows an acceptance, now or by an earlier worker).
+    body), `read`, `begin` (what is asked once for a batch), `retry_wait`, `_known` (ids that a look-up must
+    not take), `_permitted`, `_may_submit`, `_accepted` and `_recovered` (what follows an acceptance, now or
+    by an earlier worker), `_rejected`.
     """
 
     def __init__(self, settings: Sender, adapter: Adapter[M, R], tools: Tools) -> None:
@@ -75,13 +80,25 @@ class Delivery(Generic[M, R]):
         """The item that a queue's body stands for. Raises Malformed."""
         return body
 
-    def deliver(self, record: Received) -> Wait:
-        """Take one message as far as it goes."""
+    def read(self, item: dict[str, Any]) -> M | Invalid | None:
+        """The message that an item asks for, or what is wrong with it."""
         try:
-            message = parse(record.item, self._contracts)
+            return parse(item, self._contracts)
         except Invalid as fault:
-            return self._refuse(record, fault)
-        return self._deliver(message, record)
+            return fault
+
+    def begin(self, messages: Iterable[M]) -> None:
+        """A batch begins with these messages."""
+
+    def deliver(self, record: Received[M]) -> Wait:
+        """Take one message as far as it goes."""
+        match record.message:
+            case Invalid() as fault:
+                return self._refuse(record, fault)
+            case None:
+                raise TypeError("no message, and nobody who knows what else it is")
+            case message:
+                return self._deliver(message, record)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
@@ -92,12 +109,12 @@ class Delivery(Generic[M, R]):
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
         return max(min(least, cap), wait)
 
-    def _refuse(self, record: Received, fault: Invalid) -> Wait:
+    def _refuse(self, record: Received[M], fault: Invalid) -> Wait:
         if not self._ledger.refuse(record.item, "invalid", str(fault)):
             return self.retry_wait(record.receives)
         return self._over("Rejected", "refused", field=fault.field)
 
-    def _deliver(self, message: M, record: Received) -> Wait:
+    def _deliver(self, message: M, record: Received[M]) -> Wait:
         if not self._in_time(record):
             return 0
         claim = self._ledger.claim(message)
@@ -120,24 +137,32 @@ class Delivery(Generic[M, R]):
             self.tally["Unknown"] += 1
             return self._settings.lease_seconds + 1
 
-    def _attempt(self, claim: Claimed, message: M, record: Received) -> Wait:
+    def _attempt(self, claim: Claimed, message: M, record: Received[M]) -> Wait:
         if claim.since is not None or claim.provider_id is not None:
             evidence = self._evidence(claim, message)
             if isinstance(evidence, Sent):
-                return self._recovered(claim, message, evidence.provider_id, record)
+                return self._recovered(claim, message, evidence, record)
             if not isinstance(evidence, NotFound) and self._held(claim):
                 return None
         if message.expired(self._tools.clock()):
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._over("Expired", "expired")
+        return self._send(claim, message, record)
+
+    def _send(self, claim: Claimed, message: M, record: Received[M]) -> Wait:
         try:
-            request = self._adapter.prepare(self._whole(message))
+            permitted = self._permitted(claim, self._whole(message))
+            if permitted is None:
+                return None
+            request = self._adapter.prepare(permitted)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
             return self._over("Rejected", "rejected", field=fault.field)
-        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
+        except ClaimLost:
+            raise
+        except Exception as trouble:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("not prepared; it goes back to the queue unsent")
-            return self._unsent(claim, self.retry_wait(record.receives))
+            return self._unsent(claim, self.retry_wait(record.receives), "unprepared", type(trouble).__name__)
         if not self._may_submit(record):
             return self._unsent(claim, 0)
         self._tools.pace.wait()
@@ -170,39 +195,48 @@ class Delivery(Generic[M, R]):
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received) -> Wait:
+    def _permitted(self, claim: Claimed, message: M) -> M | None:  # noqa: ARG002 - for those that know of any
+        """What of the message may be sent; None where nothing may, and that is recorded."""
+        return message
+
+    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received[M]) -> Wait:
         match outcome:
-            case Sent(provider_id):
-                return self._accepted(claim, message, provider_id, record)
-            case Rejected(reason):
-                self._ledger.fail(claim, "rejected", reason)
-                return self._over("Rejected", "rejected", reason=reason)
+            case Sent():
+                return self._accepted(claim, message, outcome, record)
+            case Rejected():
+                return self._rejected(claim, message, outcome, record)
             case Retry(reason, after):
                 self._over("Retried", "not sent; it goes back to the queue", reason=reason)
-                return self._unsent(claim, self.retry_wait(record.receives, after))
+                return self._unsent(claim, self.retry_wait(record.receives, after), "retry", reason)
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
                 self.tally["Misconfigured"] += 1
-                return self._unsent(claim, self._settings.misconfigured_seconds)
+                return self._unsent(claim, self._settings.misconfigured_seconds, "misconfigured", reason)
 
-    def _accepted(self, claim: Claimed, message: M, provider_id: str, record: Received) -> Wait:  # noqa: ARG002 - for subclasses
+    def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: Received[M]) -> Wait:  # noqa: ARG002 - for subclasses
+        """The provider will never take it."""
+        self._ledger.fail(claim, "rejected", outcome.reason)
+        return self._over("Rejected", "rejected", reason=outcome.reason)
+
+    def _accepted(self, claim: Claimed, message: M, sent: Sent, record: Received[M]) -> Wait:  # noqa: ARG002 - for subclasses
         """The provider has just taken it."""
         # No log line where all goes well: the ledger says it, and a line would cost as much as all the rest.
         self.tally["Sent"] += 1
         try:
-            self._ledger.complete(claim, self._adapter.provider, provider_id)
+            self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
         except Exception:
-            logger.error("sent, but not recorded", extra={"provider_id": provider_id})
+            logger.error("sent, but not recorded", extra={"provider_id": sent.provider_id})
             raise
         return None
 
-    def _recovered(self, claim: Claimed, message: M, provider_id: str, record: Received) -> Wait:  # noqa: ARG002 - for subclasses
+    def _recovered(self, claim: Claimed, message: M, sent: Sent, record: Received[M]) -> Wait:  # noqa: ARG002 - for subclasses
         """An earlier worker's try turns out to have been accepted."""
-        self._ledger.complete(claim, self._adapter.provider, provider_id)
-        return self._over("Recovered", "an earlier try was accepted", provider_id=provider_id)
+        self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
+        return self._over("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
 
-    def _unsent(self, claim: Claimed, wait: float) -> Wait:
-        self._ledger.release(claim)
+    def _unsent(self, claim: Claimed, wait: float, code: str = "", reason: str = "") -> Wait:
+        """It goes back; `code` and `reason` say what kept it, where its time alone was not it."""
+        self._ledger.release(claim, code, reason)
         return wait
 
     def _over(self, metric: str, line: str, **details: object) -> Wait:
@@ -210,11 +244,11 @@ class Delivery(Generic[M, R]):
         self.tally[metric] += 1
         return None
 
-    def _may_submit(self, record: Received) -> bool:
+    def _may_submit(self, record: Received[M]) -> bool:
         """Asked right before a submit; a record that may not is released and comes back at once."""
         return self._in_time(record)
 
-    def _in_time(self, record: Received) -> bool:
+    def _in_time(self, record: Received[M]) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
         needed = self._tools.pace.left() + self._settings.submit_seconds + self._settings.record_seconds
         return record.remaining() / 1000 > needed

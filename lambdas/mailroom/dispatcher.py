@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom import clients, queues
 from mailroom.body import encode
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
@@ -42,11 +42,13 @@ class Dispatcher:
         clock: Clock = time.time,
         delayed_routes: Mapping[str, str] = MappingProxyType({}),
         callbacks: Guard | None = None,
+        default_region: str = "",
     ) -> None:
         self._routes = routes
         self._delayed_routes = delayed_routes
         self._callbacks = callbacks or Guard()
-        self._contracts = {name: CONTRACTS[name] for name in routes}
+        contracts = contracts_of(default_region)
+        self._contracts = {name: contracts[name] for name in routes}
         self._ledger = ledger
         self._schedules = schedules
         self._payloads = payloads
@@ -70,6 +72,7 @@ class Dispatcher:
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
             callbacks=Guard(schemes=settings.callback_schemes, ports=settings.callback_ports),
+            default_region=settings.default_region,
         )
 
     def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:

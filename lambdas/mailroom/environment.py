@@ -33,13 +33,47 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     record_seconds: Seconds
 
 
-class MailSender(Sender, frozen=True, kw_only=True, rename="upper"):
+class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
+    """A sender's whose recipients may be on the suppression list."""
+
+    suppressions_table: str
+
+
+class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
     """A mail sender's."""
 
     mail_senders: list[str]
     configuration_set: str
     max_attachment_bytes: int
     templates: str = "templates/mail"
+
+
+class SmsSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
+    """An SMS sender's: its provider and what that one needs; "" is none.
+
+    `sms_sender` is a number or, of AWS, any origination identity; `callback_url` is where Twilio's status
+    callbacks go, to a path of the message's own below it.
+    """
+
+    sms_provider: Literal["twilio", "aws"]
+    twilio_secret_arn: str = ""
+    sms_base_url: str = ""
+    messaging_service_sid: str = ""
+    sms_sender: str = ""
+    sms_configuration_set: str = ""
+    default_region: str = ""
+    callback_url: str = ""
+    max_segments: int
+    media_seconds: int
+    clock_skew_seconds: Seconds
+    templates: str = "templates/sms"
+
+
+class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
+    """A push sender's: the platform applications by their names here, and the topics; all as ARNs."""
+
+    platform_applications: dict[str, str]
+    topics: list[str]
 
 
 class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
@@ -74,6 +108,31 @@ class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
     allowed_ports: list[int]
 
 
+class Feedback(Common, frozen=True, kw_only=True, rename="upper"):
+    """Feedback's: the topics that it believes, and where it marks recipients."""
+
+    queue_url: str
+    suppressions_table: str
+    feedback_topics: list[str]
+    default_region: str = ""
+
+
+class TwilioCallbacks(Struct, frozen=True, kw_only=True, rename="upper"):
+    """The function's that Twilio calls: what it signs with, under which URL, and where its words go."""
+
+    twilio_secret_arn: str
+    public_url: str
+    feedback_queue_url: str
+
+
+class DeadLetters(Common, frozen=True, kw_only=True, rename="upper"):
+    """Dead letters': every dead-letter queue's URL by its short name, and the table of what was logged."""
+
+    stage: str
+    dead_letter_queues: dict[str, str]
+    dead_letters_table: str
+
+
 class RetryFax(Struct, frozen=True, kw_only=True, rename="upper"):
     """The retry mover's: from which queue to which."""
 
@@ -102,6 +161,7 @@ class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
     delayed_routes: dict[str, str]
     callback_schemes: list[str]
     callback_ports: list[int]
+    default_region: str = ""
     schedule_group: str
     schedule_role_arn: str
     schedule_target_arn: str

@@ -20,7 +20,7 @@ from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
-from mailroom.message import parse
+from mailroom.outcome import Sent
 from mailroom.queues import Entry
 from mailroom.telemetry import logger
 
@@ -40,22 +40,28 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Bodies that an upstream application wrote have a `fax_id`."""
         return item_of(body)
 
-    def deliver(self, record: Received) -> Wait:
-        """As any message, but under the group of its line, and no other."""
-        try:
-            fax = parse(record.item, self._contracts)
-            self._callbacks.admit("callback_url", fax.callback_url)
-        except Invalid as fault:
-            return self._refuse(record, fault)
-        if record.group not in (None, fax.group):
-            return self._send_on(fax, record)
-        return self._deliver(fax, record)
+    def read(self, item: dict[str, object]) -> Fax | Invalid | None:
+        """As any message; what came straight to the queue has passed no dispatch that looked at its URL."""
+        fax = super().read(item)
+        if isinstance(fax, Fax):
+            try:
+                self._callbacks.admit("callback_url", fax.callback_url)
+            except Invalid as fault:
+                return fault
+        return fax
 
-    def _refuse(self, record: Received, fault: Invalid) -> Wait:
+    def deliver(self, record: Received[Fax]) -> Wait:
+        """As any message, but under the group of its line, and no other."""
+        fax = record.message
+        if isinstance(fax, Fax) and record.group not in (None, fax.group):
+            return self._send_on(fax, record)
+        return super().deliver(record)
+
+    def _refuse(self, record: Received[Fax], fault: Invalid) -> Wait:
         """A bad copy of a fax that is under way must not lock whatever line it came under."""
         return None if super()._refuse(record, fault) is None else 0
 
-    def _send_on(self, fax: Fax, record: Received) -> Wait:
+    def _send_on(self, fax: Fax, record: Received[Fax]) -> Wait:
         """Under another group it could be faxed beside one that is on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
@@ -70,7 +76,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         earliest = since - self._fax.longest_fax_seconds * 1000 - _HOUR_MS
         return self._ledger.ids_on_line(message.line, earliest)
 
-    def _may_submit(self, record: Received) -> bool:
+    def _may_submit(self, record: Received[Fax]) -> bool:
         """Not by a receive after which too few are left to see the fax through: a dead letter frees the
         line, and the next fax would dial while this one is still on it."""
         if record.receives > self._fax.last_submit_receive:
@@ -78,7 +84,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             return False
         return super()._may_submit(record)
 
-    def _accepted(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+    def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: Received[Fax]) -> Wait:
+        provider_id = sent.provider_id
         self.tally["Submitted"] += 1
         now = int(self._tools.clock() * 1000)
         try:
@@ -88,7 +95,8 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             raise
         return self._follow(claim, message, provider_id, now, record)
 
-    def _recovered(self, claim: Claimed, message: Fax, provider_id: str, record: Received) -> Wait:
+    def _recovered(self, claim: Claimed, message: Fax, sent: Sent, record: Received[Fax]) -> Wait:
+        provider_id = sent.provider_id
         if claim.provider_id is not None and claim.provider != self._adapter.provider:
             return self._elsewhere(claim)
         if claim.provider_id is None:
@@ -108,7 +116,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return max(self._fax.misconfigured_seconds, ends - self._tools.clock())
 
     def _follow(
-        self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: Received
+        self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: Received[Fax]
     ) -> Wait:
         """Ask how it stands until it ends, or until the function's time does."""
         while True:
@@ -132,7 +140,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
             self.tally["PollErrors"] += 1
             return Pending("unknown")
 
-    def _time_to_poll(self, record: Received) -> bool:
+    def _time_to_poll(self, record: Received[Fax]) -> bool:
         """Whether another poll, and the record of what it finds, are over in time."""
         settings = self._fax
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds

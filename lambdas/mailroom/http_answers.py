@@ -11,9 +11,6 @@ from typing import Any
 from mailroom.http_once import Unclear
 from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry
 
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
-_NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
-
 
 def body_of(status: int, text: str) -> dict[str, Any]:
     """The JSON object of an answer. Raises Unclear where there is none."""
@@ -69,9 +66,3 @@ def epoch(text: str) -> float:
             continue
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     raise Unclear("a date that cannot be read")
-
-
-def discreet(text: str) -> str:
-    """A provider's words as they may stand in the ledger and in a log: no numbers, no URLs, not endless."""
-    shown = _NUMBER.sub(lambda number: f"…{number[0][-2:]}", _URL.sub("(URL)", text))
-    return shown if len(shown) <= 300 else f"{shown[:299]}…"

@@ -4,19 +4,36 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients
 from mailroom.claim import Claim, Claimed, refused
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string
+from mailroom.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger_items import LedgerItems, about, about_any, ended, error_of, provider_of
+from mailroom.feedback.event import Event
+from mailroom.ledger_items import (
+    MAX_ERROR,
+    SETTLED,
+    TOLD,
+    LedgerItems,
+    about,
+    about_any,
+    each_of,
+    ended,
+    error_of,
+    facts_of,
+    ids_of,
+    provider_of,
+    trouble_of,
+)
 from mailroom.message import Key, Message, key_of
-from mailroom.status import Status, before
+from mailroom.observer import Observed, Observer
+from mailroom.outcome import Facts
+from mailroom.status import Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -27,7 +44,7 @@ _WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outl
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
-_KEPT = dict.fromkeys(("unsettled_since", "callbacks"), "if_not_exists({name}, {value})")
+_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), "if_not_exists({name}, {value})")
 _CLAIM = ("startedAt", "unsettled_since")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
@@ -48,6 +65,7 @@ class Ledger:
         new_token: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
         self._items = LedgerItems(client, table, ttl, clock)
+        self._observer = Observer(self._items, clock)
         self._lease_ms = int(lease * 1000)
         self._clock = clock
         self._new_token = new_token
@@ -65,6 +83,7 @@ class Ledger:
         change = Change(
             {
                 **about(message.recipient, message.callback_url),
+                **each_of(message.addressees),
                 **{name: string(value) for name, value in message.kept.items()},
                 "status": _SENDING,
                 "claim_token": string(token),
@@ -75,6 +94,7 @@ class Ledger:
             _FIRST if message.attempt == 1 else _NEXT,
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
             forms=_KEPT,
+            removes=("dead_lettered_at",),  # somebody has put it back on its way
         )
         try:
             old = self._items.write(message.key, change, returns="ALL_OLD")
@@ -95,17 +115,32 @@ class Ledger:
         sets = {**provider_of(provider, provider_id), "submittedAt": number(self._now_ms())}
         if line is not None:
             sets["line"] = string(line)
-        self._write_own(claim, Change(sets, _OWN, unions={"provider_ids": {"SS": [provider_id]}}))
+        self._write_own(claim, Change(sets, _OWN, unions=ids_of(provider_id)))
 
-    def complete(self, claim: Claimed, provider: str, provider_id: str) -> None:
-        """The provider accepted it. After an `observe` of the same fact only the provider's id is added."""
-        end = self._end(claim.key, "sent", provider_of(provider, provider_id), _OWN, adds=("attempts",))
+    def complete(
+        self,
+        claim: Claimed,
+        provider: str,
+        provider_id: str,
+        facts: Facts | None = None,
+        line: str | None = None,
+    ) -> None:
+        """The provider accepted it. After an `observe` of the same fact only what it lacks is added.
+
+        `line`: the number that it went to, where `ids_on_line` has to know of it.
+        """
+        known: Facts = {"provider": provider, "provider_id": provider_id, **(facts or {})}
+        if line is not None:
+            known |= {"line": line, "submittedAt": self._now_ms()}
+        end = self._end(claim.key, "sent", facts_of(known), _OWN, adds=("attempts",))
+        end.unions = ids_of(provider_id) if line is not None else {}
         try:
             found = self._write_own(claim, end, "sent")
         except ClaimLost as lost:
             raise ClaimLost(f"accepted as {provider_id}, but {lost}") from None
-        if found and found.get("provider_id") != provider_id:
-            merge = Change(provider_of(provider, provider_id), "claim_token = :own", _own(claim))
+        lacking = {name: value for name, value in known.items() if found.get(name) != value}
+        if found and lacking.keys() - {"submittedAt"}:
+            merge = Change(facts_of(known), "claim_token = :own", _own(claim), unions=end.unions)
             self._items.write(claim.key, merge)
 
     def fail(self, claim: Claimed, code: str, message: str) -> None:
@@ -113,9 +148,22 @@ class Ledger:
         end = self._end(claim.key, "failed", error_of(code, message), _OWN, adds=("attempts",))
         self._write_own(claim, end, "failed", code)
 
-    def release(self, claim: Claimed) -> None:
-        """Proved not sent: the next delivery claims at once and knows of no unknown outcome."""
-        self._write_own(claim, Change({}, _OWN, removes=_CLAIM))
+    def suppress(self, claim: Claimed, message: str) -> None:
+        """It will not be sent: all that it is for are on the suppression list. `message` says why."""
+        end = self._end(claim.key, "suppressed", error_of("suppressed", message), _OWN, adds=("attempts",))
+        self._write_own(claim, end, "suppressed")
+
+    def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
+        """One of several is left out: what is sent goes to the others."""
+        facts: Facts = {"error": message[:MAX_ERROR]}
+        self._items.advance(claim.key, "recipients", addressee, "suppressed", facts)
+
+    def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
+        """Proved not sent: the next delivery claims at once and knows of no unknown outcome.
+
+        What kept it from being sent stays beside it as its `trouble`, until it is settled.
+        """
+        self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=_CLAIM))
 
     def hand_back(self, claim: Claimed) -> None:
         """Not over yet: the next delivery claims at once and resumes from the checkpoint."""
@@ -129,40 +177,23 @@ class Ledger:
         change = Change(sets, held, removes=(*_CLAIM, "provider_id"), adds=("attempts",))
         self._write_own(claim, change, "retrying", code)
 
-    def observe(
-        self,
-        key: Key,
-        status: Status,
-        *,
-        accepted: bool,
-        provider_id: str | None = None,
-        facts: Mapping[str, Value] | None = None,
-    ) -> bool:
-        """A provider's event. False where no item exists: foreign, or long over (a claim precedes a submit).
+    def observe(self, events: Sequence[Event]) -> Observed:
+        """What a provider says of one attempt at one message. An item has to be there: a claim precedes
+        every submit, so an event without one is foreign, or long over."""
+        return self._observer.observe(events)
 
-        `accepted`: the event proves that the provider has the message, which completes it. `facts`
-        (`deliveredAt`, `bounce_type`) are kept where they are new. The status moves forward or not at all.
-        """
-        known: Sets = {**(facts or {})}
-        if provider_id is not None:
-            known["provider_id"] = string(provider_id)
-        if accepted:
-            known["completedAt"] = number(self._now_ms())
-        only_new = dict.fromkeys(known, "if_not_exists({name}, {value})")
-        earlier = {f":before{at}": string(each) for at, each in enumerate(before(status))}
-        forward = f"#status IN ({', '.join(earlier)})"
-        moved = {**known, "status": string(status)}
-        if status == "failed":
-            moved |= ended(key, status, self._clock())
-        outdated = () if status == "failed" else ("failed_on", "error")
-        gone = tuple(name for name in outdated if name not in moved)
+    def dead_lettered(self, key: Key) -> dict[str, Any]:
+        """It lies in a dead-letter queue: no verdict, so nothing changes but a mark, `dead_lettered_at`. The
+        item as it stands; {}: there is none. What is completed, or marked already, is not marked."""
+        mark = Change(
+            {"dead_lettered_at": number(self._now_ms())},
+            "attribute_exists(id) AND attribute_not_exists(completedAt)"
+            " AND attribute_not_exists(dead_lettered_at)",
+        )
         try:
-            self._items.write(key, Change(moved, forward, earlier, only_new, gone), status)
+            return self._items.write(key, mark, returns="ALL_NEW")
         except ConditionFailed as failed:
-            if not failed.item:
-                return False
-            self._items.write(key, Change(known, "attribute_exists(id)", forms=only_new))
-        return True
+            return failed.item
 
     def refuse(self, item: Mapping[str, Any], code: str, message: str) -> bool:
         """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.
@@ -202,14 +233,8 @@ class Ledger:
         change = Change(
             {"status": string("retrying")},
             "attribute_exists(completedAt)",
-            removes=(
-                "completedAt",
-                *_CLAIM,
-                "provider_id",
-                "error",
-                "failed_on",
-                "dead_lettered_at",
-            ),
+            # What was told of the life before says nothing about the next one.
+            removes=("completedAt", *_CLAIM, *SETTLED, *TOLD, "provider_id", "error", "failed_on"),
             adds=("generation",),
         )
         try:
@@ -232,7 +257,7 @@ class Ledger:
     def _end(
         self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
     ) -> Change:
-        return Change({**sets, **ended(key, status, self._clock())}, condition, adds=adds)
+        return Change({**sets, **ended(key, status, self._clock())}, condition, removes=SETTLED, adds=adds)
 
     def _write_own(
         self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None

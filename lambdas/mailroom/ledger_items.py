@@ -1,13 +1,14 @@
 """The ledger's items: what their attributes look like, and how one is written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.message import Key
-from mailroom.status import Status
+from mailroom.outcome import Facts
+from mailroom.status import Status, before
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -22,6 +23,22 @@ MAX_KEPT = 2048
 _HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
 _NO_HISTORY: Value = {"L": []}
 _NO_CALLBACKS: Value = {"M": {}}
+SETTLED = ("trouble", "dead_lettered_at")
+"""What goes as soon as a message has its outcome."""
+TOLD = (
+    *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
+    *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code"),
+    *(
+        "complainedAt",
+        "complaint_type",
+        "complaint_subtype",
+        "openedAt",
+        "clickedAt",
+        "readAt",
+        "carrier_done_date",
+    ),
+)
+"""What providers' events leave in an item."""
 LINES = "lines"
 """The index of what occupies a line, by line and time of submission."""
 _ROOM = number(MAX_HISTORY)
@@ -79,6 +96,43 @@ class LedgerItems:
                 ExpressionAttributeValues={":value": value},
             )
 
+    def advance(self, key: Key, map_name: str, name: str, status: Status | None, facts: Facts) -> bool:
+        """Move one entry of a map on, as a whole item moves: its status forward or not at all, `facts` where
+        they are new. False where the item has no such entry, or all of it was known."""
+        names = {"#map": map_name, "#name": name, "#status": "status"}
+        names |= {f"#f{at}": fact for at, fact in enumerate(facts)}
+        entry = "#map.#name"
+        sets = [f"{entry}.#f{at} = if_not_exists({entry}.#f{at}, :f{at})" for at in range(len(facts))]
+        values = {f":f{at}": value for at, value in enumerate(facts_of(facts).values())}
+        there = f"attribute_exists({entry})"
+        if status is not None:
+            earlier = {f":before{at}": string(each) for at, each in enumerate(before(status))}
+            forward = f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)}))"
+            moved = [*sets, f"{entry}.#status = :status"]
+            if self._entry(
+                key, names, moved, f"{there} AND {forward}", {**values, **earlier, ":status": string(status)}
+            ):
+                return True
+        if not facts:
+            return False
+        del names["#status"]
+        lacking = " OR ".join(f"attribute_not_exists({entry}.#f{at})" for at in range(len(facts)))
+        return self._entry(key, names, sets, f"{there} AND ({lacking})", values)
+
+    def _entry(self, key: Key, names: dict[str, str], sets: list[str], condition: str, values: Sets) -> bool:
+        try:
+            self._client.update_item(
+                TableName=self._table,
+                Key=_where(key),
+                UpdateExpression="SET " + ", ".join(sets),
+                ConditionExpression=condition,
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues=values,
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
         pages = self._client.get_paginator("query").paginate(
@@ -120,6 +174,26 @@ def about(to: str | list[str] | None, callback_url: str | None) -> Sets:
     return sets
 
 
+def each_of(addressees: Sequence[str]) -> Sets:
+    """An entry for each of several addressees, for what becomes of it. No other name can enter later, so an
+    event can tell of none but the message's own."""
+    if len(addressees) < 2:
+        return {}
+    return {"recipients": {"M": {each: {"M": {}} for each in addressees}}}
+
+
+def facts_of(facts: Mapping[str, str | int]) -> Sets:
+    """Facts in DynamoDB's form."""
+    return {name: string(value) if isinstance(value, str) else number(value) for name, value in facts.items()}
+
+
+def trouble_of(code: str, message: str) -> Sets:
+    """What keeps a message from being sent; nothing where there is no word for it."""
+    if not code:
+        return {}
+    return {"trouble": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
+
+
 def about_any(item: Mapping[str, Any]) -> Sets:
     """The same of an item that may be wrong in any way: what is usable of it, and short."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
@@ -129,6 +203,11 @@ def about_any(item: Mapping[str, Any]) -> Sets:
 def provider_of(provider: str, provider_id: str) -> Sets:
     """Who has it, and what it is called there."""
     return {"provider": string(provider), "provider_id": string(provider_id)}
+
+
+def ids_of(provider_id: str) -> Sets:
+    """An id for the set of all that the provider ever gave to a message: see `ids_on_line`."""
+    return {"provider_ids": {"SS": [provider_id]}}
 
 
 def error_of(code: str, message: str) -> Sets:

@@ -1,10 +1,9 @@
 """A message: one item of the mailbox, read into the typed contract of its channel."""
 
-import base64
 import hashlib
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from collections.abc import Container, Mapping
+from typing import Annotated, Any, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -12,9 +11,8 @@ from msgspec import Meta, Struct
 from mailroom.address import has_control
 from mailroom.clock import epoch
 from mailroom.errors import Invalid, Malformed
+from mailroom.reference import MAX_ID_BYTES, Reference, encoded
 
-MAX_ID_BYTES = 180
-"""Base64url of it is 240 characters: within the 256 of an SES tag's value."""
 MAX_AHEAD_SECONDS = 366 * 86400
 """How far ahead `send_at` may lie."""
 
@@ -32,7 +30,7 @@ class Key(Struct, frozen=True):
     @property
     def correlation(self) -> str:
         """Base64url of the id, unpadded: fit for a header and for an SES tag."""
-        return base64.urlsafe_b64encode(self.id.encode()).rstrip(b"=").decode()
+        return encoded(self.id)
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -63,6 +61,26 @@ class Message(Struct, frozen=True, kw_only=True):
     def recipient(self) -> str | list[str]:
         """Whom it is for, as the ledger keeps it; a contract that knows says so."""
         return []
+
+    @property
+    def reference(self) -> Reference:
+        """What its provider is told, to be heard again in its events."""
+        return Reference(self.id, self.attempt)
+
+    @property
+    def addressees(self) -> tuple[str, ...]:
+        """Whom it reaches, each in the one form that the suppression list knows; () where nobody can be on
+        it."""
+        return ()
+
+    def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - for those that can go to several
+        """The same to the others alone."""
+        return self
+
+    @property
+    def line(self) -> str | None:
+        """The number under which a look-up may find it among other messages' at the provider; None: none."""
+        return None
 
     @property
     def group(self) -> str | None:

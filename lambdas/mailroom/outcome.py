@@ -2,11 +2,15 @@
 
 from msgspec import Struct
 
+Facts = dict[str, str | int]
+"""Attributes of a ledger item, by their names."""
+
 
 class Sent(Struct, frozen=True):
-    """The provider accepted the message and calls it `provider_id`."""
+    """The provider accepted the message and calls it `provider_id`; `facts` are kept with it."""
 
     provider_id: str
+    facts: Facts = {}
 
 
 class Retry(Struct, frozen=True):
@@ -17,9 +21,11 @@ class Retry(Struct, frozen=True):
 
 
 class Rejected(Struct, frozen=True):
-    """Permanent and the message's own fault: it ends as failed."""
+    """Permanent and the message's own fault: it ends as failed. `gone`: its recipient is no more, and no
+    later message will reach it either."""
 
     reason: str
+    gone: bool = False
 
 
 class Misconfigured(Struct, frozen=True):

@@ -24,4 +24,9 @@ _ORDER: tuple[Status, ...] = get_args(Status)
 
 def before(status: Status) -> tuple[Status, ...]:
     """The statuses that `status` may replace."""
-    return _ORDER[: _ORDER.index(status)]
+    return _ORDER[: rank(status)]
+
+
+def rank(status: Status) -> int:
+    """Its place in the one order: a higher one is known better."""
+    return _ORDER.index(status)

@@ -42,7 +42,8 @@ class Content:
 
 
 class Templates:
-    """The templates under one folder: `<name>/subject.txt` with `body.html`, `body.txt` or both.
+    """The templates under one folder: `<name>/subject.txt` with `body.html`, `body.txt` or both; where texts
+    alone are sent, `<name>/body.txt`.
 
     Names that start with `_` are shared parts, for `extends` and `include` alone.
     """
@@ -58,17 +59,16 @@ class Templates:
         )
         self._environment.globals.pop("lipsum")
 
-    def names(self) -> list[str]:
-        """The templates there are."""
-        return sorted(path.parent.name for path in self._root.glob("[!_]*/subject.txt"))
+    def names(self, file: str = "subject.txt") -> list[str]:
+        """The templates there are, by the file that each of them has."""
+        return sorted(path.parent.name for path in self._root.glob(f"[!_]*/{file}"))
 
     def render(self, name: str, variables: Mapping[str, Any]) -> Content:
         """The mail's content. Raises Invalid that names the template or the variable at fault."""
         shared = {**self._environment.globals, **variables}
         subject = self._part(name, "subject.txt", shared)
         if subject is None:
-            known = ", ".join(self.names())
-            raise Invalid("template", f"{name!r} is unknown; use one of: {known}")
+            raise self._unknown(name, "subject.txt")
         html, text = self._part(name, "body.html", shared), self._part(name, "body.txt", shared)
         if html is None and text is None:
             raise Invalid("template", f"{name!r} has neither body.html nor body.txt; add one")
@@ -78,6 +78,16 @@ class Templates:
         if not subject:
             raise Invalid("subject", f"the one of template {name!r} came out empty; fill its variables")
         return Content(subject, html, text)
+
+    def text(self, name: str, variables: Mapping[str, Any]) -> str:
+        """A text alone, of `body.txt`. Raises Invalid that names the template or the variable at fault."""
+        text = self._part(name, "body.txt", {**self._environment.globals, **variables})
+        if text is None:
+            raise self._unknown(name, "body.txt")
+        return text
+
+    def _unknown(self, name: str, file: str) -> Invalid:
+        return Invalid("template", f"{name!r} is unknown; use one of: {', '.join(self.names(file))}")
 
     def _part(self, name: str, file: str, variables: dict[str, Any]) -> str | None:
         try:

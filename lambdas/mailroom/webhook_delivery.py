@@ -15,7 +15,7 @@ from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.dynamo import Sets, number, string
 from mailroom.environment import WebhookSender
-from mailroom.errors import Malformed
+from mailroom.errors import Invalid, Malformed
 from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
 from mailroom.telemetry import logger
 
@@ -38,7 +38,11 @@ class WebhookDelivery(Delivery[Webhook, Post]):
             _callback(body)
         return body
 
-    def deliver(self, record: Received) -> Wait:
+    def read(self, item: dict[str, Any]) -> Webhook | Invalid | None:
+        """A message; a callback is none."""
+        return None if _is_callback(item) else super().read(item)
+
+    def deliver(self, record: Received[Webhook]) -> Wait:
         """Take one record as far as it goes."""
         if _is_callback(record.item):
             return self._call_back(_callback(record.item), record)
@@ -55,7 +59,7 @@ class WebhookDelivery(Delivery[Webhook, Post]):
     def _last(self, receives: int) -> bool:
         return receives > len(self._delays)
 
-    def _call_back(self, callback: Callback, record: Received) -> Wait:
+    def _call_back(self, callback: Callback, record: Received[Webhook]) -> Wait:
         if not self._in_time(record):
             return 0
         self._tools.pace.wait()
@@ -85,7 +89,7 @@ class WebhookDelivery(Delivery[Webhook, Post]):
             return 0
         return wait
 
-    def _note_safely(self, callback: Callback, status: str, said: Said, record: Received) -> None:
+    def _note_safely(self, callback: Callback, status: str, said: Said, record: Received[Webhook]) -> None:
         """The same where the record's way is settled: the note is a courtesy to whoever looks, and neither a
         second delivery nor a dead letter that stays away is a price for it."""
         try:
@@ -93,7 +97,7 @@ class WebhookDelivery(Delivery[Webhook, Post]):
         except Exception:  # noqa: BLE001 - logged; what became of the callback stands
             logger.exception("callback's result not recorded", status=status, callback=callback.name)
 
-    def _note(self, callback: Callback, status: str, said: Said, record: Received) -> None:
+    def _note(self, callback: Callback, status: str, said: Said, record: Received[Webhook]) -> None:
         result: Sets = {
             "status": string(status),
             "at": number(milliseconds(self._tools.clock())),

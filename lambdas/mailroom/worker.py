@@ -10,12 +10,13 @@ from mailroom.adapter import Adapter, M, R
 from mailroom.body import decode
 from mailroom.clock import Clock
 from mailroom.delivery import Delivery, Received, Tools, Wait
-from mailroom.environment import Sender
+from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import key_of
+from mailroom.message import Message, key_of
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
+from mailroom.suppressions import Suppressions
 from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ class Worker(Generic[M, R]):
         clock: Clock = time.time,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
+        suppressions: Suppressions | None = None,
         delivery: "type[Delivery[M, R]]" = Delivery,
     ) -> None:
         self._queue_url = settings.queue_url
         self._sqs = sqs
         self._pace = Pace(settings.pace_seconds, clock, sleep)
-        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter)
+        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter, suppressions)
         self._delivery = delivery(settings, adapter, tools)
 
     @classmethod
@@ -50,8 +52,15 @@ class Worker(Generic[M, R]):
     ) -> "Worker[M, R]":
         """The worker that a function's settings describe; `delivery` is how its channel differs."""
         ledger = Ledger.of(settings, lease=settings.lease_seconds)
-        payloads = Payloads(clients.s3(), settings.payload_bucket)
-        return cls(settings, adapter, ledger=ledger, payloads=payloads, sqs=clients.sqs(), delivery=delivery)
+        return cls(
+            settings,
+            adapter,
+            ledger=ledger,
+            payloads=Payloads(clients.s3(), settings.payload_bucket),
+            sqs=clients.sqs(),
+            suppressions=_list_of(settings),
+            delivery=delivery,
+        )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
@@ -60,9 +69,11 @@ class Worker(Generic[M, R]):
         """
         self._pace.begin()
         self._delivery.tally.clear()
+        opened = [(record, self._opened(record, remaining)) for record in event["Records"]]
+        self._delivery.begin(each.message for _, each in opened if each and isinstance(each.message, Message))
         waits = {}
-        for record in event["Records"]:
-            wait = self._work(record, remaining)
+        for record, each in opened:
+            wait = self._work(each)
             if wait is not None:
                 waits[record["messageId"]] = (record["receiptHandle"], wait)
         queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
@@ -70,26 +81,37 @@ class Worker(Generic[M, R]):
             count(name, value)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
 
-    def _work(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Wait:
-        """One record. Raises nothing: its fault must not end the batch."""
+    def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Received[M] | None:
+        """The record, read; None where it is no message at all."""
+        attributes = record["attributes"]
         try:
             item = self._delivery.item_of(decode(record["body"]))
-            key = key_of(item)
+            key_of(item)
+            message = self._delivery.read(item)
         except Malformed as fault:
-            # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
+            return None
+        receives = int(attributes["ApproximateReceiveCount"])
+        return Received(item, message, receives, attributes.get("MessageGroupId"), remaining)
+
+    def _work(self, opened: Received[M] | None) -> Wait:
+        """One record. Raises nothing: its fault must not end the batch."""
+        if opened is None:
+            # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
             self._delivery.tally["Malformed"] += 1
             return 0
-        attributes = record["attributes"]
-        receives = int(attributes["ApproximateReceiveCount"])
-        working_on(key)
+        working_on(key_of(opened.item))
         try:
-            return self._delivery.deliver(
-                Received(item, receives, attributes.get("MessageGroupId"), remaining)
-            )
+            return self._delivery.deliver(opened)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
             self._delivery.tally["Errors"] += 1
-            return self._delivery.retry_wait(receives)
+            return self._delivery.retry_wait(opened.receives)
         finally:
             working_on(None)
+
+
+def _list_of(settings: Sender) -> Suppressions | None:
+    if isinstance(settings, SuppressingSender):
+        return Suppressions.of(settings.suppressions_table)
+    return None

@@ -17,7 +17,7 @@ import jsii
 from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.unused import UNUSED, prune
+from stacks.constructs.unused import prune, unused
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
@@ -70,11 +70,13 @@ class Target:
 class Bundle:
     """The files of one function."""
 
-    def __init__(self, handler: str, target: Target, *, templates: bool) -> None:
-        """`handler` is a file in lambdas/ without its ending; `templates` takes the mail templates along."""
+    def __init__(self, handler: str, target: Target, *, templates: str = "") -> None:
+        """`handler` is a file in lambdas/ without its ending; `templates` is the folder in templates/ that it
+        takes along, "" for none."""
         self.handler = handler
         self.target = target
         self.templates = templates
+        self.unused = unused(handler)
         self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
 
     def code(self) -> lambda_.Code:
@@ -88,7 +90,7 @@ class Bundle:
     def fingerprint(self) -> str:
         """A hash over everything that goes in, over the rules of this file and over what is left out."""
         target = self.target
-        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {UNUSED}".encode())
+        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {self.unused}".encode())
         digest.update(Path(__file__).read_bytes())
         for file in sorted([self.requirements, *self._sources()]):
             digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
@@ -112,7 +114,7 @@ class Bundle:
 
     def _sources(self) -> Iterator[Path]:
         yield LAMBDAS / f"{self.handler}.py"
-        trees = [LAMBDAS / "mailroom"] + [TEMPLATES] * self.templates
+        trees = [LAMBDAS / "mailroom", *([TEMPLATES / self.templates] if self.templates else [])]
         for tree in trees:
             yield from (
                 file for file in tree.rglob("*") if file.is_file() and "__pycache__" not in file.parts
@@ -120,19 +122,20 @@ class Bundle:
 
     def _packages(self) -> Path:
         """The installed requirements, kept for the next build that wants the same."""
-        wanted = f"{self.requirements.read_text()}{self.target.uv_arguments()}{self.target.python}{UNUSED}"
+        target = self.target
+        wanted = f"{self.requirements.read_text()}{target.uv_arguments()}{target.python}{self.unused}"
         kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
                 self._install(Path(fresh) / "packages")
-                prune(Path(fresh) / "packages")
+                prune(Path(fresh) / "packages", self.unused)
                 self._compile(Path(fresh) / "packages", Path(fresh) / "packages")
                 _keep(Path(fresh) / "packages", kept)
         return kept
 
     def _install(self, folder: Path) -> None:
-        # No dependencies beside those listed, and no source builds: what runs is what was pinned.
+        # No dependencies beside those listed, and no source builds but that one: what runs was pinned.
         subprocess.run(  # noqa: S603 - our own files and settings, no shell
             [
                 *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),

@@ -38,7 +38,7 @@ class HandlerFunction(Construct):
         limits: Function,
         grants: Sequence[Grant],
         environment: Mapping[str, str],
-        templates: bool = False,
+        templates: str = "",
     ) -> None:
         super().__init__(scope, "Function")
         target = Target(settings.deployment.bundle_platform)

@@ -8,7 +8,7 @@ ASYNC = (
     *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
     *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
 )
-UNUSED = (
+ALWAYS = (
     *ASYNC,
     # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
     "twilio/rest/*/",
@@ -17,13 +17,25 @@ UNUSED = (
     # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
 )
+BY_HANDLER = {
+    # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
+    "twilio_callbacks": (
+        *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
+        *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
+    ),
+}
 """Globs below the folder that packages are installed into; one line to change for a package that is used
 after all. An ending slash means folders alone."""
 
 
-def prune(packages: Path) -> None:
-    """Delete what is unused from the folder `packages`."""
-    for pattern in UNUSED:
+def unused(handler: str) -> tuple[str, ...]:
+    """The globs of what the function of `handler` does not use."""
+    return (*ALWAYS, *BY_HANDLER.get(handler, ()))
+
+
+def prune(packages: Path, patterns: tuple[str, ...]) -> None:
+    """Delete what `patterns` match from the folder `packages`."""
+    for pattern in patterns:
         for found in list(packages.glob(pattern)):
             if found.is_dir():
                 shutil.rmtree(found)

@@ -33,7 +33,8 @@ class Work:
     rules: QueueRules
     grants: Sequence[Grant]
     environment: Mapping[str, str]
-    templates: bool = False
+    templates: str = ""
+    """The folder in templates/ that the function takes along; "" for none."""
     fifo: bool = False
     """In order within a message group, and one of a group at a time."""
 
@@ -53,6 +54,8 @@ class Worker(Construct):
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
+        self.dead_letter_name = work.dead_letter_name
+        """The dead-letter queue's name, still without the stage's: mail-dlq, fax-dlq.fifo."""
         self.dead_letters = self._dead_letter_queue(settings, work)
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)

@@ -2,7 +2,7 @@
 
 from stacks.derived.fax import FaxRules, fax_rules, invocations_to_finish, mover_rules
 from stacks.derived.lanes import LaneRow, lane_rows
-from stacks.derived.queues import QueueRules, queue_rules, scheduled_rules
+from stacks.derived.queues import QueueRules, feedback_rules, queue_rules, scheduled_rules
 from stacks.derived.waits import DAY, RECEIVES_OVER, SHORTEST_JITTER, SQS_RECEIVES, Waits
 from stacks.derived.webhook import webhook_rules
 
@@ -16,6 +16,7 @@ __all__ = [
     "QueueRules",
     "Waits",
     "fax_rules",
+    "feedback_rules",
     "invocations_to_finish",
     "lane_rows",
     "mover_rules",

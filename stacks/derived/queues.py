@@ -58,3 +58,9 @@ def scheduled_rules(settings: Settings) -> QueueRules:
     """The rules of the queue that schedules send to."""
     scheduled = settings.scheduled
     return queue_rules(scheduled, scheduled, scheduled, settings.lease_margin_seconds)
+
+
+def feedback_rules(settings: Settings) -> QueueRules:
+    """The rules of the queue that providers' events come in on."""
+    feedback = settings.feedback
+    return queue_rules(feedback, feedback, feedback, settings.lease_margin_seconds)

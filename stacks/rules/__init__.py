@@ -4,9 +4,14 @@ from collections.abc import Iterator
 
 from stacks.derived import scheduled_rules
 from stacks.rules.channels import broken_channels
+from stacks.rules.dead_letters import broken_dead_letters
 from stacks.rules.fax import broken_fax
+from stacks.rules.feedback import broken_feedback
+from stacks.rules.pairs import broken_pairs
+from stacks.rules.push import broken_push
 from stacks.rules.queues import broken_queue
 from stacks.rules.retention import broken_retention
+from stacks.rules.sms import broken_sms
 from stacks.rules.webhook import broken_webhook
 from stacks.settings import Settings
 
@@ -15,6 +20,11 @@ def broken_rules(settings: Settings) -> Iterator[str]:
     """A sentence for each rule that `settings` break, each starting with the key below the stage."""
     yield from broken_retention(settings)
     yield from broken_channels(settings)
+    yield from broken_pairs(settings)
     yield from broken_queue("scheduled", settings.scheduled, scheduled_rules(settings), settings)
     yield from broken_fax(settings)
     yield from broken_webhook(settings)
+    yield from broken_sms(settings)
+    yield from broken_push(settings)
+    yield from broken_feedback(settings)
+    yield from broken_dead_letters(settings)

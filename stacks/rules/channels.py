@@ -10,8 +10,11 @@ from stacks.settings import Channel, Settings
 
 OWN_SECTIONS = ("fax", "webhook")
 """Event types that are no row: each has a stack and a section of its own."""
-QUEUES = {"scheduled", "fax", "fax-retry", "webhook"}
-FUNCTIONS = {"dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"}
+QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback"}
+FUNCTIONS = {
+    *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
+    *("feedback", "twilio-callbacks", "dead-letters"),
+}
 
 
 def broken_channels(settings: Settings) -> Iterator[str]:

@@ -1,30 +1,39 @@
 """What can be set for a stage, in `cdk.json` under context `mailroom`, then the stage's name."""
 
 from stacks.settings.channels import Channel, Lane, LaneName, Mail
-from stacks.settings.fax import PROVIDERS_AT_SYNTH, Fax, RetryMover
+from stacks.settings.fax import Fax, RetryMover
+from stacks.settings.feedback import Api, DeadLetters, Feedback
+from stacks.settings.push import Push
 from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
+from stacks.settings.sms import Sms
 from stacks.settings.stage import Deployment, EventType, Retention, Scheduled, Settings, Stream
+from stacks.settings.urls import PROVIDERS_AT_SYNTH
 from stacks.settings.webhook import Webhook
 
 __all__ = [
     "PROVIDERS_AT_SYNTH",
+    "Api",
     "Backoff",
     "Channel",
+    "DeadLetters",
     "Deployment",
     "EventType",
     "Fax",
+    "Feedback",
     "Function",
     "Lane",
     "LaneName",
     "Mail",
     "Patience",
     "Polling",
+    "Push",
     "Redelivery",
     "Retention",
     "RetryMover",
     "Scheduled",
     "Section",
     "Settings",
+    "Sms",
     "Stream",
     "Webhook",
 ]

@@ -5,12 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery
+from stacks.settings.urls import BASE_URL
 
-PROVIDERS_AT_SYNTH = "providers"
-"""A base URL that is known only when the app runs: `-c providers=URL`."""
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
-# Credentials go there with every request: plain HTTP is for the simulators alone.
-_BASE_URL = rf"^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
 
 
 class RetryMover(Function, Polling, Redelivery):
@@ -28,7 +25,7 @@ class Fax(Function, Redelivery, Patience, Backoff):
     """Our own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """SignalWire's space: {space}.signalwire.com is called."""
-    base_url: str | None = Field(default=None, pattern=_BASE_URL)
+    base_url: str | None = Field(default=None, pattern=BASE_URL)
     """Https, without a slash at its end; or providers, which the app is told by -c providers=URL."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""

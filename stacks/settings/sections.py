@@ -19,7 +19,7 @@ class Function(Section):
 
 
 class Polling(Section):
-    """How Lambda reads a queue."""
+    """How Lambda reads a queue. It takes 10 at once, and more only where it may wait for them."""
 
     batch_size: int = Field(default=10, ge=1, le=10)
     batch_window_seconds: int = Field(default=0, ge=0, le=300)

@@ -6,7 +6,10 @@ from pydantic import Field
 
 from stacks.settings.channels import Channel, Mail
 from stacks.settings.fax import Fax
+from stacks.settings.feedback import Api, DeadLetters, Feedback
+from stacks.settings.push import Push
 from stacks.settings.sections import Function, Polling, Redelivery, Section
+from stacks.settings.sms import Sms
 from stacks.settings.webhook import Webhook
 
 EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
@@ -78,12 +81,20 @@ class Settings(Section):
     """A lower-case letter, then up to 11 letters or digits: bucket names have room for no more."""
     channels: dict[EventType, Channel] = Field(min_length=1)
     mail: Mail
+    sms: Sms | None = None
+    """Together with its row in channels, or null with none."""
+    push: Push | None = None
+    """Together with its row in channels, or null with none."""
     fax: Fax | None = None
     """null deploys no fax gateway."""
     webhook: Webhook = Webhook()
     dispatch: Stream = Stream()
     outcomes: Stream = Stream()
     scheduled: Scheduled = Scheduled()
+    feedback: Feedback = Feedback()
+    api: Api = Api()
+    """Deployed where a provider calls back: Twilio."""
+    dead_letters: DeadLetters = DeadLetters()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
     lease_margin_seconds: int = Field(default=60, ge=1, le=600)
@@ -98,3 +109,20 @@ class Settings(Section):
     def configuration_set(self) -> str:
         """The SES configuration set's name."""
         return self.mail.configuration_set or self.name()
+
+    @property
+    def default_region(self) -> str:
+        """The country of numbers without a country code; "": there is none."""
+        return (self.sms and self.sms.default_region) or ""
+
+    @property
+    def twilio(self) -> Sms | None:
+        """SMS, where Twilio sends them."""
+        return self.sms if self.sms and self.sms.provider == "twilio" else None
+
+    @property
+    def sms_configuration_set(self) -> str | None:
+        """The name of the configuration set that AWS sends SMS with, where it does."""
+        if self.sms is None or self.sms.provider != "aws":
+            return None
+        return self.sms.configuration_set or self.name()

@@ -7,10 +7,11 @@ import pytest
 from moto import mock_aws
 
 from tests.faults.fax_world import FaxWorld
+from tests.faults.people_world import PeopleWorld
 from tests.faults.webhook_world import WebhookWorld
 from tests.faults.world import World
 
-World_ = TypeVar("World_", World, FaxWorld, WebhookWorld)
+World_ = TypeVar("World_", World, FaxWorld, WebhookWorld, PeopleWorld)
 
 
 def _one_after_another(make: Callable[..., World_]) -> Iterator[Callable[..., World_]]:
@@ -43,3 +44,9 @@ def new_fax_world() -> Iterator[Callable[..., FaxWorld]]:
 def new_webhook_world() -> Iterator[Callable[[], WebhookWorld]]:
     """Worlds of the webhook sender."""
     yield from _one_after_another(WebhookWorld)
+
+
+@pytest.fixture
+def new_people_world() -> Iterator[Callable[[], PeopleWorld]]:
+    """Worlds of text messages, pushes and feedback."""
+    yield from _one_after_another(PeopleWorld)

@@ -57,7 +57,7 @@ class FaxWorld:
         self.queues = Queues(self.clock, VISIBILITY, 12)
         self.network = FaxNetwork(self.clock)
         self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        _create_ledger(self._dynamodb)
+        create_ledger(self._dynamodb)
         self._stream = Recording(self._dynamodb)
         self._read = 0
         self.ledger = Ledger(
@@ -244,7 +244,7 @@ def _settings(max_attempts: int) -> FaxSender:
     )
 
 
-def _create_ledger(client: Any) -> None:
+def create_ledger(client: Any) -> None:
     types = {"id": "S", "event_type": "S", "line": "S", "submittedAt": "N"}
     keys = [("id", "HASH"), ("event_type", "RANGE")]
     line = [("line", "HASH"), ("submittedAt", "RANGE")]

@@ -19,9 +19,12 @@ from mailroom.mailbox import Mailbox
 from mailroom.message import Key
 from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
+from mailroom.suppressing_delivery import SuppressingDelivery
+from mailroom.suppressions import Suppressions
 from mailroom.templates import Templates
 from mailroom.worker import Worker
 from tests.faults.outside import Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.told import told
 
 FUNCTION_SECONDS = 60.0
 LEASE = FUNCTION_SECONDS + 60
@@ -53,8 +56,10 @@ class World:
         self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
         for table in ("ledger", "mailbox"):
             create_table(self._dynamodb, table)
+        create_table(self._dynamodb, "suppressions", "recipient", "channel")
         watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        self.suppressions = Suppressions(watched, "suppressions", self.clock)
         # Another function's writes: they are no place for this one to stop.
         self._feedback = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._mailbox = Mailbox(watched, "mailbox")
@@ -62,7 +67,7 @@ class World:
         self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
 
     def close(self) -> None:
-        for table in ("ledger", "mailbox"):
+        for table in ("ledger", "mailbox", "suppressions"):
             self._dynamodb.delete_table(TableName=table)
 
     def put(self, *items: Item) -> None:
@@ -98,6 +103,7 @@ class World:
             misconfigured_seconds=20,
             submit_seconds=10,
             record_seconds=5,
+            suppressions_table="suppressions",
             mail_senders=["no-reply@example.com"],
             configuration_set="mailroom",
             max_attachment_bytes=1000,
@@ -119,6 +125,8 @@ class World:
             clock=self.clock,
             sleep=self.clock.sleep,
             jitter=lambda: 0.5,
+            suppressions=self.suppressions,
+            delivery=SuppressingDelivery,
         )
 
     def dispatcher(self) -> Dispatcher:
@@ -179,7 +187,7 @@ class World:
     def send_events(self) -> None:
         """SES tells of every mail that it accepted, as feedback will record it."""
         for request in self.ses.accepted:
-            self._feedback.observe(Key(_id(request), "mail"), "sent", accepted=True)
+            self._feedback.observe([told(Key(_id(request), "mail"), "sent")])
 
     def sends(self) -> Counter[str]:
         """How often SES accepted each message."""
@@ -206,8 +214,8 @@ def _id(request: Mapping[str, Any]) -> str:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
 
 
-def create_table(client: Any, table: str) -> None:
-    keys = {"id": "HASH", "event_type": "RANGE"}
+def create_table(client: Any, table: str, partition: str = "id", sort: str = "event_type") -> None:
+    keys = {partition: "HASH", sort: "RANGE"}
     client.create_table(
         TableName=table,
         BillingMode="PAY_PER_REQUEST",

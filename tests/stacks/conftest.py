@@ -6,9 +6,8 @@ from functools import cache
 import pytest
 
 from stacks.application import synthesize
-from tests.stacks.templates import Template, Templates
-
-NO_BUNDLES: dict[str, object] = {"aws:cdk:bundling-stacks": []}
+from tests.stacks.templates import Templates
+from tests.stacks.variants import NO_BUNDLES, templates_of
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +18,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Templates
     def synthesized(name: str) -> Templates:
         folder = tmp_path_factory.mktemp(name)
         assembly = synthesize({"stage": name, **NO_BUNDLES}, str(folder))
-        stacks = {stack.stack_name.rpartition("-")[2]: Template(stack.template) for stack in assembly.stacks}
-        return Templates(folder, stacks)
+        return Templates(folder, templates_of(assembly, name))
 
     return synthesized
 

@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PSEUDO = {"AWS::Partition": "aws", "AWS::Region": "eu-central-1", "AWS::AccountId": "111122223333"}
+PSEUDO = {
+    "AWS::Partition": "aws",
+    "AWS::Region": "eu-central-1",
+    "AWS::AccountId": "111122223333",
+    "AWS::URLSuffix": "amazonaws.com",
+}
 
 
 class Template:

@@ -12,33 +12,51 @@ import app
 from stacks.constructs import bundle
 from stacks.constructs.bundle import Bundle, Target
 from stacks.paths import LAMBDAS, TEMPLATES
-from tests.stacks.templates import Template, Templates
+from tests.stacks.templates import Template
+from tests.stacks.variants import PUSH, PUSH_ROW, variant
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
+TEMPLATED = {"jinja2", "markupsafe", "templates"}
+SEGMENTS = {"sms_toolkit", "six.py"}
 HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
 HANDLERS = {
     "dispatch": COMMON | {"dispatch.py", "phonenumbers"},
+    "dead_letters": COMMON | {"dead_letters.py"},
     "dispatch_scheduled": COMMON | {"dispatch_scheduled.py", "phonenumbers"},
+    "feedback": COMMON | {"feedback.py", "phonenumbers"},
     "outcomes": COMMON | {"outcomes.py"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
-    "send_mail": COMMON | {"send_mail.py", "jinja2", "markupsafe", "templates"},
+    "send_mail": COMMON | TEMPLATED | {"send_mail.py"},
+    "send_push": COMMON | {"send_push.py"},
+    "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
+    "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
 FUNCTIONS = {
     "dispatch": ("routing", "dispatch"),
+    "dead_letters": ("dead-letters", "dead-letters"),
     "dispatch_scheduled": ("routing", "dispatch-scheduled"),
+    "feedback": ("feedback", "feedback"),
     "outcomes": ("routing", "outcomes"),
     "retry_fax": ("fax", "retry-fax"),
     "send_fax": ("fax", "send-fax"),
     "send_mail": ("channels", "send-mail"),
+    "send_push": ("channels", "send-push"),
+    "send_sms": ("channels", "send-sms"),
     "send_webhook": ("webhook", "send-webhook"),
+    "twilio_callbacks": ("api", "twilio-callbacks"),
 }
 LATER = {
     "phonenumbers": "mailroom.phone.normalise('+16175551234')",
-    "twilio": "import mailroom.channels.signalwire",
+    "twilio": "import mailroom.{provider}",
+    "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
+    "jinja2": "import mailroom.templates",
 }
 """What a handler imports when it has work for it, and what that work is."""
+PROVIDERS = {"send_fax": "channels.signalwire", "send_sms": "channels.twilio_sms"}
+"""The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
+TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms"}
 LISTING = """
 import sys, {handler}
 import mailroom.phone
@@ -46,7 +64,8 @@ import mailroom.phone
 for name in {modules}:
     print(sys.modules[name].__file__)
 """
-WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}  # its wheel has none; METADATA says MIT
+# Their wheels have none; METADATA says MIT.
+WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info", "sms_toolkit-1.0.8.dist-info"}
 LAMBDA = Target("aarch64-manylinux2014")
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
 
@@ -58,9 +77,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pat
     for platform in (LAMBDA.platform, "host"):
         for handler in HANDLERS:
             folder = tmp_path_factory.mktemp(f"{handler}-{platform}")
-            Bundle(handler, Target(platform), templates=handler == "send_mail").build(folder)
+            Bundle(handler, Target(platform), templates=TEMPLATES_OF.get(handler, "")).build(folder)
             folders[handler, platform] = folder
     return folders
+
+
+@pytest.fixture(scope="session")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
+    """Stage dev with every function that there is."""
+    return variant(tmp_path_factory.mktemp("everything"), {"push": PUSH, "channels.push": PUSH_ROW})
 
 
 def size(folder: Path) -> int:
@@ -85,11 +110,15 @@ def test_a_bundle_is_for_arm_and_python_3_14(built: dict[tuple[str, str], Path],
 
 @every_handler
 def test_every_package_of_a_bundle_is_imported_by_its_handler(
-    built: dict[tuple[str, str], Path], dev: Templates, handler: str
+    built: dict[tuple[str, str], Path], everything: dict[str, Template], handler: str
 ) -> None:
     folder = built[handler, "host"]
     stack, name = FUNCTIONS[handler]
-    later = "\n".join(work for package, work in LATER.items() if package in HANDLERS[handler])
+    later = "\n".join(
+        work.format(provider=PROVIDERS.get(handler, handler))
+        for package, work in LATER.items()
+        if package in HANDLERS[handler]
+    )
     modules = sorted(Path(each).stem for each in HANDLERS[handler] - {"templates"})
     # -P: not the folder we are in; boto3 comes from here, as on AWS from the runtime, and after the bundle.
     ended = subprocess.run(
@@ -97,7 +126,7 @@ def test_every_package_of_a_bundle_is_imported_by_its_handler(
         cwd=folder,
         env={
             **os.environ,
-            **dev[stack].environment(f"mailroom-dev-{name}"),
+            **everything[stack].environment(f"mailroom-dev-{name}"),
             "PYTHONPATH": str(folder),
             "AWS_REGION": "eu-central-1",
             "AWS_DEFAULT_REGION": "eu-central-1",
@@ -109,6 +138,46 @@ def test_every_package_of_a_bundle_is_imported_by_its_handler(
     assert ended.returncode == 0, ended.stderr
     assert all(Path(file).is_relative_to(folder) for file in ended.stdout.splitlines())
     assert len(ended.stdout.splitlines()) == len(modules)
+
+
+RUNTIME = {"boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3", "typing_extensions"}
+"""What Lambda's Python has beside a bundle: https://docs.aws.amazon.com/lambda/latest/dg/python-package.html."""
+HERE_ALONE = {"certifi", "_distutils_hack"}
+"""botocore does without the one, and the other is a virtual environment's."""
+BORROWED = """
+import site, sys
+from pathlib import Path
+import {handler}
+here = [Path(each) for each in site.getsitepackages()]
+for name, module in [*sys.modules.items()]:
+    file = getattr(module, "__file__", None)
+    if file and any(Path(file).is_relative_to(each) for each in here):
+        print(name.partition(".")[0])
+"""
+
+
+@every_handler
+def test_a_handler_needs_nothing_beside_its_bundle_but_what_lambda_has(
+    built: dict[tuple[str, str], Path], everything: dict[str, Template], handler: str
+) -> None:
+    folder = built[handler, "host"]
+    stack, name = FUNCTIONS[handler]
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", BORROWED.format(handler=handler)],
+        cwd=folder,
+        env={
+            **os.environ,
+            **everything[stack].environment(f"mailroom-dev-{name}"),
+            "PYTHONPATH": str(folder),
+            "AWS_REGION": "eu-central-1",
+            "AWS_DEFAULT_REGION": "eu-central-1",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert set(ended.stdout.split()) <= RUNTIME | HERE_ALONE
 
 
 FAX_CLIENT = """
@@ -159,12 +228,36 @@ def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, s
     ]
 
 
-def test_send_fax_stays_under_8_mb_unzipped(built: dict[tuple[str, str], Path]) -> None:
-    assert size(built["send_fax", LAMBDA.platform]) < 8_000_000
+def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple[str, str], Path]) -> None:
+    folder = built["twilio_callbacks", LAMBDA.platform]
+    assert {each.name for each in (folder / "twilio").iterdir()} == {"__init__.py", "request_validator.py"}
 
 
-def test_send_mail_stays_under_6_mb_unzipped(built: dict[tuple[str, str], Path]) -> None:
-    assert size(built["send_mail", LAMBDA.platform]) < 6_000_000
+@pytest.mark.parametrize(("handler", "own"), TEMPLATES_OF.items())
+def test_a_sender_takes_its_own_channels_templates_alone(
+    built: dict[tuple[str, str], Path], handler: str, own: str
+) -> None:
+    templates = built[handler, LAMBDA.platform] / "templates"
+    assert [each.name for each in templates.iterdir()] == [own]
+    assert list(templates.glob(f"{own}/default/body.txt"))
+
+
+@pytest.mark.parametrize(
+    ("handler", "megabytes"),
+    [
+        ("send_fax", 8),
+        ("send_sms", 8),
+        ("send_mail", 6),
+        ("feedback", 5),
+        ("twilio_callbacks", 4),
+        ("dead_letters", 4),
+        ("send_push", 4),
+    ],
+)
+def test_a_bundle_stays_small_unzipped(
+    built: dict[tuple[str, str], Path], handler: str, megabytes: int
+) -> None:
+    assert size(built[handler, LAMBDA.platform]) < megabytes * 1_000_000
 
 
 @every_handler
@@ -191,16 +284,18 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "differ"),
     [
-        ("lambdas/mailroom/ledger.py", {"send_mail", "dispatch"}),
+        ("lambdas/mailroom/ledger.py", {"send_mail", "send_sms", "dispatch"}),
         ("lambdas/send_mail.py", {"send_mail"}),
         ("lambdas/requirements/dispatch.txt", {"dispatch"}),
         ("templates/mail/default/body.txt", {"send_mail"}),
+        ("templates/sms/default/body.txt", {"send_sms"}),
         ("lambdas/mailroom/__pycache__/ledger.pyc", set()),
     ],
 )
 def test_a_hash_changes_with_its_own_inputs_alone(sources: Path, changed: str, differ: set[str]) -> None:
     bundles = {
-        name: Bundle(name, LAMBDA, templates=name == "send_mail") for name in ("send_mail", "dispatch")
+        name: Bundle(name, LAMBDA, templates=TEMPLATES_OF.get(name, ""))
+        for name in ("send_mail", "send_sms", "dispatch")
     }
     before = {name: each.fingerprint() for name, each in bundles.items()}
     (sources / changed).parent.mkdir(exist_ok=True)
@@ -216,10 +311,17 @@ def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     app.main()
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == [
-        f"mailroom-dev-{stack}" for stack in ("feedback", "mailbox", "channels", "fax", "webhook", "routing")
+        f"mailroom-dev-{stack}"
+        for stack in (
+            *("mailbox", "fax", "feedback", "webhook", "api", "channels", "routing", "dead-letters"),
+        )
     ]
     channels = Template.read(tmp_path / "mailroom-dev-channels.template.json")
-    keys = {each["Code"]["S3Key"] for each in channels.all("Lambda::Function")}
+    keys = {
+        each["Code"]["S3Key"]
+        for each in channels.all("Lambda::Function")
+        if each["FunctionName"].startswith("mailroom-dev-send-mail")
+    }
     assert len(keys) == 1, "both lanes run the same bundle"
     (key,) = keys
     assert (tmp_path / f"asset.{key.removesuffix('.zip')}" / "send_mail.py").exists()

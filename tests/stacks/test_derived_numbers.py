@@ -93,7 +93,7 @@ def test_a_worker_never_waits_less_than_the_queue_reckons_with(receive: int, bas
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
-    mail, bulk = lane_rows(dev)
+    mail, bulk, _ = lane_rows(dev)
     assert (mail.rules.lease, mail.rules.visibility) == (60 + 60, 6 * 60 + 0)
     # Half of 5 + 10 + 20 … + 640 covers 637.5 s, 31 half waits of 900 s the rest of 4 hours.
     assert mail.rules.max_receives == 1 + 8 + 31 + 5

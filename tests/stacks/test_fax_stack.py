@@ -1,6 +1,5 @@
 """The fax gateway's queues, secret and sender."""
 
-import copy
 import json
 import math
 from pathlib import Path
@@ -8,20 +7,17 @@ from typing import Any
 
 import pytest
 
-from stacks.application import synthesize
-from tests.stacks.conftest import NO_BUNDLES
-from tests.stacks.refusals import STAGES
 from tests.stacks.templates import Template, Templates
+from tests.stacks.variants import variant
 
 FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
 
 
-def synthesized(folder: Path, fax: dict[str, Any] | None, **context: object) -> dict[str, Template]:
+def synthesized(
+    folder: Path, fax: dict[str, Any] | None, providers: str | None = None
+) -> dict[str, Template]:
     """Stage dev with another fax gateway, or none."""
-    stages = copy.deepcopy(STAGES)
-    stages["dev"]["fax"] = fax
-    assembly = synthesize({"stage": "dev", "mailroom": stages, **NO_BUNDLES, **context}, str(folder))
-    return {each.stack_name.rpartition("-")[2]: Template(each.template) for each in assembly.stacks}
+    return variant(folder, {"fax": fax}, providers=providers)
 
 
 def test_the_fax_queue_keeps_order_within_a_line_and_is_fast_over_all_of_them(dev: Templates) -> None:
@@ -98,9 +94,14 @@ def test_the_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templat
 
 def test_a_stages_secrets_share_the_fate_of_its_tables(dev: Templates, prod: Templates) -> None:
     for stage, fate in ((dev, "Delete"), (prod, "Retain")):
-        resources = [*stage["fax"].body["Resources"].values(), *stage["webhook"].body["Resources"].values()]
-        secrets = [each for each in resources if each["Type"] == "AWS::SecretsManager::Secret"]
-        assert [each["DeletionPolicy"] for each in secrets] == [fate] * 2
+        stacks = (stage[name].body["Resources"].values() for name in ("fax", "webhook", "feedback"))
+        secrets = [
+            each
+            for resources in stacks
+            for each in resources
+            if each["Type"] == "AWS::SecretsManager::Secret"
+        ]
+        assert [each["DeletionPolicy"] for each in secrets] == [fate] * 3
 
 
 def test_another_provider_is_a_setting(tmp_path: Path) -> None:
@@ -122,7 +123,7 @@ def test_without_a_fax_gateway_nothing_knows_of_faxes(tmp_path: Path) -> None:
     assert "fax" not in stacks
     routing = stacks["routing"]
     dispatch, outcomes = (routing.environment(f"mailroom-dev-{name}") for name in ("dispatch", "outcomes"))
-    assert json.loads(dispatch["ROUTES"]).keys() == {"mail", "webhook"}
+    assert json.loads(dispatch["ROUTES"]).keys() == {"mail", "sms", "webhook"}
     assert json.loads(dispatch["DELAYED_ROUTES"]) == {}
     assert outcomes["RETRY_QUEUE_URL"] == ""
     assert len(routing.policy("mailroom-dev-outcomes")["sqs:SendMessage"]) == 1

@@ -34,6 +34,7 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_and_send
     may = dev["channels"].policy(f"mailroom-dev-{function}")
     own = logical(dev, "channels", "SQS::Queue", QueueName=f"mailroom-dev-{queue}")
     assert may.keys() == CONSUME | LOG | {
+        "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
         "ses:SendEmail",
         "s3:GetObject",
@@ -41,6 +42,7 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_and_send
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
     assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+    assert all("ExportsOutputFnGetAttSuppressions" in each for each in may["dynamodb:BatchGetItem"])
     assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
     assert may["s3:ListBucket"] == {PAYLOADS}
     assert may["ses:SendEmail"] == {
@@ -82,7 +84,7 @@ def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev
     assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-mailbox/stream/*"}
     assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
     sent_to = {re.search("ExportsOutputFnGetAtt(.*)Queue", each) for each in may["sqs:SendMessage"]}
-    queues = {"Mail", "MailBulk", "Fax", "FaxRetry", "Webhook"}
+    queues = {"Mail", "MailBulk", "Sms", "Fax", "FaxRetry", "Webhook"}
     assert {found[1] for found in sent_to if found} == queues
     assert len(may["sqs:SendMessage"]) == len(queues)
 
@@ -194,7 +196,7 @@ def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_g
 
 def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
-    assert len(roles) == 9
+    assert len(roles) == 13
     for role in roles:
         assert "ManagedPolicyArns" not in role
         for action, resources in allowed(role).items():
@@ -204,7 +206,7 @@ def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_o
 
 
 def test_a_function_writes_to_its_own_log_alone(dev: Templates) -> None:
-    for stack in ("channels", "fax", "routing", "webhook"):
+    for stack in ("api", "channels", "dead-letters", "fax", "feedback", "routing", "webhook"):
         for function in dev[stack].all("Lambda::Function"):
             name = function["FunctionName"]
             group = f"arn:aws:logs:{ACCOUNT}:log-group:/aws/lambda/{name}:*"

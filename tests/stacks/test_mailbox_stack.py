@@ -48,6 +48,20 @@ def test_a_lines_faxes_are_listed_by_their_submission_with_the_providers_ids(dev
     assert {"AttributeName": "submittedAt", "AttributeType": "N"} in ledger["AttributeDefinitions"]
 
 
+def test_a_suppressed_recipient_is_found_by_channel_and_stays_for_ever(dev: Templates) -> None:
+    found = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-suppressions")
+    assert found["KeySchema"] == [
+        {"AttributeName": "recipient", "KeyType": "HASH"},
+        {"AttributeName": "channel", "KeyType": "RANGE"},
+    ]
+    assert found["BillingMode"] == "PAY_PER_REQUEST"
+    assert found["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert "StreamSpecification" not in found
+    assert "TimeToLiveSpecification" not in found
+    for what in ("SuppressionsTableName", "SuppressionsTableArn"):
+        assert dev["mailbox"].output(what)
+
+
 def test_prod_outlives_mistakes(prod: Templates) -> None:
     kept = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
     data = [
@@ -56,16 +70,16 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
         for each in stack.body["Resources"].values()
         if each["Type"] in kept
     ]
-    assert len(data) == 6
+    assert len(data) == 9
     assert {each["DeletionPolicy"] for each in data} == {"Retain"}
-    for table in prod["mailbox"].all("DynamoDB::Table"):
+    for table in (*prod["mailbox"].all("DynamoDB::Table"), *prod["dead-letters"].all("DynamoDB::Table")):
         assert table["DeletionProtectionEnabled"] is True
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
 
 
 def test_prod_stacks_cannot_be_deleted_by_hand(prod: Templates) -> None:
     manifest = (prod.folder / "manifest.json").read_text()
-    assert manifest.count('"terminationProtection": true') == 6
+    assert manifest.count('"terminationProtection": true') == 8
 
 
 @pytest.mark.parametrize(

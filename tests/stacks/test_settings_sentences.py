@@ -170,9 +170,19 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "channels.mail: its function 'send-fax' exists already; give it another name.",
         ),
         (
-            "channels.sms",
+            "channels.pigeon",
             MAIL,
-            "channels.sms: its function 'send-mail' exists already; give it another name.",
+            "channels.pigeon: its function 'send-mail' exists already; give it another name.",
+        ),
+        (
+            "channels.feedback",
+            MAIL,
+            "channels.feedback: its queue 'feedback' exists already; give it another name.",
+        ),
+        (
+            "channels.pigeon",
+            {**MAIL, "handler": "twilio_callbacks"},
+            "channels.pigeon: its function 'twilio-callbacks' exists already; give it another name.",
         ),
         (
             "mail.senders",

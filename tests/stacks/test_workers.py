@@ -9,14 +9,25 @@ from tests.stacks.templates import Template, Templates, text
 WORKERS = [
     ("channels", "mail", "send-mail"),
     ("channels", "mail-bulk", "send-mail-bulk"),
+    ("channels", "sms", "send-sms"),
+    ("feedback", "feedback", "feedback"),
     ("fax", "fax", "send-fax"),
     ("fax", "fax-retry", "retry-fax"),
     ("routing", "scheduled", "dispatch-scheduled"),
     ("webhook", "webhook", "send-webhook"),
 ]
-RECEIVES = {"mail": 45, "mail-bulk": 45, "fax": 54, "fax-retry": 28, "scheduled": 26, "webhook": 20}
-BATCHES = {"fax": 1, "webhook": 1}
-CONCURRENCY = {"webhook": 10}
+RECEIVES = {
+    "mail": 45,
+    "mail-bulk": 45,
+    "sms": 45,
+    "feedback": 86,
+    "fax": 54,
+    "fax-retry": 28,
+    "scheduled": 26,
+    "webhook": 20,
+}
+BATCHES = {"fax": 1, "webhook": 1, "feedback": 100}
+CONCURRENCY = {"webhook": 10, "feedback": 10}
 every_worker = pytest.mark.parametrize(("stack", "name", "function"), WORKERS)
 
 
@@ -128,15 +139,15 @@ def test_an_alarm_rings_when_a_stream_gave_up_on_records(dev: Templates, name: s
     assert dev["routing"].output(f"{name.capitalize()}GaveUpAlarmArn")
 
 
-@pytest.mark.parametrize("stack", ["channels", "fax", "routing", "webhook"])
+@pytest.mark.parametrize("stack", ["channels", "fax", "feedback", "routing", "webhook"])
 def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
     resources = dev[stack].body["Resources"]
     queues = {name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue"}
     assert all(resources[name]["Properties"]["SqsManagedSseEnabled"] for name in queues)
     guarded = set()
     for policy in dev[stack].all("SQS::QueuePolicy"):
-        (statement,) = policy["PolicyDocument"]["Statement"]
-        assert statement["Effect"] == "Deny"
+        (statement,) = (each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny")
+        assert (statement["Action"], statement["Principal"]) == ("sqs:*", {"AWS": "*"})
         assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
         guarded |= {each["Ref"] for each in policy["Queues"]}
     assert guarded == queues

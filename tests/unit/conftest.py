@@ -34,6 +34,7 @@ from tests.unit.support import (
     QUEUES,
     REGION,
     SENDER,
+    SUPPRESSIONS,
     TTL,
     Aws,
     FakeClock,
@@ -49,6 +50,18 @@ _KEYS: Any = {
     "KeySchema": [
         {"AttributeName": "id", "KeyType": "HASH"},
         {"AttributeName": "event_type", "KeyType": "RANGE"},
+    ],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+_LISTED: Any = {
+    "KeySchema": [
+        {"AttributeName": "recipient", "KeyType": "HASH"},
+        {"AttributeName": "channel", "KeyType": "RANGE"},
+    ],
+    "AttributeDefinitions": [
+        {"AttributeName": name, "AttributeType": "S"} for name in ("recipient", "channel")
     ],
     "BillingMode": "PAY_PER_REQUEST",
 }
@@ -100,6 +113,7 @@ def _make(aws: Aws) -> None:
     aws.dynamodb.create_table(
         TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index, lines], **_KEYS
     )
+    aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_LISTED)
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})
@@ -157,6 +171,6 @@ def counted() -> Callable[[], dict[str, float]]:
 def _fresh_clients() -> Iterator[None]:
     """The library keeps its clients for a process's life, which spans many tests and their AWS."""
     yield
-    made = (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.sesv2)
-    for make in (*made, clients.secretsmanager):
+    made = (clients.dynamodb, clients.sqs, clients.s3, clients.scheduler, clients.secretsmanager)
+    for make in (*made, clients.sesv2, clients.sms, clients.sns):
         make.cache_clear()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from moto.ses.models import ses_backends
 
-from tests.unit.support import BUCKET, GROUP, LEDGER, MAILBOX, REGION, SENDER, Aws
+from tests.unit.support import BUCKET, GROUP, LEDGER, MAILBOX, REGION, SENDER, SUPPRESSIONS, Aws
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 Load = Callable[[str], Handler]
@@ -27,6 +27,7 @@ def environment(aws: Aws) -> dict[str, str]:
         "LEDGER_TTL_SECONDS": "7776000",
         "PAYLOAD_BUCKET": BUCKET,
         "MAILBOX_TABLE": MAILBOX,
+        "SUPPRESSIONS_TABLE": SUPPRESSIONS,
         "ROUTES": json.dumps({"mail": {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}}),
         "DELAYED_ROUTES": "{}",
         "CALLBACK_SCHEMES": '["https"]',

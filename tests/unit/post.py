@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
+from mailroom.delivery import Delivery
 from mailroom.environment import Sender
 from mailroom.ledger import Ledger
 from mailroom.outcome import Sent
 from mailroom.payloads import Payloads
+from mailroom.suppressing_delivery import SuppressingDelivery
+from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler
@@ -43,6 +46,7 @@ class Post:
         adapter: FakeAdapter,
         dynamodb: Any = None,
         jitter: float = 1.0,
+        suppressions: Suppressions | None = None,
         **changes: Any,
     ) -> None:
         self.adapter = adapter
@@ -56,6 +60,8 @@ class Post:
             clock=clock,
             sleep=clock.sleep,
             jitter=lambda: jitter,
+            suppressions=suppressions,
+            delivery=SuppressingDelivery if suppressions else Delivery,
         )
 
     def handle(

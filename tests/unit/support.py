@@ -34,6 +34,9 @@ LEDGER = "mailroom-test-ledger"
 MAILBOX = "mailroom-test-mailbox"
 
 
+SUPPRESSIONS = "mailroom-test-suppressions"
+
+
 BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 
 

@@ -32,6 +32,7 @@ SEND_MAIL = {
     "MISCONFIGURED_SECONDS": "30",
     "SUBMIT_SECONDS": "10",
     "RECORD_SECONDS": "5",
+    "SUPPRESSIONS_TABLE": "suppressions",
     "MAIL_SENDERS": '["Mailroom <post@mailroom.example>", "news@mailroom.example"]',
     "CONFIGURATION_SET": "mailroom-test",
     "MAX_ATTACHMENT_BYTES": "7000000",

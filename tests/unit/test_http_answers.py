@@ -2,7 +2,8 @@
 
 import pytest
 
-from mailroom.http_answers import body_of, discreet, epoch, refusal, retry_after, text_of
+from mailroom.discretion import discreet
+from mailroom.http_answers import body_of, epoch, refusal, retry_after, text_of
 from mailroom.http_once import Unclear
 from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry
 from tests.unit.support import NOW

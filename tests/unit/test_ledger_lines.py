@@ -1,5 +1,7 @@
 """What occupies a line: found by its number, whoever's it is and whatever came of it."""
 
+from collections.abc import Callable
+
 import pytest
 
 from mailroom.claim import Claimed
@@ -68,7 +70,8 @@ def test_what_was_submitted_before_that_time_is_not_among_them(
 
 
 def test_a_fax_is_on_its_line_whatever_came_of_it(fax_ledger: Ledger) -> None:
-    for at, end in enumerate((fax_ledger.complete, fax_ledger.fail)):
+    ends: tuple[Callable[..., None], ...] = (fax_ledger.complete, fax_ledger.fail)
+    for at, end in enumerate(ends):
         claim = claimed(fax_ledger, f"f-{at}")
         fax_ledger.checkpoint(claim, "telnyx", f"p-{at}", LINE)
         end(claim, "telnyx", f"p-{at}")

@@ -1,19 +1,23 @@
 """A provider's events: whatever their order and number, the ledger ends with the same truth."""
 
 import itertools
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.claim import Completed
-from mailroom.dynamo import number, string
+from mailroom.claim import Claimed, Completed
 from mailroom.ledger import Ledger
 from mailroom.message import Key
+from mailroom.observer import Foreign, Outdated, Seen
 from mailroom.status import Status
+from tests.told import AT, told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.unit.verbs import watched
 
 EVENTS: list[Status] = ["sent", "undelivered", "delivered", "bounced", "complained"]
+SEVERAL: dict[str, Any] = {"to": ["ada@example.com", "Eve <EVE@example.com>"], "bcc": "bob@example.com"}
 _ids = itertools.count()
 
 
@@ -22,44 +26,85 @@ def test_an_event_completes_a_message_whose_worker_crashed(
 ) -> None:
     claimed(ledger)
     clock.advance(3)
-    assert ledger.observe(KEY, "sent", accepted=True, provider_id="p-1")
+    seen = ledger.observe([told(KEY, "sent", facts={"sentAt": AT})])
     found = aws.item()
-    assert (found["status"], found["provider_id"], found["completedAt"]) == ("sent", "p-1", NOW_MS + 3000)
+    assert seen == Seen(found)
+    assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "ses", "p-1")
+    assert (found["completedAt"], found["sentAt"], found["attempts"]) == (NOW_MS + 3000, AT, 1)
     clock.advance(LEASE)
     assert ledger.claim(mail()) == Completed()
 
 
-def test_an_event_that_proves_no_acceptance_does_not_complete(ledger: Ledger, aws: Aws) -> None:
+def test_an_event_that_tells_a_fact_alone_proves_acceptance_as_well(ledger: Ledger, aws: Aws) -> None:
     claimed(ledger)
-    assert ledger.observe(KEY, "sent", accepted=False)
-    assert "completedAt" not in aws.item()
+    ledger.observe([told(KEY, None, facts={"openedAt": AT})])
+    assert (aws.item()["status"], aws.item()["openedAt"]) == ("sent", AT)
+    assert "completedAt" in aws.item()
 
 
 def test_an_event_without_an_item_is_foreign_and_leaves_none(ledger: Ledger, aws: Aws) -> None:
-    assert not ledger.observe(KEY, "delivered", accepted=True)
+    assert ledger.observe([told(KEY, "delivered")]) == Foreign()
+    assert ledger.observe([told(KEY, None, facts={"openedAt": AT})]) == Foreign()
     assert aws.item() == {}
 
 
 def test_facts_are_kept_where_they_are_new(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.observe(KEY, "delivered", accepted=True, facts={"deliveredAt": number(7)})
-    ledger.observe(
-        KEY, "bounced", accepted=True, facts={"deliveredAt": number(9), "bounce_type": string("Permanent")}
-    )
+    ledger.observe([told(KEY, "delivered", facts={"deliveredAt": 7})])
+    ledger.observe([told(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
     assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
 
 
 def test_a_late_event_leaves_its_facts_and_not_its_status(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.observe(KEY, "bounced", accepted=True)
-    assert ledger.observe(KEY, "delivered", accepted=True, facts={"deliveredAt": number(7)})
+    ledger.observe([told(KEY, "bounced")])
+    assert isinstance(ledger.observe([told(KEY, "delivered", facts={"deliveredAt": 7})]), Seen)
     assert (aws.item()["status"], aws.item()["deliveredAt"]) == ("bounced", 7)
+
+
+def test_a_copy_of_an_event_costs_one_write_that_changes_nothing(aws: Aws, clock: FakeClock) -> None:
+    ledger, client = watched(aws, clock)
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    event = told(KEY, "delivered", facts={"deliveredAt": 7})
+    ledger.observe([event])
+    before = aws.item()
+    client.calls.clear()
+    assert ledger.observe([event]) == Seen(before)
+    assert client.names() == ["update_item"]
+    assert aws.item() == before
 
 
 def test_the_first_providers_id_stays(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.observe(KEY, "delivered", accepted=True, provider_id="p-2")
+    ledger.observe([told(KEY, "delivered", provider_id="p-2")])
     assert aws.item()["provider_id"] == "p-1"
+
+
+def test_all_that_a_batch_tells_of_a_message_is_one_write(aws: Aws, clock: FakeClock) -> None:
+    ledger, client = watched(aws, clock)
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    client.calls.clear()
+    ledger.observe(
+        [
+            told(KEY, "complained", at=AT + 2, facts={"complainedAt": 3, "sentAt": 8}),
+            told(KEY, "sent", at=AT, facts={"sentAt": 1}),
+            told(KEY, "delivered", at=AT + 1, facts={"deliveredAt": 2}),
+        ]
+    )
+    assert client.names() == ["update_item"]
+    found = aws.item()
+    assert found["status"] == "complained"
+    assert (found["sentAt"], found["deliveredAt"], found["complainedAt"]) == (1, 2, 3)
+
+
+def test_why_it_did_not_arrive_is_the_items_error_until_a_delivery_corrects_it(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    ledger.observe([told(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
+    assert aws.item()["error"] == {"code": "rendering_failure", "message": "no such variable"}
+    ledger.observe([told(KEY, "delivered")])
+    assert "error" not in aws.item()
 
 
 def test_an_event_that_moves_the_status_is_a_line_of_history_and_a_repeat_is_not(
@@ -67,25 +112,147 @@ def test_an_event_that_moves_the_status_is_a_line_of_history_and_a_repeat_is_not
 ) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     for _ in range(3):
-        ledger.observe(KEY, "delivered", accepted=True)
-    assert [line["status"] for line in aws.item()["history"]] == ["sent", "delivered"]
+        ledger.observe([told(KEY, "delivered")])
+    lines = [(line["status"], line.get("code")) for line in aws.item()["history"]]
+    assert lines == [("sent", None), ("delivered", "Delivery")]
 
 
 def test_a_message_held_as_failed_leaves_the_index_of_failures_when_its_delivery_is_proved(
     ledger: Ledger, aws: Aws
 ) -> None:
     ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
-    ledger.observe(KEY, "delivered", accepted=True, provider_id="p-1")
+    ledger.observe([told(KEY, "delivered")])
     assert aws.item()["status"] == "delivered"
-    assert "failed_on" not in aws.item()
+    assert not {"failed_on", "error"} & aws.item().keys()
+
+
+def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_away(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.release(claimed(ledger), "retry", "throttled")
+    claimed(ledger)
+    ledger.dead_lettered(KEY)
+    assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
+    ledger.observe([told(KEY, "sent")])
+    assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
 
 
 @pytest.mark.parametrize("status", ["bounced", "complained"])
 def test_a_bounce_or_a_complaint_may_follow_a_delivery(ledger: Ledger, aws: Aws, status: Status) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.observe(KEY, "delivered", accepted=True)
-    ledger.observe(KEY, status, accepted=True)
+    ledger.observe([told(KEY, "delivered")])
+    ledger.observe([told(KEY, status)])
     assert aws.item()["status"] == status
+
+
+def _again(ledger: Ledger) -> Claimed:
+    """An operator's resend, taken up by a worker."""
+    attempt = ledger.reopen(KEY)
+    assert attempt is not None
+    return claimed(ledger, mail(attempt=attempt))
+
+
+@pytest.mark.parametrize("status", [*EVENTS, None])
+def test_an_event_of_the_life_before_a_resend_changes_nothing(
+    ledger: Ledger, aws: Aws, status: Status
+) -> None:
+    late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    attempt = ledger.reopen(KEY)
+    reopened = aws.item()
+    assert ledger.observe([late]) == Outdated()
+    assert aws.item() == reopened
+    claim = claimed(ledger, mail(attempt=attempt))
+    under_way = aws.item()
+    assert ledger.observe([late]) == Outdated()
+    assert aws.item() == under_way
+    ledger.complete(claim, "ses", "p-2")
+    done = aws.item()
+    assert ledger.observe([late]) == Outdated()
+    assert aws.item() == done
+
+
+def test_an_event_that_overtook_its_sender_counts_the_attempt_so_that_the_next_life_has_another(
+    ledger: Ledger, aws: Aws
+) -> None:
+    claim = claimed(ledger)
+    ledger.observe([told(KEY, "bounced")])
+    ledger.complete(claim, "ses", "p-1")
+    assert aws.item()["attempts"] == 1
+    assert ledger.reopen(KEY) == 2
+
+
+def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    ledger.observe([told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
+    ledger.complete(_again(ledger), "ses", "p-2")
+    assert not {"bounce_type", "sentAt"} & aws.item().keys()
+    ledger.observe([told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
+    assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
+
+
+def test_an_attempt_that_was_given_up_for_the_next_one_is_not_heard_any_more(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
+    waiting = aws.item()
+    assert ledger.observe([told(KEY, "delivered")]) == Outdated()
+    assert aws.item() == waiting
+
+
+def _outcomes(aws: Aws) -> dict[str, Any]:
+    return {each: entry.get("status") for each, entry in aws.item()["recipients"].items()}
+
+
+def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    people = ("ada@example.com", "eve@example.com", "bob@example.com")
+    assert _outcomes(aws) == dict.fromkeys(people)
+    several: dict[str, Any] = {"several": True}
+    ledger.observe(
+        [
+            told(KEY, "delivered", recipients=people[:1], facts={"deliveredAt": 7}, **several),
+            told(KEY, "bounced", recipients=people[1:2], facts={"bounce_type": "Permanent"}, **several),
+        ]
+    )
+    assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
+    found = aws.item()
+    assert found["recipients"][people[0]]["deliveredAt"] == 7
+    assert found["status"] == "bounced"  # the worst of them is the message's
+    assert "bounce_type" not in found
+
+
+def test_a_recipients_status_moves_forward_alone_and_keeps_what_each_event_told(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    ada: dict[str, Any] = {"recipients": ("ada@example.com",), "several": True}
+    ledger.observe([told(KEY, "complained", facts={"complainedAt": 9}, **ada)])
+    ledger.observe([told(KEY, "delivered", facts={"deliveredAt": 7}, **ada)])
+    entry = aws.item()["recipients"]["ada@example.com"]
+    assert entry == {"status": "complained", "complainedAt": 9, "deliveredAt": 7}
+
+
+def test_an_event_cannot_add_a_recipient(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    ledger.observe([told(KEY, "bounced", recipients=("mallory@example.com",), several=True)])
+    assert "mallory@example.com" not in aws.item()["recipients"]
+
+
+def test_an_event_of_several_for_a_message_to_one_leaves_no_entries(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    ledger.observe([told(KEY, "bounced", recipients=("vincent@example.com",), several=True)])
+    assert "recipients" not in aws.item()
+
+
+def test_a_crash_and_a_second_claim_keep_what_is_known_of_each(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = claimed(ledger, mail(**SEVERAL))
+    ledger.suppress_one(claim, "bob@example.com", "on the suppression list")
+    clock.advance(LEASE + 1)
+    claimed(ledger, mail(**SEVERAL))
+    assert _outcomes(aws)["bob@example.com"] == "suppressed"
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -95,16 +262,23 @@ def test_any_order_and_number_of_events_ends_the_same(
 ) -> None:
     shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=4))))
     answer_at = data.draw(st.integers(0, len(shuffled)))  # where the worker's own record comes among them
+    in_batches = data.draw(st.integers(1, 4))
     id_ = f"any-{next(_ids)}"
+    key = Key(id_, "mail")
     claim = claimed(ledger, mail(id_))
+    pending: list[Status] = []
     for at, event in enumerate([*shuffled, None]):
         if at == answer_at:
             ledger.complete(claim, "ses", "p-1")
         if event is not None:
-            assert ledger.observe(Key(id_, "mail"), event, accepted=True, provider_id="p-1")
+            pending.append(event)
+        if pending and (event is None or len(pending) == in_batches):
+            ledger.observe([told(key, each, facts={f"{each}At": AT}) for each in pending])
+            pending = []
     found = aws.item(id_)
     assert found["status"] == max(["sent", *events], key=[*EVENTS].index)
-    assert found["provider_id"] == "p-1"
+    assert (found["provider_id"], found["attempts"]) == ("p-1", 1)
+    assert all(found[f"{each}At"] == AT for each in events)
     assert "completedAt" in found
     lines = [EVENTS.index(line["status"]) for line in found["history"]]
     assert lines == sorted(set(lines))

@@ -31,6 +31,7 @@ def test_a_mail_becomes_one_whole_request() -> None:
         },
         "EmailTags": [
             {"Name": "correlation", "Value": correlation},
+            {"Name": "attempt", "Value": "1"},
             {"Name": "event_type", "Value": "mail"},
         ],
         "ConfigurationSetName": "mailroom-test",

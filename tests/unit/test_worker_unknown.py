@@ -9,6 +9,7 @@ import pytest
 from mailroom.channels.mail import Mail
 from mailroom.ledger import Ledger
 from mailroom.outcome import NotFound, Sent, Unknowable
+from tests.told import told
 from tests.unit.events import lines_about
 from tests.unit.fakes import FakeAdapter, Meddler, client_error
 from tests.unit.post import Counted, Log, Make, Post
@@ -87,7 +88,7 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
-    ledger.observe(KEY, "delivered", accepted=True, provider_id="p-0")
+    ledger.observe([told(KEY, "delivered", provider_id="p-0")])
     worker = post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == ([], [])

@@ -2,7 +2,21 @@
 
 from mailroom.channels.fax import Fax
 from mailroom.channels.mail import Mail
+from mailroom.channels.push import Push
+from mailroom.channels.sms import Sms, sms_in
 from mailroom.channels.webhook import Webhook
 from mailroom.message import Message
 
-CONTRACTS: dict[str, type[Message]] = {"mail": Mail, "fax": Fax, "webhook": Webhook}
+CONTRACTS: dict[str, type[Message]] = {
+    "mail": Mail,
+    "sms": Sms,
+    "push": Push,
+    "fax": Fax,
+    "webhook": Webhook,
+}
+
+
+def contracts_of(default_region: str) -> dict[str, type[Message]]:
+    """The same for a stage: the text messages' numbers may lack a country, which is then `default_region`
+    (ISO 3166, such as US); "": none may."""
+    return {**CONTRACTS, "sms": sms_in(default_region)}

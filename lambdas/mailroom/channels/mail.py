@@ -1,9 +1,10 @@
 """The contract of a mail: what an item with `event_type: "mail"` may say."""
 
 import re
-from typing import Annotated, Any
+from collections.abc import Container
+from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, structs
 
 from mailroom import address
 from mailroom.errors import Invalid
@@ -64,6 +65,21 @@ class Mail(Message, frozen=True, kw_only=True):
         return (self.email if self.to is None else self.to) or []
 
     @property
+    def addressees(self) -> tuple[str, ...]:
+        """All of to, cc and bcc, each once, bare and in lower case."""
+        everybody = (*listed(self.recipient), *listed(self.cc), *listed(self.bcc))
+        return tuple(dict.fromkeys(map(bare, everybody)))
+
+    def without(self, addressees: Container[str]) -> Self:
+        """The same without these addresses in to, cc and bcc."""
+        name = "email" if self.to is None else "to"
+        left = {
+            also: [each for each in listed(addresses) if bare(each) not in addressees]
+            for also, addresses in ((name, self.recipient), ("cc", self.cc), ("bcc", self.bcc))
+        }
+        return structs.replace(self, **left)
+
+    @property
     def kind(self) -> str:
         """What the content is made of: template, html or plaintext."""
         if self.inline:
@@ -116,6 +132,11 @@ def listed(addresses: Addresses | None) -> list[str]:
     if addresses is None:
         return []
     return [addresses] if isinstance(addresses, str) else addresses
+
+
+def bare(text: str) -> str:
+    """An address as the suppression list and events know it. Raises ValueError for what is none."""
+    return address.split(text)[1].lower()
 
 
 def normalised(name: str, addresses: list[str]) -> list[str]:

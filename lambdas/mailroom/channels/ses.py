@@ -80,8 +80,8 @@ class SesMail:
 
     def prepare(self, message: Mail) -> Request:
         """The whole request: addresses, rendered content, headers, tags, attachments. Raises Invalid."""
-        correlation = message.key.correlation
-        headers = {"X-Correlation-ID": correlation, **message.headers}
+        reference = message.reference
+        headers = {"X-Correlation-ID": reference.text, **message.headers}
         simple = {
             **_simple(self._content(message)),
             "Headers": [{"Name": name, "Value": value} for name, value in headers.items()],
@@ -92,8 +92,10 @@ class SesMail:
             "FromEmailAddress": self._sender(message),
             "Destination": _destination(message),
             "Content": {"Simple": simple},
+            # A tag's value takes no dot, so the attempt is a tag of its own.
             "EmailTags": [
-                {"Name": "correlation", "Value": correlation},
+                {"Name": "correlation", "Value": message.key.correlation},
+                {"Name": "attempt", "Value": str(reference.attempt)},
                 {"Name": "event_type", "Value": message.event_type},
             ],
             "ConfigurationSetName": self._configuration_set,

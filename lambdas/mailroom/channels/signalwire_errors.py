@@ -2,7 +2,8 @@
 
 import re
 
-from mailroom.http_answers import body_of, discreet
+from mailroom.discretion import discreet
+from mailroom.http_answers import body_of
 from mailroom.http_once import Unclear
 
 _OUR_CODES = {

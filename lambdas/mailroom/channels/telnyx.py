@@ -11,7 +11,8 @@ from requests import Response
 
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.channels.telnyx_errors import reason_of, undelivered
-from mailroom.http_answers import body_of, discreet, epoch, refusal, text_of
+from mailroom.discretion import discreet
+from mailroom.http_answers import body_of, epoch, refusal, text_of
 from mailroom.http_once import NotSent, OnceSession, Unclear
 from mailroom.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger

@@ -4,7 +4,8 @@ import re
 from typing import Any
 
 from mailroom.channels.fax_provider import Undelivered
-from mailroom.http_answers import body_of, discreet
+from mailroom.discretion import discreet
+from mailroom.http_answers import body_of
 from mailroom.http_once import Unclear
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}

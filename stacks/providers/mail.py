@@ -1,40 +1,27 @@
-"""What a channel's sender needs for its provider, beside its queue and the ledger."""
+"""What sending by SES needs."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from email.utils import parseaddr
 
 from aws_cdk import Stack
 
 from stacks.constructs.grants import Grant
-from stacks.senders import read_payloads
+from stacks.providers.needs import Around, Needs
 from stacks.settings import Settings
 
 
-@dataclass(frozen=True)
-class Needs:
-    """Grants, environment, and whether the templates go into the bundle."""
-
-    grants: Sequence[Grant] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
-    templates: bool = False
-
-
-def needs_of(event_type: str, stack: Stack, settings: Settings) -> Needs:
-    """The needs of a channel; none where its provider is reached with what every sender has."""
-    return _mail(stack, settings) if event_type == "mail" else Needs()
-
-
-def _mail(stack: Stack, settings: Settings) -> Needs:
+def mail(stack: Stack, around: Around) -> Needs:
+    """The senders' addresses, the configuration set, and the templates."""
+    settings = around.settings
     return Needs(
-        grants=[_send_email(stack, settings), *read_payloads(stack, settings)],
+        grants=[_send_email(stack, settings), around.find_suppressed()],
         environment={
+            **around.suppressions(),
             "MAIL_SENDERS": json.dumps(settings.mail.senders),
             "CONFIGURATION_SET": settings.configuration_set,
             "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
         },
-        templates=True,
+        templates="mail",
     )
 
 

@@ -1,0 +1,122 @@
+"""The contract of a push notification: what an item with `event_type: "push"` may say."""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, Any, ClassVar, cast
+
+from msgspec import Meta, defstruct, field
+
+from mailroom.errors import Invalid
+from mailroom.message import Message
+
+_ARN = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:"
+ENDPOINT = re.compile(
+    rf"(?P<start>{_ARN})endpoint/(?P<platform>[A-Z_]+)/(?P<name>[A-Za-z0-9_.-]{{1,256}})/[A-Za-z0-9-]{{1,64}}",
+    re.ASCII,
+)
+TOPIC = re.compile(rf"{_ARN}[A-Za-z0-9_-]{{1,256}}", re.ASCII)
+_TOKEN = re.compile(r"[!-~]{1,1024}")
+
+# FCM keeps these names to itself, and `aps` is Apple's; one item goes to any platform.
+_RESERVED = {"aps", "from", "message_type", "notification", "collapse_key"}
+_RESERVED_PREFIXES = ("google", "gcm")
+
+
+class Push(Message, frozen=True, kw_only=True):
+    """A push notification: `to` one device or topic, and `title`, `body` or both; with `data` alone the app
+    is woken and shows nothing by itself."""
+
+    applications: ClassVar[tuple[str, ...] | None] = None
+    """The names that `platform` may have; None: not known here."""
+
+    to: Annotated[
+        str | None,
+        Meta(description="the ARN of an SNS platform endpoint or topic, or a device token"),
+    ] = None
+    platform: Annotated[
+        str | None,
+        Meta(description="of a device token: the name of one of the stage's platform applications; the one"),
+    ] = None
+    title: str | None = None
+    body: str | None = None
+    data: Annotated[
+        dict[str, Any], Meta(description="for the app; FCM's gets values that are no strings as JSON")
+    ] = field(default_factory=dict)
+
+    @property
+    def recipient(self) -> str:
+        """The ARN or the token."""
+        return self.to or ""
+
+    @property
+    def is_token(self) -> bool:
+        """Whether `to` is a device's token, for which there may be no endpoint yet."""
+        return not self.recipient.startswith("arn:")
+
+    @property
+    def application(self) -> str:
+        """The name of a token's platform application; "": not known here."""
+        only = self.applications[0] if self.applications and len(self.applications) == 1 else ""
+        return self.platform or only
+
+    @property
+    def addressees(self) -> tuple[str, ...]:
+        """The endpoint, or the token with its application. A topic is nobody in particular."""
+        if self.is_token:
+            return (f"{self.application}#{self.recipient}",)
+        return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
+
+    @property
+    def silent(self) -> bool:
+        """Whether it is for the app alone, with nothing to be shown."""
+        return not self.title and not self.body
+
+    def check(self) -> None:
+        """Raise Invalid for the first thing that SNS could send to nobody."""
+        super().check()
+        if self.to is None:
+            raise Invalid("to", "is missing; give the ARN of an endpoint or topic, or a device token")
+        if self.is_token:
+            self._check_token()
+        else:
+            self._check_arn()
+        if self.silent and not self.data and self.payload_ref is None:
+            raise Invalid("body", "is missing, and so are title and data; give one of them")
+        for name in self.data:
+            if name in _RESERVED or name.startswith(_RESERVED_PREFIXES):
+                raise Invalid(f"data.{name:.60}", "is a name that Google or Apple keep; use another one")
+
+    def _check_arn(self) -> None:
+        if not ENDPOINT.fullmatch(self.recipient) and not TOPIC.fullmatch(self.recipient):
+            raise Invalid("to", "is the ARN of neither a platform endpoint nor a topic of SNS")
+        if self.platform is not None:
+            raise Invalid("platform", "goes with a device token; leave it out beside an ARN")
+
+    def _check_token(self) -> None:
+        if not _TOKEN.fullmatch(self.recipient):
+            raise Invalid("to", "is no device token; use one as the device got it, without spaces")
+        if self.applications is None:
+            return
+        if not self.applications:
+            raise Invalid("to", "is a device token, and this stage has no platform application; use an ARN")
+        if not self.application:
+            raise Invalid("platform", f"is missing beside a device token; use {_either(self.applications)}")
+        if self.application not in self.applications:
+            raise Invalid("platform", f"{self.platform!r:.60} is unknown; use {_either(self.applications)}")
+
+
+def push_to(applications: Iterable[str]) -> type[Push]:
+    """The contract of a stage with these platform applications."""
+    bound = defstruct(
+        "Push",
+        [],
+        bases=(Push,),
+        namespace={"applications": tuple(applications), "__doc__": Push.__doc__},
+        frozen=True,
+        kw_only=True,
+    )
+    return cast(type[Push], bound)
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(names)

@@ -1,0 +1,121 @@
+"""The contract of a text message: what an item with `event_type: "sms"` may say."""
+
+import re
+from functools import cache
+from typing import Annotated, ClassVar, cast
+
+from msgspec import Meta, defstruct, field
+
+from mailroom import phone
+from mailroom.address import has_control
+from mailroom.errors import Invalid
+from mailroom.message import Message
+
+MAX_TEXT = 1600
+"""Characters: the most that Twilio takes, and AWS."""
+MAX_MEDIA = 10
+"""Twilio's, of one message."""
+
+_MEDIA = re.compile(r"(?:https|s3)://[!-~]{1,2000}")
+_TEMPLATE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class Sms(Message, frozen=True, kw_only=True):
+    """A text message: `to` one number, and its text, a template's name or media; media may go with either.
+
+    Every attribute of the item, named here or not, is a variable of the template.
+    """
+
+    default_region: ClassVar[str] = ""
+    """Where a number without its country is dialled; "": every number needs its country."""
+
+    to: Annotated[str | None, Meta(description="one number, best in international form, +16175551234")] = None
+    text: Annotated[str | None, Meta(description=f"up to {MAX_TEXT} characters; a line break is \\n")] = None
+    template: Annotated[str | None, Meta(description="a folder under templates/sms/")] = None
+    media_urls: Annotated[
+        list[str],
+        Meta(max_length=MAX_MEDIA, description="https, or s3://bucket/key in the stage's payload bucket"),
+    ] = field(default_factory=list)
+
+    @property
+    def number(self) -> str:
+        """The number in E.164. Raises Invalid."""
+        try:
+            return phone.normalise(self.to or "", self.default_region or None)
+        except ValueError as error:
+            raise Invalid("to", f"{error}") from None
+
+    @property
+    def recipient(self) -> str:
+        """The number that it goes to."""
+        return self.number
+
+    @property
+    def addressees(self) -> tuple[str, ...]:
+        """The number: whoever writes it otherwise means the same person."""
+        return (self.number,)
+
+    @property
+    def line(self) -> str:
+        """The number: a look-up goes by it."""
+        return self.number
+
+    @property
+    def kept(self) -> dict[str, str]:
+        """The number also while it is not known whether it was sent: see `line`."""
+        return {"line": self.number}
+
+    @property
+    def kind(self) -> str:
+        """What the content is made of: media, template or text."""
+        if self.media_urls:
+            return "media"
+        return "text" if self.template is None else "template"
+
+    def check(self) -> None:
+        """Raise Invalid for the first thing that no provider could send."""
+        super().check()
+        if self.to is None:
+            raise Invalid("to", "is missing; give one number in international form, such as +16175551234")
+        _ = self.number
+        self._check_content()
+        for at, url in enumerate(self.media_urls):
+            if not _MEDIA.fullmatch(url):
+                raise Invalid(
+                    f"media_urls[{at}]", "is no URL of media; use https://host/path or s3://bucket/key"
+                )
+
+    def _check_content(self) -> None:
+        if self.template is not None:
+            if not _TEMPLATE.fullmatch(self.template):
+                raise Invalid("template", "is not a template's name; use letters, digits, - and _")
+            if self.text is not None:
+                raise Invalid("template", "stands beside text; use one or the other")
+        elif self.text is not None:
+            check_text("text", self.text)
+        elif not self.media_urls and self.payload_ref is None:
+            raise Invalid("text", "is missing; give text, a template or media_urls")
+
+
+@cache
+def sms_in(region: str) -> type[Sms]:
+    """The contract where numbers without a country are dialled as in `region` (ISO 3166, such as US)."""
+    bound = defstruct(
+        "Sms",
+        [],
+        bases=(Sms,),
+        namespace={"default_region": region, "__doc__": Sms.__doc__},
+        frozen=True,
+        kw_only=True,
+    )
+    return cast(type[Sms], bound)
+
+
+def check_text(name: str, text: str) -> None:
+    """Raise Invalid, naming the attribute, for a text that a provider would refuse or change on its way."""
+    if not text.strip():
+        raise Invalid(name, "comes out empty; write something")
+    if len(text) > MAX_TEXT:
+        raise Invalid(name, f"has {len(text)} characters; use at most {MAX_TEXT}")
+    if has_control(text.replace("\n", "")):
+        raise Invalid(name, "holds a control character; plain text and \\n are all that a phone shows")

@@ -1,0 +1,147 @@
+"""Text messages by the provider that the settings name: what all providers have in common."""
+
+from collections.abc import Callable, Container
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom import clients
+from mailroom.channels import segments
+from mailroom.channels.sms import Sms, check_text, sms_in
+from mailroom.channels.sms_provider import SmsProvider, SmsRequest
+from mailroom.channels.twilio_account import Unconfigured
+from mailroom.clock import epoch
+from mailroom.environment import SmsSender
+from mailroom.errors import Invalid
+from mailroom.message import parse
+from mailroom.outcome import Evidence, Misconfigured, Outcome, Unknowable
+from mailroom.payloads import Payloads
+from mailroom.secret import unreadable
+
+if TYPE_CHECKING:
+    from mailroom.templates import Templates
+
+Open = Callable[[], SmsProvider]
+"""Opens the provider's API with its credentials. Raises Unconfigured."""
+
+
+class SmsAdapter:
+    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+
+    def __init__(self, settings: SmsSender, open_: Open, payloads: Payloads) -> None:
+        self.provider: str = settings.sms_provider
+        self.contract = sms_in(settings.default_region)
+        self._settings = settings
+        self._open = open_
+        self._opened: SmsProvider | None = None
+        self._payloads = payloads
+
+    @classmethod
+    def of(cls, settings: SmsSender) -> "SmsAdapter":
+        """The adapter that a function's settings describe."""
+        return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
+
+    def prepare(self, message: Sms) -> SmsRequest:
+        """The request: number, rendered text and its segments, and URLs of media that are made now."""
+        media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))
+        if self.provider == "aws" and len(media) > 1:
+            raise Invalid("media_urls", f"has {len(media)} entries; AWS takes one a message")
+        return self._request(message, media)
+
+    def submit(self, request: SmsRequest) -> Outcome:
+        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
+        try:
+            api = self._api()
+        except Unconfigured as fault:
+            return Misconfigured(str(fault))
+        except (ClientError, BotoCoreError) as error:
+            return unreadable("the SMS provider's secret", error)
+        outcome = api.submit(request)
+        if isinstance(outcome, Misconfigured):
+            self._opened = None
+        return outcome
+
+    def look_up(self, message: Sms, since: int, known: Container[str]) -> Evidence:
+        """Ask the provider for what the message comes out as; its URLs of media differ each time."""
+        try:
+            whole = self._whole(message)
+            request = self._request(whole, tuple(whole.media_urls))
+        except Invalid:
+            return Unknowable()  # its template or payload is there no more
+        try:
+            return self._api().find(request, since / 1000 - self._settings.clock_skew_seconds, known)
+        except Exception:
+            self._opened = None  # whatever it was: the next one asks with the credentials of its time
+            raise
+
+    def _api(self) -> SmsProvider:
+        if self._opened is None:
+            self._opened = self._open()
+        return self._opened
+
+    def _whole(self, message: Sms) -> Sms:
+        if message.payload_ref is None:
+            return message
+        item = self._payloads.expand(message, message.payload_ref)
+        return parse(item, {message.event_type: self.contract})
+
+    def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
+        text = self._text(message)
+        # A message with media is billed as one, and its text is not cut.
+        most = self._settings.max_segments
+        name = "text" if message.template is None else "template"
+        return SmsRequest(
+            message.number,
+            text,
+            media,
+            message.reference.text,
+            epoch(message.expires_at) if message.expires_at else None,
+            {} if media else segments.checked(name, text, most).facts,
+        )
+
+    def _text(self, message: Sms) -> str:
+        if message.template is None:
+            return message.text or ""
+        text = self._templates.text(message.template, message.variables).strip()
+        check_text("template", text)
+        return text
+
+    def _medium(self, name: str, url: str) -> str:
+        if self.provider == "aws":
+            # It reads S3 alone, and by our own permissions: so from no other bucket.
+            self._payloads.key(name, url)
+            return url
+        if not url.startswith("s3://"):
+            return url
+        return self._payloads.presigned(name, url, self._settings.media_seconds)
+
+    @cached_property
+    def _templates(self) -> "Templates":
+        from mailroom.templates import Templates  # 80 ms, for those alone that use any
+
+        return Templates(Path(self._settings.templates))
+
+
+def _open(settings: SmsSender) -> SmsProvider:
+    """The provider of the settings; its package alone is imported."""
+    if settings.sms_provider == "aws":
+        from mailroom.channels.aws_sms import AwsSms
+
+        return AwsSms(
+            clients.sms(settings.submit_seconds),
+            sender=settings.sms_sender,
+            configuration_set=settings.sms_configuration_set,
+        )
+    from mailroom.channels.twilio_account import account_at
+    from mailroom.channels.twilio_sms import TwilioSms
+
+    return TwilioSms(
+        account_at(clients.secretsmanager(), settings.twilio_secret_arn),
+        base_url=settings.sms_base_url,
+        sender=settings.sms_sender,
+        messaging_service_sid=settings.messaging_service_sid,
+        callback_url=settings.callback_url,
+        seconds=settings.submit_seconds,
+    )

@@ -1,0 +1,56 @@
+"""Twilio's credentials, as they stand in their secret."""
+
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct
+
+from mailroom.secret import Secret
+
+if TYPE_CHECKING:
+    from types_boto3_secretsmanager import SecretsManagerClient
+
+_SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api_key_secret" if you have a pair'
+
+
+class Unconfigured(RuntimeError):
+    """The provider's credentials are not there, or not in the form that it needs."""
+
+
+class TwilioAccount(Struct, frozen=True):
+    """The account, and what proves that it is ours. Never log it."""
+
+    account_sid: str
+    auth_token: str
+    api_key: str = ""
+    api_key_secret: str = ""
+
+    @property
+    def login(self) -> tuple[str, str]:
+        """User and password of the REST API: the pair of an API key, which can be revoked alone, where there
+        is one."""
+        return (self.api_key, self.api_key_secret) if self.api_key else (self.account_sid, self.auth_token)
+
+    def __repr__(self) -> str:
+        return "TwilioAccount(…)"
+
+
+def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
+    """The account in a secret, as it stands there now. Raises Unconfigured, or botocore's errors."""
+    return account_of(Secret(client, arn, time.time).current().text)
+
+
+def account_of(text: str) -> TwilioAccount:
+    """The account in a secret's text. Raises Unconfigured, which says what to put there."""
+    try:
+        account = msgspec.json.decode(text, type=TwilioAccount)
+    except (msgspec.DecodeError, UnicodeError):
+        account = None  # its words may quote the secret
+    if account is None or not (account.account_sid and account.auth_token):
+        raise Unconfigured(f"Twilio's secret is not {_SHAPE}; put its credentials there")
+    if bool(account.api_key) != bool(account.api_key_secret):
+        raise Unconfigured(
+            "Twilio's secret has half of an API key; put both api_key and api_key_secret there"
+        )
+    return account

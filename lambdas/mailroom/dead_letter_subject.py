@@ -1,0 +1,114 @@
+"""What a dead letter is about: told from its body alone, whichever of the queues' forms it has."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from mailroom import reference
+from mailroom.body import decode
+from mailroom.channels import fax
+from mailroom.dead_letter import Letter
+from mailroom.errors import Malformed
+from mailroom.message import Key, key_of
+
+MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
+"""DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""
+_DEEP = 5
+"""Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
+
+
+class Subject(Struct, frozen=True):
+    """`key` is None where there is no message to name. A `message` is asked for by the letter itself. A
+    `callback` and a provider's `event` only tell of one that is on its way or over: they do not mark it, and
+    no redrive of theirs would ever clear the mark.
+    """
+
+    kind: Literal["message", "callback", "event", "malformed"]
+    key: Key | None = None
+    attempt: int = 1
+    detail: str = ""
+    """A callback's name in the ledger item, or what is wrong with a body."""
+
+
+def subject_of(letter: Letter) -> Subject:
+    """What the letter is about. Raises nothing: a body may be anything."""
+    try:
+        if letter.queue.startswith("feedback-"):
+            return Subject("event", _of_event(letter.body))
+        body = _unwrapped(decode(letter.body))
+        if "webhook_id" in body:
+            return Subject("callback", _checked(key_of(body)), detail=str(body.get("name", ""))[:100])
+        item = fax.item_of(body) if letter.queue.startswith("fax-") else body
+        attempt = item.get("attempt", 1)
+        known = isinstance(attempt, int) and not isinstance(attempt, bool)
+        return Subject("message", _checked(key_of(item)), attempt if known else 1)
+    except Malformed as fault:
+        return Subject("malformed", detail=str(fault))
+
+
+def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
+    """What EventBridge Scheduler could not send comes as the call that it would have made."""
+    inner = body.get("MessageBody")
+    return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
+
+
+def _checked(key: Key) -> Key:
+    for name, bound in MAX_KEY_BYTES.items():
+        if len(getattr(key, name).encode()) > bound:
+            raise Malformed(f"`{name}` is longer than the {bound} bytes that a ledger item's can have")
+    return key
+
+
+def _of_event(body: str) -> Key | None:
+    """The message that a body of the feedback queue tells of; None where that is none, or not just one."""
+    keys = {key for key in map(_correlated, _events(_loaded(body), _DEEP)) if key is not None}
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Malformed("the body is not JSON") from None
+
+
+def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
+    """The events within envelopes."""
+    if isinstance(value, list) and deep:
+        for each in value:
+            yield from _events(each, deep - 1)
+    elif isinstance(value, dict):
+        records, text = value.get("Records"), value.get("Message", value.get("Sns"))
+        if isinstance(records, list | dict) and deep:
+            yield from _events(records, deep - 1)
+        elif isinstance(text, dict) and deep:
+            yield from _events(text, deep - 1)
+        elif isinstance(text, str) and deep:
+            yield from _events(_loaded(text), deep - 1)
+        else:
+            yield value
+
+
+def _correlated(event: Mapping[str, Any]) -> Key | None:
+    """The message of one event: Twilio's carry our reference, AWS's SMS events our context, SES's our header
+    or tag."""
+    said, event_type = event.get("reference"), "sms"
+    if isinstance(event.get("context"), dict):
+        said = event["context"].get("reference")
+    elif isinstance(event.get("mail"), dict):
+        said, event_type = _of_mail(event["mail"]), "mail"
+    try:
+        return Key(reference.read(said).id, event_type) if isinstance(said, str) else None
+    except Malformed:
+        return None
+
+
+def _of_mail(mail: Mapping[str, Any]) -> object:
+    headers, tags = mail.get("headers"), mail.get("tags")
+    for each in headers if isinstance(headers, list) else ():
+        if isinstance(each, dict) and str(each.get("name")).lower() == "x-correlation-id":
+            return each.get("value")
+    tag = tags.get("correlation") if isinstance(tags, dict) else None
+    return tag[0] if isinstance(tag, list) and tag else None

@@ -1,0 +1,155 @@
+"""Takes providers' events from their queue into the ledger, and hard failures into the suppression list.
+
+All events of a batch about one attempt are one write. Repeating any of it is harmless: see `observer`.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from mailroom import clients, phone, queues
+from mailroom.channels.mail import bare
+from mailroom.environment import Feedback as Settings
+from mailroom.errors import Malformed
+from mailroom.feedback.event import Event
+from mailroom.feedback.reader import PartlyMalformed, read
+from mailroom.ledger import Ledger
+from mailroom.message import Key
+from mailroom.observer import Foreign, Outdated, Seen
+from mailroom.suppressions import Suppression, Suppressions
+from mailroom.telemetry import about, count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+RESERVE_MS = 5_000
+"""What is kept back of the function's time: a write that starts later might not end in it."""
+
+
+class Attempt(Struct, frozen=True):
+    """What events are gathered by."""
+
+    key: Key
+    number: int
+
+
+class Gathered(Struct):
+    """A batch, read: what is told of each attempt, by which records, and the receipts of those that tell
+    nothing that could be understood; all by the records' ids."""
+
+    told: dict[Attempt, list[Event]]
+    tellers: dict[Attempt, set[str]]
+    malformed: dict[str, str]
+
+
+class Feedback:
+    """Works for the feedback queue."""
+
+    def __init__(
+        self, settings: Settings, ledger: Ledger, suppressions: Suppressions, sqs: "SQSClient"
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._suppressions = suppressions
+        self._sqs = sqs
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Feedback":
+        """What a function's settings describe."""
+        list_ = Suppressions.of(settings.suppressions_table)
+        return cls(settings, Ledger.of(settings), list_, clients.sqs())
+
+    def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
+        """One batch; the records that must come back. `remaining` is the time left, in milliseconds."""
+        batch = self._gather(event["Records"])
+        failed = {
+            id_
+            for attempt, events in batch.told.items()
+            if not self._take_in(events, remaining)
+            for id_ in batch.tellers[attempt]
+        }
+        # Back without a wait, receive after receive, so that they soon reach the dead-letter queue; what
+        # failed for want of DynamoDB waits out its visibility.
+        receipts = [(receipt, 0.0) for receipt in batch.malformed.values()]
+        queues.set_visibility(self._sqs, self._settings.queue_url, receipts)
+        back = sorted(failed | batch.malformed.keys())
+        return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
+
+    def _gather(self, records: Iterable[Mapping[str, Any]]) -> Gathered:
+        batch = Gathered(defaultdict(list), defaultdict(set), {})
+        for record in records:
+            id_ = record["messageId"]
+            events, fault = self._read(record["body"])
+            for event in events:
+                attempt = Attempt(event.key, event.attempt)
+                batch.told[attempt].append(event)
+                batch.tellers[attempt].add(id_)
+            if fault is not None:
+                logger.error("not an event", extra={"reason": str(fault), "message_id": id_})
+                count("Malformed")
+                batch.malformed[id_] = record["receiptHandle"]
+        return batch
+
+    def _read(self, body: str) -> tuple[list[Event], Malformed | None]:
+        """The events of a body, and what is wrong with it or with a part of it."""
+        try:
+            return read(body, self._settings.feedback_topics, self._settings.default_region), None
+        except PartlyMalformed as fault:
+            return fault.events, fault
+        except Malformed as fault:
+            return [], fault
+
+    def _take_in(self, events: list[Event], remaining: Callable[[], int]) -> bool:
+        """False where they must be told again."""
+        if remaining() < RESERVE_MS:
+            return False
+        key = events[0].key
+        try:
+            observed = self._ledger.observe(events)
+            if isinstance(observed, Seen):
+                self._suppress(events, observed.item)
+        except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
+            logger.exception("an event was not recorded; it is tried again", extra=about(key))
+            return False
+        count("Events", len(events))
+        if isinstance(observed, Foreign | Outdated):
+            kinds = sorted({event.kind for event in events})
+            what = type(observed).__name__
+            logger.info("events that change nothing", extra={**about(key), "found": what, "kinds": kinds})
+            count(f"Events{what}", len(events))
+        return True
+
+    def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:
+        """Mark whom an event of this message says that nothing will reach, or who wants nothing more.
+
+        Only the message's own recipients: what a provider says of others is not believed.
+        """
+        for event in events:
+            if event.suppress is None:
+                continue
+            own = self._own(event.key, item)
+            named = event.recipients or (() if event.several else own)
+            for recipient in named:
+                if recipient not in own:
+                    logger.warning("an event names somebody else's recipient", extra=about(event.key))
+                    continue
+                mark = Suppression(
+                    recipient, event.key.event_type, event.suppress, event.at, event.detail, event.key.id
+                )
+                if self._suppressions.mark(mark):
+                    count("SuppressionsMarked")
+
+    def _own(self, key: Key, item: Mapping[str, Any]) -> set[str]:
+        """The message's recipients, by the ledger."""
+        several = item.get("recipients")
+        if several:
+            return {*several}
+        to = item.get("to", [])
+        return {self._canonical(key, each) for each in ([to] if isinstance(to, str) else to)}
+
+    def _canonical(self, key: Key, recipient: str) -> str:
+        if key.event_type == "sms":
+            return phone.normalise(recipient, self._settings.default_region or None)
+        return bare(recipient)

@@ -1,0 +1,92 @@
+"""Events of AWS End User Messaging for SMS and MMS.
+
+Their contents and types stand in its user guide: "Example event data" and "Event types for SMS, MMS, and
+voice".
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom import reference
+from mailroom.feedback import bounded, recipients
+from mailroom.feedback.event import Event
+from mailroom.message import Key
+from mailroom.outcome import Facts
+from mailroom.status import Status
+from mailroom.telemetry import count, logger
+
+PREFIXES = ("TEXT_", "MEDIA_")
+CONTEXT = "reference"
+"""The key of our reference in the context that a message is submitted with."""
+
+_ON_ITS_WAY = {"QUEUED", "PENDING", "SENT"}
+
+
+class Said(Struct, frozen=True, rename="camel"):
+    """An event, as far as it is used; times are epoch milliseconds."""
+
+    event_type: str
+    event_timestamp: int
+    is_final: bool = False
+    message_id: str | None = None
+    destination_phone_number: str | None = None
+    message_request_timestamp: int | None = None
+    message_status_description: str | None = None
+    context: dict[str, Any] | None = None
+
+
+def read(words: Mapping[str, Any], region: str) -> list[Event]:
+    """The event of a type that begins with one of PREFIXES; [] where it carries no reference. Raises
+    Malformed."""
+    said = bounded.convert("an event of an SMS", words, Said)
+    at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
+    text = (said.context or {}).get(CONTEXT)
+    if text is None:
+        logger.info("event of an SMS that is not Mailroom's", extra={"kind": bounded.word(said.event_type)})
+        count("EventsUncorrelated")
+        return []
+    found = reference.read(text if isinstance(text, str) else "")
+    status = _status(said)
+    return [
+        Event(
+            key=Key(found.id, "sms"),
+            attempt=found.attempt,
+            provider="aws",
+            provider_id=bounded.provider_id(said.message_id),
+            kind=bounded.word(said.event_type),
+            status=status,
+            facts=_facts(said, status, at),
+            recipients=recipients.number(said.destination_phone_number, region),
+            at=at,
+            detail=_detail(said) if status == "undelivered" else "",
+        )
+    ]
+
+
+def _status(said: Said) -> Status:
+    """SUCCESSFUL is the carrier's acceptance. In countries where nothing follows it, it is final and stands
+    for DELIVERED."""
+    ending = said.event_type.partition("_")[2]
+    if ending in _ON_ITS_WAY:
+        return "sent"
+    if ending == "SUCCESSFUL":
+        return "delivered" if said.is_final else "sent"
+    return "delivered" if ending == "DELIVERED" else "undelivered"
+
+
+def _facts(said: Said, status: Status, at: int) -> Facts:
+    facts: Facts = {}
+    if said.message_request_timestamp is not None:
+        facts["sentAt"] = bounded.milliseconds("messageRequestTimestamp", said.message_request_timestamp)
+    if status == "delivered":
+        facts["deliveredAt"] = at
+    if status == "undelivered":
+        facts |= {"undeliveredAt": at, "error_code": bounded.word(said.event_type)}
+    return facts
+
+
+def _detail(said: Said) -> str:
+    kind, description = bounded.word(said.event_type), said.message_status_description
+    return bounded.without_numbers(f"{kind}: {description}") if description else kind

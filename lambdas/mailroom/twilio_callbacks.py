@@ -1,0 +1,131 @@
+"""Takes Twilio's status callbacks: what is signed goes into the feedback queue, everything else nowhere.
+
+The rules of the signature: "Webhooks security" in Twilio's usage guide. A callback that was captured cannot
+be turned against another message, for the URL is signed and names the message. Posted again to its own URL it
+is taken again and changes nothing, like any event that comes twice.
+"""
+
+import hmac
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlparse
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Meta, Struct
+from twilio.request_validator import RequestValidator, add_port, remove_port
+
+from mailroom import clients
+from mailroom.body import encode
+from mailroom.clock import Clock, milliseconds
+from mailroom.environment import TwilioCallbacks as Settings
+from mailroom.feedback.bounded import word
+from mailroom.feedback.twilio_status import SOURCE
+from mailroom.secret import Secret
+from mailroom.telemetry import count, logger
+from mailroom.twilio_request import Refused, Said, read
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+SECRET_SECONDS = 30
+"""Twilio signs with a new auth token from one moment to the next."""
+KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "RawDlrDoneDate")
+"""The fields that go on: never a message's text."""
+_REMEDY = 'put {"account_sid": …, "auth_token": …} into it, and let the function read it'
+_Filled = Annotated[str, Meta(min_length=1)]  # anybody can sign with an empty token
+
+
+class Credentials(Struct, frozen=True):
+    """What the secret holds, as far as callbacks need it. Never log it."""
+
+    account_sid: _Filled
+    auth_token: _Filled
+
+    def __repr__(self) -> str:
+        return "Credentials(…)"
+
+
+class Unconfigured(RuntimeError):
+    """The secret cannot be read, or is not in its form; the sentence says what would be right."""
+
+
+class TwilioCallbacks:
+    """Answers the requests of an HTTP API (payload format 2.0)."""
+
+    def __init__(
+        self, settings: Settings, secret: Secret, sqs: "SQSClient", clock: Clock = time.time
+    ) -> None:
+        self._secret = secret
+        self._sqs = sqs
+        self._queue_url = settings.feedback_queue_url
+        self._clock = clock
+        public = urlparse(settings.public_url)
+        # As Twilio's own library does: which of the two was signed has differed.
+        self._origins = (remove_port(public), add_port(public))
+
+    @classmethod
+    def of(cls, settings: Settings) -> "TwilioCallbacks":
+        """What a function's settings describe."""
+        secret = Secret(clients.secretsmanager(), settings.twilio_secret_arn, time.time, SECRET_SECONDS)
+        return cls(settings, secret, clients.sqs())
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The response: 204 once the callback lies in the queue; who is refused is told nothing but that."""
+        try:
+            said = read(event)
+            self._check(said)
+            self._send(said)
+        except Refused as fault:
+            logger.warning("callback refused", extra={"status": fault.status, "reason": str(fault)})
+            count("TwilioCallbacksRefused")
+            return {"statusCode": fault.status}
+        except Unconfigured as fault:
+            logger.error("callbacks cannot be checked", extra={"reason": str(fault)})
+            return {"statusCode": 500}
+        except (ClientError, BotoCoreError) as error:
+            logger.error("callback not queued", extra={"error": str(error)})
+            return {"statusCode": 503}
+        return {"statusCode": 204}
+
+    def _check(self, said: Said) -> None:
+        """Raise Refused for what Twilio has not signed, or signed for another account."""
+        credentials = self._credentials()
+        validator = RequestValidator(credentials.auth_token)
+        signature = said.signature.encode("utf-8", "replace")
+        # Both are always compared, and in constant time.
+        matches = [
+            hmac.compare_digest(
+                validator.compute_signature(origin + said.path, said.fields).encode(), signature
+            )
+            for origin in self._origins
+        ]
+        if not any(matches):
+            raise Refused(403, "the signature is missing or wrong")
+        if said.fields.get("AccountSid") != credentials.account_sid:
+            raise Refused(403, "it is about another account")
+
+    def _credentials(self) -> Credentials:
+        try:
+            return msgspec.json.decode(self._secret.current().text, type=Credentials)
+        except (ClientError, BotoCoreError, LookupError) as error:
+            raise Unconfigured(f"Twilio's secret cannot be read: {error}; {_REMEDY}") from None
+        except (msgspec.MsgspecError, UnicodeError) as error:
+            raise Unconfigured(f"Twilio's secret is not in its form: {error}; {_REMEDY}") from None
+
+    def _send(self, said: Said) -> None:
+        """Raises Refused for one that tells nothing, and botocore's errors."""
+        fields = {name: said.fields[name] for name in KEPT if said.fields.get(name)}
+        if not {"MessageSid", "MessageStatus"} <= fields.keys():
+            raise Refused(400, "signed, but without MessageSid or MessageStatus")
+        callback = {
+            "source": SOURCE,
+            "reference": said.reference.text,
+            "received_at": milliseconds(self._clock()),
+            "fields": fields,
+        }
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(callback))
+        shown = {"message_sid": word(fields["MessageSid"]), "message_status": word(fields["MessageStatus"])}
+        logger.info("callback taken", extra={"id": said.reference.id, "event_type": "sms", **shown})
+        count("TwilioCallbacks")

@@ -1,0 +1,19 @@
+"""Sends push notifications: one queue batch in, the records that must come back out."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.channels.sns_push import SnsPush
+from mailroom.environment import PushSender
+from mailroom.suppressing_delivery import SuppressingDelivery
+from mailroom.telemetry import instrumented
+from mailroom.worker import Worker
+
+settings = environment.read(PushSender)
+worker = Worker.of(settings, SnsPush.of(settings), SuppressingDelivery)
+
+
+@instrumented
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """One batch of the push queue."""
+    return worker.handle(event, context.get_remaining_time_in_millis)

@@ -1,0 +1,19 @@
+"""Sends text messages: one queue batch in, the records that must come back out."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.channels.sms_adapter import SmsAdapter
+from mailroom.environment import SmsSender
+from mailroom.sms_delivery import SmsDelivery
+from mailroom.telemetry import instrumented
+from mailroom.worker import Worker
+
+settings = environment.read(SmsSender)
+worker = Worker.of(settings, SmsAdapter.of(settings), SmsDelivery)
+
+
+@instrumented
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """One batch of the SMS queue."""
+    return worker.handle(event, context.get_remaining_time_in_millis)

@@ -1,0 +1,37 @@
+"""What the commands share: where they print, which stage they mean, and how they end where AWS refuses."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.text import Text
+
+screen = Console()
+errors = Console(stderr=True)
+
+Stage = Annotated[
+    str,
+    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
+]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+@contextmanager
+def aws_faults(stage: str) -> Iterator[None]:
+    """Exit code 2, and what to check, where AWS is out of reach or refuses."""
+    try:
+        yield
+    except (ClientError, BotoCoreError) as error:
+        errors.print(Text(f"{error}", style="red"))
+        errors.print(f"Check the credentials, the region, and --stage {stage}.")
+        raise typer.Exit(2) from None
+
+
+def plain(text: str) -> Text:
+    """What others wrote, as it is: no markup, and no control character reaches the terminal."""
+    return Text(_CONTROL.sub("�", text))

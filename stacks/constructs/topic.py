@@ -1,0 +1,57 @@
+"""The topic that AWS's own services publish their events to."""
+
+from aws_cdk import Aws, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+from stacks.settings import Settings
+
+OWN_ACCOUNT = {"aws:SourceAccount": Aws.ACCOUNT_ID}
+
+
+class EventTopic(sns.Topic):
+    """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of its own, for AWS's shared one
+    lets no service publish."""
+
+    def __init__(self, scope: Construct, construct_id: str, settings: Settings, *, name: str) -> None:
+        self.key = kms.Key(
+            scope,
+            f"{construct_id}Key",
+            alias=f"alias/{settings.name(name)}",
+            description=f"Events on the topic {settings.name(name)}",
+            enable_key_rotation=True,
+            # A topic keeps nothing that would want the key later.
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        super().__init__(
+            scope, construct_id, topic_name=settings.name(name), master_key=self.key, enforce_ssl=True
+        )
+
+    def let_use_key(self, service: str) -> None:
+        """Let a service, such as ses.amazonaws.com, encrypt what it publishes.
+
+        Without a condition, as SES's developer guide has it: whether a service names its account to KMS is
+        not documented of all of them, and one that does not would be refused, and every event lost. Who may
+        publish, and for whom, is in the topic's policy.
+        """
+        self.key.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal(service)],
+                actions=["kms:GenerateDataKey", "kms:Decrypt"],
+                resources=["*"],  # in a key's own policy: this key
+            )
+        )
+
+    def let_publish(self, service: str, source_arn: str) -> None:
+        """Let a service publish for this account's resource `source_arn`, and use the key for it."""
+        self.let_use_key(service)
+        self.add_to_resource_policy(
+            iam.PolicyStatement(
+                principals=[iam.ServicePrincipal(service)],
+                actions=["sns:Publish"],
+                resources=[self.topic_arn],
+                conditions={"StringEquals": OWN_ACCOUNT, "ArnEquals": {"aws:SourceArn": source_arn}},
+            )
+        )

@@ -1,0 +1,93 @@
+"""Who looks at dead letters: a function, when an alarm begins and every so often."""
+
+from collections.abc import Sequence
+
+from aws_cdk import App, Duration
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_lambda as lambda_
+
+from stacks.constructs.function import HandlerFunction
+from stacks.constructs.grants import Grant
+from stacks.constructs.table import TTL, Table
+from stacks.constructs.worker import Worker
+from stacks.mailbox import MailboxStack
+from stacks.settings import Settings
+from stacks.stage_stack import StageStack
+
+
+class DeadLettersStack(StageStack):
+    """`dead-letters` receives what lies in the dead-letter queues, says what it is, and deletes nothing."""
+
+    def __init__(
+        self, app: App, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
+    ) -> None:
+        super().__init__(app, settings, "dead-letters")
+        self.table = Table(
+            self,
+            "DeadLetters",
+            settings,
+            name="dead-letters",
+            key="message_id",
+            time_to_live_attribute=TTL,
+        )
+        function = self._function(settings, storage, workers)
+        # Late is useless here: the next one sees the same letters.
+        target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
+        events.Rule(
+            self,
+            "Alarms",
+            rule_name=settings.name("dead-letters-alarms"),
+            description="A dead-letter queue's alarm begins",
+            event_pattern=_alarms(settings),
+            targets=[target],
+        )
+        events.Rule(
+            self,
+            "Schedule",
+            rule_name=settings.name("dead-letters-schedule"),
+            description="An alarm that rings already says nothing of further letters",
+            schedule=events.Schedule.rate(Duration.minutes(settings.dead_letters.every_minutes)),
+            targets=[target],
+        )
+
+    def _function(
+        self, settings: Settings, storage: MailboxStack, workers: Sequence[Worker]
+    ) -> lambda_.Function:
+        look = ("ReceiveMessage", "ChangeMessageVisibility", "GetQueueAttributes")
+        return HandlerFunction(
+            self,
+            settings,
+            name="dead-letters",
+            handler="dead_letters",
+            limits=settings.dead_letters,
+            grants=[
+                Grant(
+                    [f"sqs:{action}" for action in look],
+                    [worker.dead_letters.queue_arn for worker in workers],
+                ),
+                # Marks messages; of a dead callback it reads what became of it.
+                Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
+                Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
+            ],
+            environment={
+                **storage.shared_environment,
+                "STAGE": settings.stage,
+                "DEAD_LETTERS_TABLE": self.table.table_name,
+                "DEAD_LETTER_QUEUES": self.to_json_string(
+                    {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
+                ),
+            },
+        ).resource
+
+
+def _alarms(settings: Settings) -> events.EventPattern:
+    """The alarms that `Worker` makes; no stage's name holds a hyphen, so no other stage's."""
+    return events.EventPattern(
+        source=["aws.cloudwatch"],
+        detail_type=["CloudWatch Alarm State Change"],
+        detail={
+            "alarmName": events.Match.wildcard(settings.name("*-dlq-not-empty")),
+            "state": {"value": ["ALARM"]},
+        },
+    )

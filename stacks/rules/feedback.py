@@ -1,0 +1,35 @@
+"""Rules of what comes back from providers."""
+
+from collections.abc import Iterator
+
+from stacks.derived import feedback_rules
+from stacks.rules.queues import broken_queue
+from stacks.sentences import number
+from stacks.settings import Feedback, Settings
+
+WITHOUT_WINDOW = 10
+"""The most messages that Lambda takes at once from a queue that it may not wait at."""
+EVENT_SECONDS = 0.1
+"""What is reckoned for one event: its writes take some 10 ms, and ten times as long while DynamoDB limps."""
+
+
+def broken_feedback(settings: Settings) -> Iterator[str]:
+    """Rules of the section `feedback`."""
+    yield from _batch(settings.feedback)
+    yield from broken_queue("feedback", settings.feedback, feedback_rules(settings), settings)
+
+
+def _batch(feedback: Feedback) -> Iterator[str]:
+    size, timeout = feedback.batch_size, feedback.timeout_seconds
+    if size > WITHOUT_WINDOW and feedback.batch_window_seconds < 1:
+        yield (
+            f"feedback.batch_window_seconds: {feedback.batch_window_seconds} lets Lambda take "
+            f"{WITHOUT_WINDOW} messages at once and no more, and batch_size is {size}; use 1 or more, or "
+            f"lower batch_size to {WITHOUT_WINDOW}."
+        )
+    if size * EVENT_SECONDS >= timeout:
+        fits = int((timeout - 1e-9) / EVENT_SECONDS)
+        yield (
+            f"feedback.batch_size: {size} x {EVENT_SECONDS} s an event = {number(size * EVENT_SECONDS)} s "
+            f"must be under timeout_seconds {timeout}; use {fits} or less."
+        )

@@ -1,0 +1,25 @@
+"""What the push channel needs beside its row."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from stacks.settings.sections import Section
+
+_SNS = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}"
+_NAME = r"^[a-z][a-z0-9_-]{0,31}$"
+# Those whose payloads are written: FCM's and Apple's.
+_APPLICATION = rf"^{_SNS}:app/(GCM|APNS|APNS_SANDBOX)/[A-Za-z0-9_.-]{{1,256}}$"
+_TOPIC = rf"^{_SNS}:[A-Za-z0-9_-]{{1,256}}$"
+
+
+class Push(Section):
+    """Where pushes may go: SNS's platform applications and topics, which hold the credentials and are made
+    outside of Mailroom."""
+
+    platform_applications: dict[
+        Annotated[str, Field(pattern=_NAME)], Annotated[str, Field(pattern=_APPLICATION)]
+    ] = Field(default_factory=dict)
+    """The ARNs of platform applications, each under the name that a message's `platform` may have."""
+    topics: tuple[Annotated[str, Field(pattern=_TOPIC)], ...] = ()
+    """The ARNs of the topics that a message may go to."""

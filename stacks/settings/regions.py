@@ -1,0 +1,27 @@
+"""The countries and territories whose own way of writing numbers can be read."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+# What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
+_KNOWN = """
+AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
+BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
+FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN
+IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD
+ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA
+PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS
+ST SV SX SY SZ TA TC TD TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI VN VU WF
+WS XK YE YT ZA ZM ZW
+"""
+REGIONS = frozenset(_KNOWN.split())
+
+
+def _region(code: str) -> str:
+    if code not in REGIONS:
+        raise ValueError("is no country; write it as ISO 3166 has it, in two capitals, such as US or GB")
+    return code
+
+
+Region = Annotated[str, AfterValidator(_region)]

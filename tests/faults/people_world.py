@@ -1,0 +1,253 @@
+"""Text messages, pushes and what comes back, in their world: queues, ledger, list, providers, one clock."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field
+from typing import Any
+
+import boto3
+from botocore.exceptions import ReadTimeoutError
+
+from mailroom.channels.sms_adapter import SmsAdapter
+from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sns_push import SnsPush
+from mailroom.channels.twilio_find import evidence
+from mailroom.dynamo import plain
+from mailroom.environment import Feedback as FeedbackSettings
+from mailroom.environment import PushSender, SmsSender
+from mailroom.feedback.consumer import Feedback
+from mailroom.ledger import Ledger
+from mailroom.outcome import Evidence, Outcome, Rejected, Retry, Sent
+from mailroom.payloads import Payloads
+from mailroom.reference import read
+from mailroom.sms_delivery import SmsDelivery
+from mailroom.suppressing_delivery import SuppressingDelivery
+from mailroom.suppressions import Suppressions
+from mailroom.worker import Worker
+from tests.bodies import SENT, TOPIC, twilio
+from tests.faults.fax_world import create_ledger
+from tests.faults.outside import Clock, Outside, Queues, Stopped, refused
+from tests.faults.world import create_table
+
+FUNCTION_SECONDS = 60.0
+LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
+MAX_RECEIVES = 12
+SMS, PUSH, FEEDBACK = "https://sqs/sms", "https://sqs/push", "https://sqs/feedback"
+HERE, THERE = "+16175551234", "+16175559999"
+APP = "arn:aws:sns:us-east-1:123456789012:app/GCM/phones"
+ENDPOINT = APP.replace(":app/", ":endpoint/") + "/"
+
+Item = dict[str, Any]
+
+
+def sms(name: str, to: str = HERE, text: str | None = None, **changes: Any) -> Item:
+    """A text message; its name chooses its fate, and it says its name unless told otherwise."""
+    return {"id": name, "event_type": "sms", "to": to, "text": text or f"I am {name}", **changes}
+
+
+def push(name: str, **changes: Any) -> Item:
+    """A push to an endpoint of its own; its name chooses its fate."""
+    return {"id": name, "event_type": "push", "to": f"{ENDPOINT}{name}", "title": name, **changes}
+
+
+@dataclass
+class Carrier:
+    """Twilio: what it accepted, and what it then tells of it. The id chooses: throttled-once, refused,
+    lost-answer (once; accepted, and nobody learns of it), landline, silent (no callback ever)."""
+
+    clock: Clock
+    queues: Queues
+    accepted: list[tuple[str, SmsRequest, float]] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    provider: str = "twilio"
+
+    def submit(self, request: SmsRequest) -> Outcome:
+        name = read(request.reference).id
+        self.asked[name] += 1
+        if name.startswith("refused"):
+            return Rejected("Twilio answered 400 (21211)")
+        if name.startswith("throttled-once") and self.asked[name] == 1:
+            return Retry("429")
+        sid = f"SM{len(self.accepted) + 1}"
+        self.accepted.append((sid, request, self.clock()))
+        self._tell(name, sid, request)
+        if name.startswith("lost-answer") and self.asked[name] == 1:
+            raise TimeoutError("no answer")
+        return Sent(sid, request.facts)
+
+    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+        shown = [
+            {"sid": sid, "to": each.to, "body": each.text, "date_created": _rfc2822(at)}
+            for sid, each, at in reversed(self.accepted)
+            if each.to == request.to
+        ]
+        return evidence(request, shown, since, known)
+
+    def _tell(self, name: str, sid: str, request: SmsRequest) -> None:
+        if name.startswith("silent"):
+            return
+        end = "undelivered" if name.startswith("landline") else "delivered"
+        code: Item = {"ErrorCode": "30006"} if end == "undelivered" else {}
+        at = int((self.clock() - SENT.timestamp()) * 1000)
+        for status, delay in ((end, 0), ("sent", 40), (end, 200)):
+            body = twilio(status, name, sid=sid, at=at, To=request.to, **(code if status == end else {}))
+            self.queues.put(FEEDBACK, body, delay)
+
+
+def _rfc2822(at: float) -> str:
+    from email.utils import formatdate
+
+    return formatdate(at, usegmt=False)
+
+
+class Sns:
+    """SNS: keeps what it published. The endpoint's name chooses: disabled, lost-answer, throttled-once."""
+
+    def __init__(self) -> None:
+        self.published: list[Item] = []
+        self._asked: Counter[str] = Counter()
+
+    def create_platform_endpoint(self, **request: Any) -> Item:
+        return {"EndpointArn": ENDPOINT + request["Token"]}
+
+    def publish(self, **request: Any) -> Item:
+        name = request["TargetArn"].rsplit("/", 1)[1]
+        self._asked[name] += 1
+        if name.startswith("disabled"):
+            raise refused("EndpointDisabled", 400)
+        if name.startswith("throttled-once") and self._asked[name] == 1:
+            raise refused("Throttled", 429)
+        self.published.append(request)
+        if name.startswith("lost-answer") and self._asked[name] == 1:
+            raise ReadTimeoutError(endpoint_url="https://sns.example.com")
+        return {"MessageId": f"push-{len(self.published)}"}
+
+
+class PeopleWorld:
+    """A crash costs the invocation and nothing else."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.outside = Outside()
+        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.carrier = Carrier(self.clock, self.queues)
+        self.sns = Sns()
+        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        create_ledger(self._dynamodb)
+        create_table(self._dynamodb, "suppressions", "recipient", "channel")
+        watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item", "get_paginator")
+        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        self.list = Suppressions(watched, "suppressions", self.clock)
+        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+        self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
+
+    def close(self) -> None:
+        for table in ("ledger", "suppressions"):
+            self._dynamodb.delete_table(TableName=table)
+
+    def enqueue(self, *items: Item | str) -> None:
+        for item in items:
+            body = item if isinstance(item, str) else json.dumps(item)
+            self.queues.put(PUSH if '"event_type": "push"' in body else SMS, body)
+
+    def worker(self, url: str) -> Worker[Any, Any]:
+        """A new process's worker."""
+        shared: Item = {
+            "ledger": self.ledger,
+            "payloads": self._payloads,
+            "sqs": self._sqs,
+            "clock": self.clock,
+            "sleep": self.clock.sleep,
+            "jitter": lambda: 0.5,
+            "suppressions": self.list,
+        }
+        if url == PUSH:
+            settings = PushSender(**_settings("push", PUSH), platform_applications={"phones": APP}, topics=[])
+            client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
+            adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
+            return Worker(settings, adapter, delivery=SuppressingDelivery, **shared)
+        sms_settings = SmsSender(
+            **_settings("sms", SMS),
+            sms_provider="twilio",
+            default_region="US",
+            max_segments=10,
+            media_seconds=60,
+            clock_skew_seconds=60,
+        )
+        carrier: Any = self.outside.watch(self.carrier, "submit", "find")
+        sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self._payloads)
+        return Worker(sms_settings, sms_adapter, delivery=SmsDelivery, **shared)
+
+    def feedback(self) -> Feedback:
+        """A new process's feedback."""
+        settings = FeedbackSettings(
+            ledger_table="ledger",
+            ledger_ttl_seconds=1e6,
+            payload_bucket="payloads",
+            queue_url=FEEDBACK,
+            suppressions_table="suppressions",
+            feedback_topics=[TOPIC],
+            default_region="US",
+        )
+        return Feedback(settings, self.ledger, self.list, self._sqs)
+
+    def deliver(self, url: str) -> None:
+        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        records = self.queues.receive(url)
+        if not records:
+            return
+        handle = self.feedback().handle if url == FEEDBACK else self.worker(url).handle
+        try:
+            response = handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
+        except Stopped:
+            return
+        self.queues.settle(url, records, response)
+
+    def settle(self, order: tuple[str, ...] = (SMS, PUSH, FEEDBACK)) -> None:
+        """Deliver, and let time pass, until every queue is empty."""
+        for _ in range(400):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            for url in order:
+                self.deliver(url)
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def sends(self) -> Counter[str]:
+        """How often the provider accepted each message."""
+        texts = Counter(read(request.reference).id for _, request, _ in self.carrier.accepted)
+        return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
+
+    def found(self, name: str, event_type: str = "sms") -> Item:
+        """The ledger's item ({}: none)."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
+        return plain(self._dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+
+    def listed(self) -> list[str]:
+        """Who is on the suppression list."""
+        quiet = Suppressions(self._dynamodb, "suppressions", self.clock)
+        return sorted(each.recipient for each in quiet.listed())
+
+
+def _settings(channel: str, url: str) -> Item:
+    return {
+        "ledger_table": "ledger",
+        "ledger_ttl_seconds": 1e6,
+        "payload_bucket": "payloads",
+        "channel": channel,
+        "queue_url": url,
+        "lease_seconds": LEASE,
+        "pace_seconds": 0,
+        "on_unknown": "resend",
+        "backoff_seconds": 5,
+        "backoff_cap_seconds": 300,
+        "misconfigured_seconds": 20,
+        "submit_seconds": 10,
+        "record_seconds": 5,
+        "suppressions_table": "suppressions",
+    }
+
+
+NewWorld = Callable[[], PeopleWorld]

@@ -1,0 +1,179 @@
+"""send_sms, send_push and feedback, stopped before and after every outside call, then left to themselves."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.faults.outside import Side
+from tests.faults.people_world import (
+    ENDPOINT,
+    FEEDBACK,
+    PUSH,
+    SMS,
+    THERE,
+    Item,
+    NewWorld,
+    PeopleWorld,
+    push,
+    sms,
+)
+
+TWINS = ("twin", "silent-twin")
+TEXTS: tuple[Item | str, ...] = (
+    sms("a"),
+    sms("refused"),
+    "not json",
+    *(sms(name, text="Your table is ready") for name in TWINS),
+    sms("throttled-once"),
+    sms("lost-answer"),
+    sms("landline", THERE),
+    sms("a"),
+)
+PUSHES = (push("p"), push("disabled"), push("throttled-once"), push("lost-answer"), push("p"))
+ENDS = {
+    **dict.fromkeys(("a", "twin", "throttled-once", "lost-answer"), "delivered"),
+    "silent-twin": "sent",
+    "refused": "failed",
+    "landline": "undelivered",
+}
+PUSH_ENDS = {
+    **{name: {"sent"} for name in ("p", "throttled-once", "lost-answer")},
+    # Stopped between its mark and its end, the next delivery finds the endpoint on the list.
+    "disabled": {"failed", "suppressed"},
+}
+IN_DOUBT = {"after publish", "before update_item"}
+"""Between SNS's acceptance and the record: here alone a push goes out twice, and takes its own place."""
+
+
+def stops(new_world: NewWorld, *items: Any) -> Iterator[tuple[PeopleWorld, str]]:
+    """A world for each outside call and side, stopped there once, then settled."""
+    whole = new_world()
+    whole.enqueue(*items)
+    whole.settle()
+    count = len(whole.outside.calls)
+    assert count > 20
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(count):
+        for side in sides:
+            world = new_world()
+            world.enqueue(*items)
+            world.outside.stop = (at, side)
+            world.settle()
+            assert world.outside.stopped_at is not None
+            yield world, world.outside.stopped_at
+
+
+def check_texts(world: PeopleWorld, where: str) -> None:
+    accepted = {name for name in ENDS if name != "refused"}
+    assert world.sends() == dict.fromkeys(accepted, 1), where
+    for name, status in ENDS.items():
+        found = world.found(name)
+        assert (found["status"], found["attempts"]) == (status, 1), f"{where}: {name}"
+        assert "completedAt" in found
+    sids = [world.found(name)["provider_id"] for name in accepted]
+    assert len(set(sids)) == len(sids), where  # each has its own, twins too
+    assert world.listed() == [THERE], where
+    assert len(world.queues.dead[SMS]) == 1, where
+    assert not world.queues.dead[FEEDBACK], where
+
+
+def test_each_text_is_sent_once_and_ends_right_wherever_a_function_stops(
+    new_people_world: NewWorld,
+) -> None:
+    for world, where in stops(new_people_world, *TEXTS):
+        check_texts(world, where)
+
+
+def test_a_text_after_the_landlines_feedback_is_suppressed(new_people_world: NewWorld) -> None:
+    world = new_people_world()
+    world.enqueue(sms("landline", THERE))
+    world.settle()
+    world.enqueue(sms("later", THERE))
+    world.settle()
+    assert world.found("later")["status"] == "suppressed"
+    assert world.sends() == {"landline": 1}
+
+
+def test_twins_whose_answers_are_all_lost_are_told_apart(new_people_world: NewWorld) -> None:
+    """The same words to the same number at the same time: one look-up must not take another's for its own."""
+    world = new_people_world()
+    world.enqueue(*(sms(f"{kind}-{number}", text="same") for kind in ("a", "lost-answer") for number in "12"))
+    world.settle()
+    assert set(world.sends().values()) == {1}
+    assert len(world.sends()) == 4
+
+
+def test_without_callbacks_a_twin_of_the_one_that_crashed_before_its_submit_is_not_lost(
+    new_people_world: NewWorld,
+) -> None:
+    world = new_people_world()
+    world.enqueue(sms("silent-a", text="same"), sms("silent-b", text="same"))
+    first_submit = 3  # the list's read, the claim of the first; then its submit, and its record
+    world.outside.stop = (first_submit + 2, "before")
+    world.settle()
+    assert world.outside.stopped_at == "before submit"
+    assert world.sends() == {"silent-a": 1, "silent-b": 1}
+
+
+@pytest.mark.parametrize("order", [(FEEDBACK, PUSH, SMS), (SMS, PUSH, FEEDBACK)])
+def test_whichever_function_runs_first_all_ends_the_same(
+    new_people_world: NewWorld, order: tuple[str, ...]
+) -> None:
+    world = new_people_world()
+    world.enqueue(*TEXTS)
+    world.settle(order)
+    check_texts(world, str(order))
+
+
+def test_each_push_ends_right_wherever_its_sender_stops_and_is_doubled_in_doubt_alone(
+    new_people_world: NewWorld,
+) -> None:
+    for world, where in stops(new_people_world, *PUSHES):
+        for name, statuses in PUSH_ENDS.items():
+            assert world.found(name, "push")["status"] in statuses, f"{where}: {name}"
+        sends = world.sends()
+        lost_answer = sends.pop("lost-answer")
+        assert lost_answer in ({2, 3} if where in IN_DOUBT else {2}), where
+        assert sends.keys() == {"p", "throttled-once"}, where
+        assert sum(sends.values()) <= (3 if where in IN_DOUBT else 2), where
+        assert world.listed() == [f"{ENDPOINT}disabled"], where
+
+
+def test_a_second_try_of_a_push_takes_the_place_of_the_first_on_the_device(
+    new_people_world: NewWorld,
+) -> None:
+    world = new_people_world()
+    world.enqueue(push("lost-answer"))
+    world.settle()
+    first, second = world.sns.published
+    assert first == second
+    collapse = first["MessageAttributes"]["AWS.SNS.MOBILE.APNS.COLLAPSE_ID"]["StringValue"]
+    assert len(collapse) == 32
+
+
+def test_feedback_that_dies_again_and_again_loses_no_event_but_to_the_dead_letters(
+    new_people_world: NewWorld,
+) -> None:
+    world = new_people_world()
+    world.enqueue(sms("a"))
+    world.deliver(SMS)
+    for _ in range(200):
+        world.outside.stop = (len(world.outside.calls), "before")
+        due = world.queues.next_visible()
+        if due is None:
+            break
+        world.clock.now = max(world.clock.now, due)
+        world.deliver(FEEDBACK)
+    assert len(world.queues.dead[FEEDBACK]) == 3
+    assert world.found("a")["status"] == "sent"
+
+
+def test_the_harness_would_see_a_lost_or_doubled_text(new_people_world: NewWorld) -> None:
+    world = new_people_world()
+    world.enqueue(*TEXTS)
+    world.settle()
+    check_texts(world, "undisturbed")
+    world.carrier.accepted.append(world.carrier.accepted[0])
+    with pytest.raises(AssertionError):
+        check_texts(world, "doubled")

@@ -1,0 +1,291 @@
+"""The suppression list at the command line: what is printed, what is asked, and what is lifted where."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from mailroom.suppressions import Suppression, Suppressions
+from ops import cli
+from tests.ops.ops_support import REGION
+
+AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
+ADA = "ada@example.com"
+NUMBER = "+16175551234"
+
+
+class FakeSes:
+    """SES's own list; moto has none. `fault` is what it answers instead."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class NotFoundException(ClientError):
+            """The address is not on the list."""
+
+    def __init__(self) -> None:
+        self.listed: set[str] = set()
+        self.fault: Exception | None = None
+        self.asked: list[str] = []
+
+    def delete_suppressed_destination(self, *, EmailAddress: str) -> None:  # noqa: N803
+        self.asked.append(EmailAddress)
+        if self.fault is not None:
+            raise self.fault
+        if EmailAddress not in self.listed:
+            raise self.exceptions.NotFoundException({"Error": {"Code": "NotFoundException"}}, "Delete")
+        self.listed.remove(EmailAddress)
+
+
+class Session(boto3.Session):
+    """A session in process; its SES is the fake one."""
+
+    def __init__(self, ses: FakeSes) -> None:
+        super().__init__(region_name=REGION)
+        self._ses = ses
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._ses if service_name == "sesv2" else super().client(service_name, *args, **kwargs)
+
+
+@pytest.fixture
+def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
+    """The account: an empty table, and SES."""
+    with mock_aws():
+        boto3.client("dynamodb", region_name=REGION).create_table(
+            TableName="mailroom-dev-suppressions",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[
+                {"AttributeName": "recipient", "KeyType": "HASH"},
+                {"AttributeName": "channel", "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[
+                {"AttributeName": name, "AttributeType": "S"} for name in ("recipient", "channel")
+            ],
+        )
+        ses = FakeSes()
+        session = Session(ses)
+        monkeypatch.setattr("boto3.Session", lambda: session)
+        yield ses
+
+
+def on_list(recipient: str = ADA, channel: str = "mail", **changes: Any) -> Suppression:
+    """Mark a recipient."""
+    known = {"reason": "bounce", "at": AT, "detail": "hard bounce (General)", "message_id": "m-1"}
+    suppression = Suppression(recipient=recipient, channel=channel, **{**known, **changes})
+    assert the_list().mark(suppression)
+    return suppression
+
+
+def the_list() -> Suppressions:
+    return Suppressions(boto3.client("dynamodb", region_name=REGION), "mailroom-dev-suppressions")
+
+
+def run(*arguments: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(cli.app, ["suppressions", *arguments], input=typed, env={"COLUMNS": "160"})
+
+
+# list
+
+
+@pytest.mark.usefixtures("ses")
+def test_the_list_is_a_table_the_newest_first_and_says_how_many() -> None:
+    on_list()
+    on_list(NUMBER, "sms", at=AT + 60_000, reason="gone", detail="30006")
+    result = run("list")
+    assert result.exit_code == 0
+    head, rule, first, second, *rest = [line.split() for line in result.stdout.splitlines() if line.strip()]
+    assert head == ["recipient", "channel", "reason", "since", "detail"]
+    assert first == [NUMBER, "sms", "gone", "2026-11-21", "09:01", "30006"]
+    assert second == [ADA, "mail", "bounce", "2026-11-21", "09:00", "hard", "bounce", "(General)"]
+    assert rest == [["2", "on", "the", "list", "of", "dev."]]
+    assert set("".join(rule)) == {"─"}
+
+
+@pytest.mark.usefixtures("ses")
+def test_the_list_of_one_channel_leaves_the_others_out() -> None:
+    on_list()
+    on_list(NUMBER, "sms")
+    assert "1 on the list" in run("list", "--channel", "sms").stdout
+    assert ADA not in run("list", "--channel", "sms").stdout
+
+
+@pytest.mark.usefixtures("ses")
+def test_an_empty_list_says_so() -> None:
+    assert run("list").stdout == "0 on the list of dev.\n"
+    assert run("list", "--json").stdout == "[]\n"
+
+
+@pytest.mark.usefixtures("ses")
+def test_the_list_as_json_is_all_that_is_known() -> None:
+    on_list()
+    (found,) = json.loads(run("list", "--json").stdout)
+    assert found == {
+        "recipient": ADA,
+        "channel": "mail",
+        "reason": "bounce",
+        "at": AT,
+        "detail": "hard bounce (General)",
+        "message_id": "m-1",
+    }
+
+
+@pytest.mark.usefixtures("ses")
+@pytest.mark.parametrize("command", [("list",), ("show", ADA)])
+def test_what_a_foreign_server_wrote_is_shown_as_text_and_nothing_more(command: tuple[str, ...]) -> None:
+    on_list(detail="[red]smtp[/red] \x1b[2J550\x07 [link=https://evil.example]x[/link]")
+    shown = run(*command).stdout
+    assert "[red]smtp[/red]" in shown
+    assert "[link=https://evil.example]x[/link]" in shown
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+
+
+@pytest.mark.usefixtures("ses")
+@pytest.mark.parametrize("command", [("list",), ("show", ADA), ("lift", ADA, "--channel", "mail", "--yes")])
+def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check(command: tuple[str, ...]) -> None:
+    result = run(*command, "--stage", "prod")
+    assert result.exit_code == 2
+    assert "ResourceNotFoundException" in result.stderr
+    assert "Check the credentials, the region, and --stage prod." in result.stderr
+
+
+# show
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() -> None:
+    on_list()
+    result = run("show", " Ada Lovelace <ADA@Example.com> ")
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "ada@example.com gets no mail since 2026-11-21 09:00 UTC: a message to it came back for good "
+        "(hard bounce (General)). Told by message m-1.\n"
+    )
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_number_is_found_however_it_is_written() -> None:
+    on_list(NUMBER, "sms", reason="complaint", detail="", message_id="")
+    result = run("show", "+1 (617) 555-1234")
+    assert result.stdout == f"{NUMBER} gets no sms since 2026-11-21 09:00 UTC: it complained.\n"
+
+
+@pytest.mark.usefixtures("ses")
+def test_an_endpoint_is_found_as_it_is() -> None:
+    arn = "arn:aws:sns:us-east-1:123456789012:endpoint/GCM/App/0a1b"
+    on_list(arn, "push", reason="gone")
+    assert arn in run("show", arn).stdout
+    assert json.loads(run("show", arn, "--json").stdout)[0]["recipient"] == arn
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_recipient_on_no_list_exits_with_1() -> None:
+    result = run("show", ADA)
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} is not on the list of dev.\n")
+    result = run("show", ADA, "--json")
+    assert (result.exit_code, result.stdout) == (1, "[]\n")
+
+
+# lift
+
+
+def test_lifting_says_why_it_stands_there_asks_and_then_does_it_in_both_lists(ses: FakeSes) -> None:
+    on_list()
+    ses.listed.add(ADA)
+    result = run("lift", ADA, "--channel", "mail", typed="y\n")
+    assert result.exit_code == 0
+    assert "came back for good" in result.stdout
+    assert (
+        "Take it off the mail list of dev and off SES's own, which the whole account shares?" in result.stdout
+    )
+    assert f"{ADA} was taken off SES's own list." in result.stdout
+    assert f"{ADA} gets mail of dev again." in result.stdout
+    assert not the_list().find("mail", [ADA])
+    assert not ses.listed
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", ""])
+def test_without_a_yes_nothing_is_lifted(ses: FakeSes, typed: str) -> None:
+    on_list()
+    result = run("lift", ADA, "--channel", "mail", typed=typed)
+    assert result.exit_code == 1
+    assert the_list().find("mail", [ADA])
+    assert not ses.asked
+
+
+def test_yes_asks_nothing(ses: FakeSes) -> None:
+    on_list()
+    result = run("lift", ADA, "--channel", "mail", "--yes")
+    assert result.exit_code == 0
+    assert "?" not in result.stdout
+    assert f"{ADA} was not on SES's own list." in result.stdout
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "Delete"),
+        EndpointConnectionError(endpoint_url="https://email.example/"),
+    ],
+)
+def test_where_ses_refuses_ours_is_lifted_and_the_sentence_says_what_is_left(
+    ses: FakeSes, fault: Exception
+) -> None:
+    on_list()
+    ses.fault = fault
+    result = run("lift", ADA, "--channel", "mail", "--yes")
+    assert result.exit_code == 1
+    assert f"SES did not take {ADA} off its own list" in result.stdout
+    assert "run this command again" in result.stdout
+    assert f"{ADA} gets mail of dev again." in result.stdout
+    assert not the_list().find("mail", [ADA])
+
+
+def test_an_address_on_ses_s_list_alone_is_lifted_there(ses: FakeSes) -> None:
+    ses.listed.add("Ada@example.com")
+    result = run("lift", "Ada@Example.com", "--channel", "mail", "--yes")
+    assert result.exit_code == 1
+    assert not (ses.listed - {"Ada@example.com"})
+    result = run("lift", "Ada@example.com", "--channel", "mail", typed="y\n")
+    assert result.exit_code == 0
+    assert "Take it off SES's own list?" in result.stdout
+    assert not ses.listed
+
+
+def test_a_number_is_lifted_without_a_word_to_ses(ses: FakeSes) -> None:
+    on_list(NUMBER, "sms")
+    on_list(NUMBER, "push")
+    result = run("lift", NUMBER, "--channel", "sms", typed="y\n")
+    assert result.exit_code == 0
+    assert "Take it off the sms list of dev?" in result.stdout
+    assert not ses.asked
+    assert not the_list().find("sms", [NUMBER])
+    assert the_list().find("push", [NUMBER])
+
+
+def test_a_number_on_no_list_exits_with_1_and_asks_nothing(ses: FakeSes) -> None:
+    result = run("lift", NUMBER, "--channel", "sms")
+    assert (result.exit_code, result.stdout) == (1, f"{NUMBER} is not on the sms list of dev.\n")
+
+
+def test_an_odd_entry_can_be_lifted_as_it_is_listed(ses: FakeSes) -> None:
+    on_list("not an address")
+    assert run("lift", "not an address", "--channel", "mail", "--yes").exit_code == 0
+    assert not the_list().find("mail", ["not an address"])
+
+
+@pytest.mark.usefixtures("ses")
+def test_a_lift_needs_a_channel_that_has_a_list() -> None:
+    assert run("lift", ADA).exit_code == 2
+    assert run("lift", ADA, "--channel", "fax").exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["list", "show", "lift"])
+def test_the_help_of_each_command_has_an_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"python -m ops suppressions {command} " in result.stdout

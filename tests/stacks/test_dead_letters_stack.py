@@ -1,0 +1,110 @@
+"""Who looks at dead letters, when, and what it may do to them."""
+
+import json
+import re
+from pathlib import Path
+
+from tests.stacks.refusals import REMOVED
+from tests.stacks.templates import Templates, text
+from tests.stacks.variants import PUSH, PUSH_ROW, variant
+
+LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
+
+
+def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(dev: Templates) -> None:
+    given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
+    looked = json.loads(given["DEAD_LETTER_QUEUES"])
+    made = {
+        queue["QueueName"].removeprefix("mailroom-dev-")
+        for stack in dev.stacks.values()
+        for queue in stack.all("SQS::Queue")
+    }
+    assert looked.keys() == {name for name in made if "-dlq" in name}
+    assert {"mail-dlq", "fax-dlq.fifo", "fax-retry-dlq", "scheduled-dlq", "feedback-dlq"} < looked.keys()
+    for name, url in looked.items():
+        short = "".join(map(str.capitalize, name.partition("-dlq")[0].split("-")))
+        assert re.search(f":ExportsOutputRef{short}DeadLetters", url)
+
+
+def test_it_receives_and_puts_back_and_may_delete_nothing(dev: Templates) -> None:
+    may = dev["dead-letters"].policy("mailroom-dev-dead-letters")
+    look = {"sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}
+    assert may.keys() == LOG | look | {
+        *("dynamodb:BatchGetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"),
+    }
+    for action in look:
+        assert len(may[action]) == 8
+        assert all(re.search("ExportsOutputFnGetAtt[A-Za-z]+DeadLetters", each) for each in may[action])
+    assert may["dynamodb:PutItem"] == may["dynamodb:BatchGetItem"] == {"<DeadLettersBBF8BAAB.Arn>"}
+    (ledger,) = may["dynamodb:UpdateItem"]
+    assert "ExportsOutputFnGetAttLedger" in ledger
+    assert may["dynamodb:GetItem"] == {ledger}
+
+
+def test_what_was_told_is_remembered_by_message_and_forgotten_by_ttl(dev: Templates) -> None:
+    table = dev["dead-letters"].one("DynamoDB::Table", TableName="mailroom-dev-dead-letters")
+    assert table["KeySchema"] == [{"AttributeName": "message_id", "KeyType": "HASH"}]
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    given = dev["dead-letters"].environment("mailroom-dev-dead-letters")
+    assert given["DEAD_LETTERS_TABLE"] == dev["dead-letters"].output("DeadLettersTableName")
+    assert given["STAGE"] == "dev"
+    assert dev["dead-letters"].output("DeadLettersTableArn")
+
+
+def test_it_starts_when_an_alarm_of_this_stage_begins(dev: Templates) -> None:
+    rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
+    assert rule["EventPattern"] == {
+        "source": ["aws.cloudwatch"],
+        "detail-type": ["CloudWatch Alarm State Change"],
+        "detail": {
+            "alarmName": [{"wildcard": "mailroom-dev-*-dlq-not-empty"}],
+            "state": {"value": ["ALARM"]},
+        },
+    }
+
+
+def test_the_pattern_fits_every_dead_letter_alarm_and_no_other(dev: Templates) -> None:
+    rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-alarms")
+    ((wildcard,),) = (each.values() for each in rule["EventPattern"]["detail"]["alarmName"])
+    pattern = re.compile(re.escape(wildcard).replace(r"\*", ".*"))
+    alarms = {each["AlarmName"] for stack in dev.stacks.values() for each in stack.all("CloudWatch::Alarm")}
+    fit = {name for name in alarms if pattern.fullmatch(name)}
+    assert fit == {name for name in alarms if "dlq" in name}
+    assert len(fit) == 8
+    assert not pattern.fullmatch("mailroom-devil-mail-dlq-not-empty")
+
+
+def test_it_starts_every_hour_for_what_an_alarm_that_rings_already_does_not_tell(dev: Templates) -> None:
+    rule = dev["dead-letters"].one("Events::Rule", Name="mailroom-dev-dead-letters-schedule")
+    assert rule["ScheduleExpression"] == "rate(1 hour)"
+    assert "EventPattern" not in rule
+
+
+def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
+    template = dev["dead-letters"]
+    for rule in template.all("Events::Rule"):
+        (target,) = rule["Targets"]
+        function = template.body["Resources"][target["Arn"]["Fn::GetAtt"][0]]["Properties"]
+        assert function["FunctionName"] == "mailroom-dev-dead-letters"
+        assert rule["State"] == "ENABLED"
+    permitted = {text(each["SourceArn"]) for each in template.all("Lambda::Permission")}
+    assert len(permitted) == 2
+    assert {each["Principal"] for each in template.all("Lambda::Permission")} == {"events.amazonaws.com"}
+
+
+def test_another_channel_is_looked_at_without_further_ado(tmp_path: Path) -> None:
+    stacks = variant(tmp_path, {"push": PUSH, "channels.push": PUSH_ROW, "fax": None})
+    given = stacks["dead-letters"].environment("mailroom-dev-dead-letters")
+    assert json.loads(given["DEAD_LETTER_QUEUES"]).keys() == {
+        *("mail-dlq", "mail-bulk-dlq", "sms-dlq", "push-dlq"),
+        *("webhook-dlq", "scheduled-dlq", "feedback-dlq"),
+    }
+
+
+def test_how_often_it_looks_is_a_setting(tmp_path: Path) -> None:
+    changes = {"dead_letters.every_minutes": 7, "sms": None, "channels.sms": REMOVED}
+    rule = variant(tmp_path, changes)["dead-letters"].one(
+        "Events::Rule", Name="mailroom-dev-dead-letters-schedule"
+    )
+    assert rule["ScheduleExpression"] == "rate(7 minutes)"

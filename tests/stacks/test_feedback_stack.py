@@ -1,0 +1,194 @@
+"""What providers publish, whom it may come from, and where it goes."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.stacks.templates import Template, Templates, text
+from tests.stacks.variants import AWS, variant
+
+SET = "configuration-set/mailroom-dev"
+PLACE = "eu-central-1:111122223333"
+OWN_ACCOUNT = {"Ref": "AWS::AccountId"}
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The feedback stack where AWS sends the SMS."""
+    return variant(tmp_path_factory.mktemp("aws"), {"sms": AWS})["feedback"]
+
+
+def statements(template: Template, kind: str) -> list[dict[str, Any]]:
+    """What the one policy of a kind says."""
+    (policy,) = template.all(kind)
+    document = policy["KeyPolicy" if kind == "KMS::Key" else "PolicyDocument"]
+    found: list[dict[str, Any]] = document["Statement"]
+    return found
+
+
+def services(allowed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The statements that let a service do something, by the service; CDK joins those that are alike."""
+    found = {}
+    for each in allowed:
+        if each["Effect"] == "Allow" and "Service" in each["Principal"]:
+            named = each["Principal"]["Service"]
+            found.update(dict.fromkeys(named if isinstance(named, list) else [named], each))
+    return found
+
+
+def sources(statement: dict[str, Any]) -> dict[str, str]:
+    """The conditions of a statement, by their keys in lower case."""
+    return {
+        key.lower(): text(value)
+        for conditions in statement["Condition"].values()
+        for key, value in conditions.items()
+    }
+
+
+def test_the_configuration_set_keeps_the_suppression_list_and_reputation(dev: Templates) -> None:
+    found = dev["feedback"].one("SES::ConfigurationSet", Name="mailroom-dev")
+    assert found["SuppressionOptions"] == {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]}
+    assert found["ReputationOptions"] == {"ReputationMetricsEnabled": True}
+
+
+def test_ses_publishes_what_became_of_mails_and_rewrites_none_for_opens_and_clicks(dev: Templates) -> None:
+    (destination,) = dev["feedback"].all("SES::ConfigurationSetEventDestination")
+    events = destination["EventDestination"]
+    assert events["Enabled"] is True
+    assert set(events["MatchingEventTypes"]) == {
+        *("send", "delivery", "bounce", "complaint", "reject", "renderingFailure", "deliveryDelay"),
+    }
+    assert text(events["SnsDestination"]["TopicARN"]) == dev["feedback"].output("FeedbackTopicArn")
+
+
+def test_the_destination_waits_until_ses_may_publish_to_the_topic(dev: Templates) -> None:
+    resources = dev["feedback"].body["Resources"].values()
+    (destination,) = (
+        each for each in resources if each["Type"] == "AWS::SES::ConfigurationSetEventDestination"
+    )
+    (policy,) = destination["DependsOn"]
+    assert dev["feedback"].body["Resources"][policy]["Type"] == "AWS::SNS::TopicPolicy"
+
+
+def test_ses_alone_may_publish_for_this_accounts_own_set_and_over_tls(dev: Templates) -> None:
+    said = statements(dev["feedback"], "SNS::TopicPolicy")
+    (refused,) = (each for each in said if each["Effect"] == "Deny")
+    assert refused["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert (refused["Action"], refused["Principal"]) == ("sns:Publish", "*")
+    (allowed,) = (each for each in said if each["Effect"] == "Allow")
+    assert (allowed["Action"], allowed["Principal"]) == ("sns:Publish", {"Service": "ses.amazonaws.com"})
+    assert sources(allowed) == {
+        "aws:sourceaccount": "111122223333",
+        "aws:sourcearn": f"arn:aws:ses:{PLACE}:configuration-set/<Mail6A3D1F64>",
+    }
+
+
+def test_the_topics_key_rotates_and_serves_ses_without_a_condition_that_it_may_not_meet(
+    dev: Templates,
+) -> None:
+    (key,) = dev["feedback"].all("KMS::Key")
+    assert key["EnableKeyRotation"] is True
+    topic = dev["feedback"].one("SNS::Topic", TopicName="mailroom-dev-feedback")
+    (name,) = (
+        name for name, each in dev["feedback"].body["Resources"].items() if each["Type"] == "AWS::KMS::Key"
+    )
+    assert topic["KmsMasterKeyId"] == {"Fn::GetAtt": [name, "Arn"]}
+    used = services(statements(dev["feedback"], "KMS::Key"))
+    assert used.keys() == {"ses.amazonaws.com"}
+    assert set(used["ses.amazonaws.com"]["Action"]) == {"kms:Decrypt", "kms:GenerateDataKey"}
+    assert "Condition" not in used["ses.amazonaws.com"]
+
+
+def test_the_topic_has_one_subscription_and_it_keeps_the_envelope(dev: Templates) -> None:
+    (subscription,) = dev["feedback"].all("SNS::Subscription")
+    assert subscription["Protocol"] == "sqs"
+    queue = dev["feedback"].body["Resources"][subscription["Endpoint"]["Fn::GetAtt"][0]]["Properties"]
+    assert queue["QueueName"] == "mailroom-dev-feedback"
+    assert not subscription.get("RawMessageDelivery")
+    assert text(subscription["TopicArn"]) == dev["feedback"].output("FeedbackTopicArn")
+
+
+def test_the_feedback_queue_takes_from_no_other_topic(dev: Templates) -> None:
+    template = dev["feedback"]
+    (queue,) = (
+        name
+        for name, each in template.body["Resources"].items()
+        if each["Properties"].get("QueueName") == "mailroom-dev-feedback"
+    )
+    (policy,) = (each for each in template.all("SQS::QueuePolicy") if each["Queues"] == [{"Ref": queue}])
+    (allowed,) = (each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow")
+    assert allowed["Principal"] == {"Service": "sns.amazonaws.com"}
+    assert allowed["Action"] == "sqs:SendMessage"
+    assert allowed["Resource"] == {"Fn::GetAtt": [queue, "Arn"]}
+    ((operator, condition),) = allowed["Condition"].items()
+    assert operator == "ArnEquals"
+    assert {key: text(value) for key, value in condition.items()} == {
+        "aws:SourceArn": template.output("FeedbackTopicArn")
+    }
+
+
+def test_the_function_believes_that_topic_alone_and_gathers_a_hundred_events(dev: Templates) -> None:
+    given = dev["feedback"].environment("mailroom-dev-feedback")
+    assert json.loads(given["FEEDBACK_TOPICS"]) == [dev["feedback"].output("FeedbackTopicArn")]
+    assert given["QUEUE_URL"].startswith("<FeedbackQueue")
+    assert "ExportsOutputRefSuppressions" in given["SUPPRESSIONS_TABLE"]
+    assert given["DEFAULT_REGION"] == "US"
+    mapping = dev["feedback"].mapping("mailroom-dev-feedback")
+    assert (mapping["BatchSize"], mapping["MaximumBatchingWindowInSeconds"]) == (100, 2)
+
+
+def test_feedback_writes_the_ledger_and_the_suppression_list_and_nothing_else(dev: Templates) -> None:
+    may = dev["feedback"].policy("mailroom-dev-feedback")
+    assert {action for action in may if not action.startswith(("sqs:", "logs:"))} == {"dynamodb:UpdateItem"}
+    ledger, suppressions = sorted(may["dynamodb:UpdateItem"])
+    assert "ExportsOutputFnGetAttLedger" in ledger
+    assert "ExportsOutputFnGetAttSuppressions" in suppressions
+    consumed = {action: arns for action, arns in may.items() if action.startswith("sqs:")}
+    assert consumed.keys() == {
+        *("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ChangeMessageVisibility")
+    }
+    assert all(each.startswith("<FeedbackQueue") for arns in consumed.values() for each in arns)
+
+
+def test_twilios_credentials_are_a_placeholder_until_somebody_puts_them(dev: Templates) -> None:
+    secret = dev["feedback"].one("SecretsManager::Secret", Name="mailroom-dev-twilio")
+    # A change of this would make CloudFormation write over what was put.
+    assert secret["GenerateSecretString"] == {
+        "GenerateStringKey": "placeholder",
+        "SecretStringTemplate": "{}",
+    }
+    assert dev["feedback"].output("TwilioSecretName") == "mailroom-dev-twilio"
+    assert dev["feedback"].output("TwilioSecretArn")
+
+
+def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(aws: Template) -> None:
+    made = aws.one("SMSVOICE::ConfigurationSet", ConfigurationSetName="mailroom-dev")
+    (destination,) = made["EventDestinations"]
+    assert destination["Enabled"] is True
+    assert destination["MatchingEventTypes"] == ["TEXT_ALL", "MEDIA_ALL"]
+    assert text(destination["SnsDestination"]["TopicArn"]) == aws.output("FeedbackTopicArn")
+    assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
+
+
+def test_aws_sms_may_publish_and_use_the_key_for_this_accounts_own_set(aws: Template) -> None:
+    publishing = services(statements(aws, "SNS::TopicPolicy"))
+    assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
+    assert publishing["sms-voice.amazonaws.com"]["Action"] == "sns:Publish"
+    assert sources(publishing["sms-voice.amazonaws.com"]) == {
+        "aws:sourceaccount": "111122223333",
+        "aws:sourcearn": f"arn:aws:sms-voice:{PLACE}:{SET}",
+    }
+    using = services(statements(aws, "KMS::Key"))
+    assert using.keys() == publishing.keys()
+
+
+def test_the_sms_set_waits_until_it_may_publish(aws: Template) -> None:
+    resources = aws.body["Resources"]
+    (made,) = (each for each in resources.values() if each["Type"] == "AWS::SMSVOICE::ConfigurationSet")
+    assert "AWS::SNS::TopicPolicy" in {resources[name]["Type"] for name in made["DependsOn"]}
+
+
+def test_where_twilio_sends_no_sms_there_is_no_secret_of_its(aws: Template) -> None:
+    assert aws.all("SecretsManager::Secret") == []
+    assert "TwilioSecretName" not in aws.body["Outputs"]

@@ -1,0 +1,309 @@
+"""SMS, push and feedback that could not work stop synth with one sentence."""
+
+from typing import Any
+
+import phonenumbers
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from stacks.derived import DAY, feedback_rules
+from stacks.load import load, with_providers
+from stacks.sentences import SettingsError
+from stacks.settings import Settings
+from stacks.settings.regions import REGIONS
+from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
+from tests.stacks.variants import AWS, IOS, PUSH, PUSH_ROW, TWILIO
+
+SERVICE = "MG" + "0" * 32
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sms.provider", "vonage", "'vonage' is unknown; use twilio or aws."),
+        ("sms.max_segments", 11, "11 is over 10; use 1 to 10."),
+        ("sms.max_segments", 0, "0 is under 1; use 1 to 10."),
+        ("sms.media_seconds", 59, "59 is under 60; use 60 to 7200."),
+        ("sms.clock_skew_seconds", 601, "601 is over 600; use 0 to 600."),
+        (
+            "sms.default_region",
+            "UK",
+            "'UK' is no country; write it as ISO 3166 has it, in two capitals, such as US or GB.",
+        ),
+        (
+            "sms.default_region",
+            "us",
+            "'us' is no country; write it as ISO 3166 has it, in two capitals, such as US or GB.",
+        ),
+        (
+            "sms.messaging_service_sid",
+            "MG123",
+            "'MG123' does not fit ^MG[0-9a-f]{32}$: twilio's id of a Messaging Service, which chooses the "
+            "number.",
+        ),
+        (
+            "sms.base_url",
+            "http://example.com",
+            "'http://example.com' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|"
+            "providers)$: another address of Twilio's API: https, without a slash at its end; or providers, "
+            "which the app is told by -c providers=URL.",
+        ),
+        ("feedback.batch_size", 10_001, "10001 is over 10000; use 1 to 10000."),
+        ("feedback.batch_window_seconds", 301, "301 is over 300; use 0 to 300."),
+        ("api.requests_per_second", 0, "0 is under 1; use 1 to 10000."),
+        ("api.burst", 5_001, "5001 is over 5000; use 1 to 5000."),
+        ("api.timeout_seconds", 30, "30 is over 29; use 1 to 29."),
+        (
+            "api.public_url",
+            "https://example.com/mail",
+            "'https://example.com/mail' does not fit ^https://[A-Za-z0-9.-]+(:[0-9]+)?$: the API's own "
+            "domain where it has one: https, without a path; null takes API Gateway's.",
+        ),
+        ("dead_letters.every_minutes", 0, "0 is under 1; use 1 to 1440."),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
+    assert refusal(key, value) == f"mailroom.dev.{key}: {said}"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        (
+            "sms",
+            None,
+            "sms: is missing, and channels.sms is there; add the section, or remove the row.",
+        ),
+        (
+            "channels.sms",
+            REMOVED,
+            "channels.sms: is missing, and the section sms is there; add the row, or set sms to null.",
+        ),
+        (
+            "channels.push",
+            PUSH_ROW,
+            "push: is missing, and channels.push is there; add the section, or remove the row.",
+        ),
+        (
+            "push",
+            PUSH,
+            "channels.push: is missing, and the section push is there; add the row, or set push to null.",
+        ),
+        (
+            "sms.sender",
+            None,
+            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "number of yours in E.164, such as +12025550123.",
+        ),
+        (
+            "sms.messaging_service_sid",
+            SERVICE,
+            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "number of yours in E.164, such as +12025550123.",
+        ),
+        (
+            "sms.sender",
+            "MAILROOM",
+            "sms.sender: 'MAILROOM' is no number in E.164, and provider is twilio; write it like "
+            "+12025550123.",
+        ),
+        (
+            "sms.configuration_set",
+            "receipts",
+            "sms.configuration_set: is aws's, and provider is twilio; remove it.",
+        ),
+        (
+            "sms",
+            {**AWS, "sender": None},
+            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
+            "or pool.",
+        ),
+        (
+            "sms",
+            {**AWS, "messaging_service_sid": SERVICE},
+            "sms.messaging_service_sid: is twilio's, and provider is aws; remove it.",
+        ),
+        (
+            "sms",
+            {**AWS, "base_url": "https://example.com"},
+            "sms.base_url: is twilio's, and provider is aws; remove it.",
+        ),
+        (
+            "channels.sms.messages_per_second",
+            100.5,
+            "api.requests_per_second: 500 would turn away status callbacks, and Twilio sends each but once; "
+            "use 503 or more (5 x channels.sms.messages_per_second 100.5).",
+        ),
+        (
+            "feedback.batch_window_seconds",
+            0,
+            "feedback.batch_window_seconds: 0 lets Lambda take 10 messages at once and no more, and "
+            "batch_size is 100; use 1 or more, or lower batch_size to 10.",
+        ),
+        (
+            "feedback.batch_size",
+            600,
+            "feedback.batch_size: 600 x 0.1 s an event = 60 s must be under timeout_seconds 60; use 599 or "
+            "less.",
+        ),
+        (
+            "feedback.timeout_seconds",
+            10,
+            "feedback.batch_size: 100 x 0.1 s an event = 10 s must be under timeout_seconds 10; use 99 or "
+            "less.",
+        ),
+        (
+            "feedback.longest_throttling_seconds",
+            172_800,
+            "retention.queue_days: 4 is too short for feedback, whose 961 receives may take 347882 s (the "
+            "longest wait or visibility after each) with margin_days 1 on top, and SQS deletes silently past "
+            "retention; use 6 or more.",
+        ),
+        (
+            "dead_letters.every_minutes",
+            4,
+            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide the "
+            "letters from each other; use 240 or less.",
+        ),
+    ],
+)
+def test_settings_that_do_not_fit_together_are_named_with_their_formula(
+    key: str, value: object, said: str
+) -> None:
+    assert refusal(key, value) == f"mailroom.dev.{said}"
+
+
+def refused_push(push: dict[str, Any]) -> str:
+    """What is said of a section `push`, its row being there."""
+    stages = with_setting("channels.push", PUSH_ROW)
+    stages["dev"]["push"] = push
+    with pytest.raises(SettingsError) as refused:
+        load(stages, "dev")
+    return str(refused.value)
+
+
+def test_a_push_that_may_go_nowhere_is_refused() -> None:
+    assert refused_push({}) == (
+        "mailroom.dev.push.platform_applications: is empty, and so is topics, so a push may go nowhere; "
+        "name one, or set push to null and remove channels.push."
+    )
+
+
+def test_an_application_has_one_name() -> None:
+    assert refused_push({"platform_applications": {"ios": IOS, "apple": IOS}}) == (
+        f"mailroom.dev.push.platform_applications: {IOS!r} has two names; use one."
+    )
+
+
+@pytest.mark.parametrize(
+    "arn",
+    [
+        "arn:aws:sns:eu-central-1:111122223333:shop",
+        "arn:aws:sns:eu-central-1:111122223333:app/ADM/shop",
+        "arn:aws:sns:eu-central-1:111122223333:endpoint/GCM/shop/1",
+        "shop",
+    ],
+)
+def test_an_application_is_one_of_apples_or_firebases(arn: str) -> None:
+    said = refused_push({"platform_applications": {"shop": arn}})
+    assert said.startswith(f"mailroom.dev.push.platform_applications.shop: {arn!r} does not fit ^arn:")
+    assert said.endswith(
+        "the ARNs of platform applications, each under the name that a message's `platform` may have."
+    )
+
+
+@pytest.mark.parametrize("arn", [IOS, "arn:aws:sns:eu-central-1:111122223333:news.fifo", "news"])
+def test_a_topic_is_a_standard_one(arn: str) -> None:
+    said = refused_push({"topics": [arn]})
+    assert said.startswith(f"mailroom.dev.push.topics.0: {arn!r} does not fit ^arn:")
+
+
+def test_an_applications_name_is_a_plain_word() -> None:
+    assert "'i OS' does not fit" in refused_push({"platform_applications": {"i OS": IOS}})
+
+
+@pytest.mark.parametrize(
+    "sms",
+    [
+        TWILIO,
+        {"provider": "twilio", "messaging_service_sid": SERVICE, "default_region": "DE"},
+        {**TWILIO, "base_url": "https://api.dublin.ie1.twilio.com"},
+        AWS,
+        {"provider": "aws", "sender": "pool-" + "0" * 32, "configuration_set": "receipts"},
+        {"provider": "aws", "sender": "arn:aws:sms-voice:us-east-1:111122223333:sender-id/SHOP/DE"},
+    ],
+)
+def test_either_provider_is_accepted_with_what_it_needs(sms: dict[str, Any]) -> None:
+    assert accepted("sms", sms).sms is not None
+
+
+@pytest.mark.parametrize("sender", ["", "+1 202 555 0123", "TWELVELETTER", "arn:aws:sns:us-east-1:1:x"])
+def test_a_sender_that_nobody_could_be_is_refused(sender: str) -> None:
+    said = refusal("sms.sender", sender)
+    assert said.startswith(f"mailroom.dev.sms.sender: {sender!r} does not fit ^(")
+
+
+def test_the_countries_are_those_whose_numbers_the_functions_can_read() -> None:
+    assert set(phonenumbers.SUPPORTED_REGIONS) == REGIONS
+
+
+def test_both_simulated_providers_are_placed_below_one_address() -> None:
+    placed = with_providers(load(STAGES, "local"), "http://127.0.0.1:4711")
+    assert placed.sms is not None
+    assert placed.fax is not None
+    assert (placed.sms.url, placed.fax.url) == (
+        "http://127.0.0.1:4711/twilio",
+        "http://127.0.0.1:4711/signalwire",
+    )
+
+
+def test_twilio_without_a_usable_address_is_asked_for() -> None:
+    stages = with_setting("sms.base_url", "providers")
+    with pytest.raises(SettingsError) as refused:
+        with_providers(load(stages, "dev"), "127.0.0.1:4711")
+    assert str(refused.value) == (
+        "mailroom.dev.sms.base_url: is 'providers', and the context's providers is '127.0.0.1:4711'; run the "
+        "app with -c providers=http://HOST:PORT."
+    )
+
+
+feedbacks = st.fixed_dictionaries(
+    {
+        "timeout_seconds": st.integers(1, 900),
+        "batch_size": st.integers(1, 10_000),
+        "batch_window_seconds": st.integers(0, 300),
+        "longest_throttling_seconds": st.integers(0, 172_800),
+        "crash_allowance": st.integers(1, 100),
+    }
+)
+
+
+def allowed(feedback: dict[str, Any]) -> Settings:
+    """Stage dev with that feedback, unless the rules refuse it."""
+    try:
+        return load(with_setting("feedback", feedback), "dev")
+    except SettingsError:
+        assume(False)
+        raise
+
+
+@given(feedbacks)
+@settings(deadline=None, max_examples=200)
+def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any]) -> None:
+    chosen = allowed(feedback)
+    rules, section = feedback_rules(chosen), chosen.feedback
+    assert rules.visibility == 6 * section.timeout_seconds + section.batch_window_seconds
+    assert rules.lease < rules.visibility
+    assert section.batch_size <= 10 or section.batch_window_seconds >= 1
+    assert section.batch_size / section.timeout_seconds < 10
+    assert rules.max_receives <= 1000
+    kept = (chosen.retention.queue_days - chosen.retention.margin_days) * DAY
+    assert rules.max_receives * rules.visibility <= kept
+
+
+def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
+    rules = feedback_rules(load(STAGES, "dev"))
+    assert rules.visibility == 6 * 60 + 2
+    # Half a visibility at least between receives: 80 of them cover four hours.
+    assert rules.max_receives == 1 + 80 + 5

@@ -1,0 +1,51 @@
+"""Stages that differ from those of cdk.json in a few settings."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aws_cdk.cx_api import CloudAssembly
+
+from stacks.application import synthesize
+from tests.stacks.refusals import REMOVED, STAGES
+from tests.stacks.templates import Template
+
+NO_BUNDLES: dict[str, object] = {"aws:cdk:bundling-stacks": []}
+
+TWILIO = {"provider": "twilio", "sender": "+12025550123"}
+AWS = {"provider": "aws", "sender": "+12025550123"}
+ROW = {"handler": "send_sms", "lanes": {"normal": {"share": 1}}}
+PUSH_ROW = {"handler": "send_push", "lanes": {"normal": {"share": 1}}}
+IOS = "arn:aws:sns:eu-central-1:111122223333:app/APNS/shop"
+ANDROID = "arn:aws:sns:eu-central-1:111122223333:app/GCM/shop"
+NEWS = "arn:aws:sns:eu-central-1:111122223333:news"
+PUSH = {"platform_applications": {"ios": IOS, "android": ANDROID}, "topics": [NEWS]}
+
+
+def templates_of(assembly: CloudAssembly, stage: str) -> dict[str, Template]:
+    """The templates of a stage's stacks, by short name."""
+    return {
+        stack.stack_name.removeprefix(f"mailroom-{stage}-"): Template(stack.template)
+        for stack in assembly.stacks
+    }
+
+
+def variant(
+    folder: Path, changes: Mapping[str, object], stage: str = "dev", *, providers: str | None = None
+) -> dict[str, Template]:
+    """`stage` with its settings changed: full keys below the stage, such as channels.sms. `providers` is the
+    app's context of that name."""
+    stages = copy.deepcopy(STAGES)
+    for key, value in changes.items():
+        section: Any = stages[stage]
+        *path, last = key.split(".")
+        for part in path:
+            section = section.setdefault(part, {})
+        if value is REMOVED:
+            section.pop(last, None)
+        else:
+            section[last] = value
+    context = {"stage": stage, "mailroom": stages, **({"providers": providers} if providers else {})}
+    assembly = synthesize({**context, **NO_BUNDLES}, str(folder))
+    return templates_of(assembly, stage)

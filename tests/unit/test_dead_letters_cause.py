@@ -1,0 +1,115 @@
+"""Why a letter is dead: a code for programs, and a sentence that ends with what is to be done."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.dead_letter import Letter
+from mailroom.dead_letter_cause import Cause, cause_of
+from mailroom.dead_letter_subject import Subject
+from mailroom.message import Key
+
+MESSAGE = Subject("message", Key("m-1", "mail"))
+TROUBLE = {"code": "misconfigured", "message": "the sender is not verified."}
+FAILED = {"status": "failed", "code": 503, "tries": 20}
+
+
+def cause(
+    item: dict[str, Any], subject: Subject = MESSAGE, queue: str = "mail-dlq", undelivered: str = ""
+) -> Cause:
+    letter = Letter(queue, "r-1", "receipt", "{}", 3, 0, undelivered)
+    return cause_of(letter, subject, item)
+
+
+def attempt(number: int) -> Subject:
+    return Subject("message", Key("f-1", "fax"), number)
+
+
+@pytest.mark.parametrize(
+    ("item", "code"),
+    [
+        ({}, "unclaimed"),
+        ({"status": "scheduled"}, "unclaimed"),
+        ({"status": "sending"}, "unsent"),
+        ({"status": "sending", "startedAt": 1}, "outcome_unknown"),
+        ({"status": "sending", "trouble": TROUBLE}, "misconfigured"),
+        # A claim leaves the trouble before it standing.
+        ({"status": "sending", "startedAt": 1, "trouble": TROUBLE}, "outcome_unknown"),
+        ({"status": "sent", "completedAt": 1, "attempts": 1}, "completed"),
+        ({"status": "failed", "completedAt": 1}, "completed"),
+        ({"status": "retrying", "attempts": 1}, "superseded"),
+    ],
+)
+def test_the_ledger_tells_why_a_message_is_dead(item: dict[str, Any], code: str) -> None:
+    assert cause(item).code == code
+
+
+@pytest.mark.parametrize(
+    ("item", "code"),
+    [
+        ({"status": "retrying", "attempts": 1}, "unfounded"),
+        ({}, "unfounded"),
+        ({"status": "sending", "attempts": 1, "startedAt": 1}, "outcome_unknown"),
+        ({"status": "retrying", "attempts": 2}, "unclaimed"),
+        ({"status": "retrying", "attempts": 2, "trouble": TROUBLE}, "misconfigured"),
+        ({"status": "retrying", "attempts": 3}, "superseded"),
+    ],
+)
+def test_a_third_attempt_is_judged_by_the_attempts_that_ended(item: dict[str, Any], code: str) -> None:
+    assert cause(item, attempt(3), "fax-dlq.fifo").code == code
+
+
+@pytest.mark.parametrize(
+    ("trouble", "sentence"),
+    [
+        (TROUBLE, "the sender is not verified; put that right, then redrive it"),
+        (
+            {"code": "retry", "message": "HTTP 429"},
+            "not taken for as long as it may wait: HTTP 429; redrive it when that is over",
+        ),
+        (
+            {"code": "unprepared", "message": "ClientError"},
+            "it could not be made ready (ClientError); see the log of its sender, then redrive it",
+        ),
+        ({"code": "new", "message": "{braces} stay"}, "{braces} stay; put that right, then redrive it"),
+    ],
+)
+def test_what_kept_a_message_from_being_sent_is_said_with_the_next_step(
+    trouble: dict[str, str], sentence: str
+) -> None:
+    assert cause({"status": "sending", "trouble": trouble}) == Cause(trouble["code"], sentence)
+
+
+def test_a_key_that_was_not_dispatched_says_so() -> None:
+    assert cause({"status": "scheduled"}, queue="scheduled-dlq").code == "undispatched"
+    assert cause({"status": "sent", "completedAt": 1}, queue="scheduled-dlq").code == "completed"
+
+
+def test_what_scheduler_could_not_send_says_why() -> None:
+    found = cause({"status": "scheduled"}, queue="scheduled-dlq", undelivered="AccessDenied: no")
+    assert found.code == "undelivered"
+    assert "AccessDenied: no; put that right" in found.message
+
+
+@pytest.mark.parametrize(
+    ("item", "code", "words"),
+    [
+        ({}, "callback_unsent", "see the log of send-webhook"),
+        ({"callbacks": {"failed.1": FAILED}}, "callback_unsent", "callback sent.1"),
+        ({"callbacks": {"sent.1": FAILED}}, "callback_refused", "in 20 tries, the last got HTTP 503"),
+        ({"callbacks": {"sent.1": {**FAILED, "code": None}}}, "callback_refused", "the last got no answer"),
+    ],
+)
+def test_a_dead_callback_says_what_its_endpoint_answered(item: dict[str, Any], code: str, words: str) -> None:
+    found = cause(item, Subject("callback", Key("m-1", "mail"), detail="sent.1"), "webhook-dlq")
+    assert found.code == code
+    assert words in found.message
+
+
+def test_a_body_that_is_no_message_says_what_is_wrong() -> None:
+    found = cause({}, Subject("malformed", detail="no `id`"))
+    assert found == Cause("malformed", "no message of ours: no `id`; find who sent it, then delete it")
+
+
+def test_an_event_that_was_not_recorded_says_so() -> None:
+    assert cause({}, Subject("event"), "feedback-dlq").code == "unrecorded"

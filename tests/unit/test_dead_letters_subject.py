@@ -1,0 +1,196 @@
+"""What a dead letter is about, told from its body alone: the message's key, or that there is none."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.dead_letter import Letter, letter_of
+from mailroom.dead_letter_cause import cause_of
+from mailroom.dead_letter_subject import MAX_KEY_BYTES, Subject, subject_of
+from mailroom.message import Key
+from mailroom.reference import Reference
+
+HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
+SES = {"eventType": "Bounce", "mail": {"headers": HEADERS, "tags": {"correlation": ["other"]}}, "bounce": {}}
+TAGGED = {"notificationType": "Bounce", "mail": {"headersTruncated": True, "tags": {"correlation": ["bS0x"]}}}
+SMS = {"eventType": "TEXT_BLOCKED", "context": {"reference": "bS0x.2"}, "messageId": "x"}
+TWILIO = {"source": "twilio", "reference": Reference("m-1", 3).text, "fields": {"MessageStatus": "sent"}}
+
+
+def envelope(event: Any) -> dict[str, Any]:
+    """SNS's, as it comes into a queue."""
+    return {"Type": "Notification", "TopicArn": "arn:aws:sns:::x", "Message": json.dumps(event)}
+
+
+def letter(queue: str, body: Any, undelivered: str = "") -> Letter:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return Letter(queue, "r-1", "receipt", text, 3, 0, undelivered)
+
+
+def about(queue: str, body: Any) -> Subject:
+    return subject_of(letter(queue, body))
+
+
+MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
+
+
+@pytest.mark.parametrize(
+    ("queue", "body", "key", "attempt"),
+    [
+        ("mail-dlq", MAIL, Key("m-1", "mail"), 1),
+        ("mail-bulk-dlq", {**MAIL, "attempt": 2}, Key("m-1", "mail"), 2),
+        ("mail-dlq", {**MAIL, "attempt": "two"}, Key("m-1", "mail"), 1),
+        ("mail-dlq", {**MAIL, "attempt": True}, Key("m-1", "mail"), 1),
+        ("mail-dlq", {**MAIL, "fax_id": "f-1"}, Key("m-1", "mail"), 1),
+        ("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, Key("m-1", "mail"), 1),
+        (
+            "scheduled-dlq",
+            {"MessageBody": json.dumps(MAIL), "QueueUrl": "https://x"},
+            Key("m-1", "mail"),
+            1,
+        ),
+        ("fax-dlq.fifo", FAX, Key("f-1", "fax"), 4),
+        ("fax-retry-dlq", FAX, Key("f-1", "fax"), 4),
+        ("fax-dlq.fifo", {"id": "f-1", "event_type": "fax"}, Key("f-1", "fax"), 1),
+        ("webhook-dlq", {"id": "w-1", "event_type": "webhook"}, Key("w-1", "webhook"), 1),
+    ],
+)
+def test_a_letter_that_asks_for_a_message_is_about_it_and_its_attempt(
+    queue: str, body: Any, key: Key, attempt: int
+) -> None:
+    assert about(queue, body) == Subject("message", key, attempt)
+
+
+def test_a_callback_is_about_the_message_that_it_tells_of() -> None:
+    body = {"webhook_id": "msg_1", "id": "m-1", "event_type": "mail", "name": "sent.1", "url": "https://x"}
+    assert about("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
+
+
+@pytest.mark.parametrize("inner", [SES, TAGGED, SMS, TWILIO])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda event: event,
+        envelope,
+        lambda event: [envelope(event)],
+        lambda event: {"Records": [{"EventSource": "aws:sns", "Sns": envelope(event)}]},
+    ],
+    ids=["raw", "notification", "array", "records"],
+)
+def test_an_event_is_about_the_message_whose_reference_it_carries(inner: Any, wrap: Any) -> None:
+    event_type = "mail" if "mail" in inner else "sms"
+    assert about("feedback-dlq", wrap(inner)) == Subject("event", Key("m-1", event_type))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        "[]",
+        '"text"',
+        "7",
+        envelope("Successfully validated SNS topic for Amazon SES event publishing."),
+        {"source": "twilio", "reference": "!"},
+        {"source": "twilio", "reference": 7},
+        {"mail": {"headers": "none", "tags": {"correlation": "bS0x"}}},
+        {"mail": {"headers": [7, {"name": "X-Correlation-ID"}], "tags": {"correlation": []}}},
+        {"context": {"reference": None}},
+        [TWILIO, {**TWILIO, "reference": "bS0y"}],
+    ],
+)
+def test_an_event_of_no_message_or_of_several_names_none(body: Any) -> None:
+    assert about("feedback-dlq", body) == Subject("event")
+
+
+def test_several_events_of_one_message_name_it() -> None:
+    assert about("feedback-dlq", [TWILIO, TWILIO]).key == Key("m-1", "sms")
+
+
+@pytest.mark.parametrize(
+    ("queue", "body", "problem"),
+    [
+        ("mail-dlq", "not JSON", "the body is not a JSON object"),
+        ("mail-dlq", '["a"]', "the body is not a JSON object"),
+        ("mail-dlq", {"event_type": "mail"}, "no `id` and `event_type`"),
+        ("mail-dlq", {"fax_id": "f-1"}, "no `id` and `event_type`"),
+        ("fax-dlq.fifo", {"to": "+16175551234"}, "no `fax_id`"),
+        ("webhook-dlq", {"webhook_id": "msg_1"}, "no `id` and `event_type`"),
+        ("scheduled-dlq", {"MessageBody": "cut o", "QueueUrl": "https://x"}, "not a JSON object"),
+        ("scheduled-dlq", {"MessageBody": "{}"}, "no `id` and `event_type`"),
+        ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
+        ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
+        ("feedback-dlq", "not JSON", "the body is not JSON"),
+        ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
+    ],
+)
+def test_a_body_that_is_no_message_says_what_is_wrong_with_it(queue: str, body: Any, problem: str) -> None:
+    found = about(queue, body)
+    assert (found.kind, found.key) == ("malformed", None)
+    assert problem in found.detail
+
+
+def test_a_key_as_long_as_dynamodb_takes_is_a_key() -> None:
+    assert about("mail-dlq", {**MAIL, "id": "x" * 2048}).key == Key("x" * 2048, "mail")
+
+
+NAMES = (
+    *("id", "event_type", "fax_id", "attempt", "webhook_id", "name", "Message", "Records", "Sns"),
+    *("reference", "context", "mail", "headers", "tags", "correlation", "MessageBody", "QueueUrl"),
+)
+scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20)
+json_values = st.recursive(
+    scalars | st.just("bS0x"),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5) | st.sampled_from(NAMES), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+bodies = st.text(max_size=40) | json_values.map(json.dumps) | json_values.map(envelope).map(json.dumps)
+queues = st.sampled_from(["mail-dlq", "scheduled-dlq", "fax-dlq.fifo", "webhook-dlq", "feedback-dlq"])
+
+
+@given(queues, bodies, json_values)
+def test_a_body_and_a_ledger_may_hold_anything(queue: str, body: str, item: Any) -> None:
+    subject = subject_of(letter(queue, body))
+    assert (subject.kind == "malformed") <= (subject.key is None)
+    if subject.key is not None:
+        for name, bound in MAX_KEY_BYTES.items():
+            assert 0 < len(getattr(subject.key, name).encode()) <= bound
+    known = {"trouble": item, "callbacks": item, "status": "sending"}
+    cause = cause_of(letter(queue, body), subject, known)
+    assert cause.code
+    assert cause.message
+
+
+def test_a_deep_body_is_no_way_to_stop_a_pass() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    assert about("mail-dlq", deep).kind == "malformed"
+    assert about("feedback-dlq", deep).key is None
+    event: Any = TWILIO
+    for _ in range(9):
+        event = envelope(event)
+    assert about("feedback-dlq", event) == Subject("event")
+
+
+def test_a_letter_has_what_sqs_says_of_it() -> None:
+    message = {
+        "MessageId": "r-1",
+        "ReceiptHandle": "receipt",
+        "Body": "{}",
+        "Attributes": {"ApproximateReceiveCount": "13", "SentTimestamp": "1795251600000", "SenderId": "A"},
+        "MessageAttributes": {
+            "ERROR_MESSAGE": {"DataType": "String", "StringValue": "x" * 500},
+            "ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"},
+        },
+    }
+    found = letter_of("mail-dlq", message)
+    assert found.undelivered.startswith("AccessDenied: xxx")
+    assert len(found.undelivered) == 200
+    assert (found.receives, found.sent_at, found.queue) == (13, 1_795_251_600_000, "mail-dlq")
+    del message["MessageAttributes"]
+    assert letter_of("mail-dlq", message).undelivered == ""

@@ -1,0 +1,65 @@
+"""What goes along with a message and comes back with its events."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.address import has_control
+from mailroom.errors import Malformed
+from mailroom.reference import MAX_ID_BYTES, Reference, read
+
+IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
+    lambda text: len(text.encode()) <= MAX_ID_BYTES and not has_control(text)
+)
+
+
+@given(IDS, st.integers(1, 999_999_999))
+def test_a_reference_reads_back_as_what_it_was(id_: str, attempt: int) -> None:
+    reference = Reference(id_, attempt)
+    assert read(reference.text) == reference
+
+
+def test_the_first_attempts_reference_is_the_id_alone() -> None:
+    assert Reference("m-1").text == "bS0x"
+    assert Reference("m-1", 12).text == "bS0x.12"
+
+
+def test_the_longest_id_fits_a_tag_of_ses() -> None:
+    assert len(Reference("x" * MAX_ID_BYTES).text) == 240
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "b",
+        "bS0x=",  # padded
+        "bS0x.",
+        "bS0x.0",
+        "bS0x.1",  # the first attempt has no number
+        "bS0x.02",
+        "bS0x.-2",
+        "bS0x.9999999999",
+        "bS0x.2.3",
+        "bS0y bS0x",
+        "bS0x\n",
+        "../bS0x",
+        "bR",  # bits beyond the last byte that are not zero
+        "_____w",  # no UTF-8
+        "AA",  # a control character
+        "eHh4" * 61,  # 183 bytes
+        "bS0x.\uff12",  # a digit, but no ASCII
+    ],
+)
+def test_what_no_message_of_ours_ever_had_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed):
+        read(text)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_malformed_or_the_one_spelling_of_its_reference(text: str) -> None:
+    try:
+        reference = read(text)
+    except Malformed:
+        return
+    assert reference.text == text

@@ -1,0 +1,79 @@
+"""Segments of a text: what it costs."""
+
+import pytest
+
+from mailroom.channels.segments import Segments, checked, segments_of
+from mailroom.errors import Invalid
+
+GSM = (
+    "@£$¥èéùìòÇ\nØøÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡"
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
+)
+"""The basic alphabet of 3GPP TS 23.038 without CR and escape."""
+ESCAPED = "^{}\\[~]|€"
+"""Its extension: each takes two places."""
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "encoding"),
+    [
+        ("a", 1, "GSM-7"),
+        ("a" * 160, 1, "GSM-7"),
+        ("a" * 161, 2, "GSM-7"),
+        ("a" * 306, 2, "GSM-7"),
+        ("a" * 307, 3, "GSM-7"),
+        ("€" * 80, 1, "GSM-7"),
+        ("€" * 81, 2, "GSM-7"),
+        ("a" * 152 + "€" + "a" * 152, 3, "GSM-7"),  # an escaped character is never cut in two
+        ("a\n" * 80, 1, "GSM-7"),
+        ("ж", 1, "UCS-2"),
+        ("ж" * 70, 1, "UCS-2"),
+        ("ж" * 71, 2, "UCS-2"),
+        ("ж" * 134, 2, "UCS-2"),
+        ("ж" * 135, 3, "UCS-2"),
+        ("a" * 70 + "”", 2, "UCS-2"),  # one typographic quote makes all of it twice as dear
+        ("👍" * 35, 1, "UCS-2"),
+        ("👍" * 36, 2, "UCS-2"),
+        ("a" * 66 + "👍" + "a" * 66, 3, "UCS-2"),  # nor are the two halves of an emoji
+        ("a" * 1600, 11, "GSM-7"),
+    ],
+)
+def test_a_text_takes_as_many_segments_as_the_standard_says(text: str, count: int, encoding: str) -> None:
+    assert segments_of(text) == Segments(count, encoding)
+
+
+@pytest.mark.parametrize("character", GSM)
+def test_each_character_of_the_basic_alphabet_takes_one_place(character: str) -> None:
+    assert segments_of(character * 160) == Segments(1, "GSM-7")
+    assert segments_of(character * 161) == Segments(2, "GSM-7")
+
+
+@pytest.mark.parametrize("character", ESCAPED)
+def test_each_character_of_its_extension_takes_two(character: str) -> None:
+    assert segments_of(character * 80) == Segments(1, "GSM-7")
+    assert segments_of(character * 81) == Segments(2, "GSM-7")
+
+
+@pytest.mark.parametrize("character", "çáíóúâêôãõ`“”‘’–—…•\u00a0")  # noqa: RUF001 - these are meant
+def test_characters_outside_of_it_change_the_encoding(character: str) -> None:
+    assert segments_of(character).encoding == "UCS-2"
+
+
+def test_the_ledger_keeps_both() -> None:
+    assert checked("text", "a" * 161, 2).facts == {"segments": 2, "encoding": "GSM-7"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a" * 307, "text: takes 3 segments in GSM-7; use at most 2"),
+        (
+            "ж" * 135,
+            "text: takes 3 segments in UCS-2; use at most 2; characters outside GSM-7 make it longer",
+        ),
+    ],
+)
+def test_a_text_of_too_many_segments_is_refused_with_the_numbers(text: str, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        checked("text", text, 2)
+    assert str(refused.value) == sentence
