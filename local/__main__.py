@@ -24,6 +24,9 @@ Next, in this shell:
     '{"id": {"S": "hello-1"}, "event_type": {"S": "mail"}, "email": {"S": "ada@example.com"},
       "first_name": {"S": "Ada"}, "last_name": {"S": "Lovelace"}}'
   aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
+    '{"id": {"S": "sms-1"}, "event_type": {"S": "sms"}, "to": {"S": "(617) 555-1234"},
+      "text": {"S": "Your code is 123456"}}'
+  aws dynamodb put-item --table-name $MAILROOM_MAILBOX --item \\
     '{"id": {"S": "fax-1"}, "event_type": {"S": "fax"}, "to": {"S": "+12025550112"},
       "pdf_url": {"S": "https://example.com/letter.pdf"},
       "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
@@ -66,7 +69,8 @@ def inbox(
 
 @app.command()
 def demo() -> None:
-    """Send 500 mails, 60 faxes and the awkward ones on a stage of its own; exit 0 only if all is right."""
+    """Send 500 mails, 60 faxes, SMS, pushes and the awkward ones on a stage of its own; exit 0 only if all
+    is right."""
     from local.demo.run import run
 
     raise typer.Exit(run(console))

@@ -34,12 +34,18 @@ class Endpoints:
         """What came to the webhook receiver, as JSON."""
         return f"{self.providers}/receiver/received"
 
+    @property
+    def sns(self) -> str:
+        """SNS as the functions see it: what is pushed is kept on its way to the emulator."""
+        return f"{self.providers}/sns"
+
     def variables(self) -> dict[str, str]:
         """The environment that points any AWS SDK or CLI at the local stage."""
         return {
             "AWS_ENDPOINT_URL": self.aws,
             "AWS_ENDPOINT_URL_S3": self.aws,
             "AWS_ENDPOINT_URL_SESV2": self.providers,
+            "AWS_ENDPOINT_URL_SNS": self.sns,
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": KEY,
             "AWS_DEFAULT_REGION": REGION,

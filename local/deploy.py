@@ -1,6 +1,7 @@
 """Deploys a cloud assembly to the emulator with boto3 alone, as `cdk deploy` would, in a second."""
 
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.utils import parseaddr
 from pathlib import Path
@@ -10,13 +11,18 @@ from local import assembly
 from local.assembly import StackArtifact
 from local.aws import LocalSession, patient
 from local.processes import wait_until
+from local.twilio_account import SECRET as TWILIO_SECRET
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation.literals import CapabilityType
     from types_boto3_cloudformation.type_defs import StackTypeDef
 
-FAX_CREDENTIALS = {"project": "local", "token": "local", "api_key": "local"}
-"""What the simulators of all fax providers take."""
+CREDENTIALS = {
+    "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
+    "TwilioSecretName": TWILIO_SECRET,
+}
+"""What the providers' simulators take, by the output that names the secret."""
+PUSH_CREDENTIAL = {"PlatformCredential": "local"}
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
@@ -37,11 +43,13 @@ class Deployment:
         self._ssm = session.client("ssm", endpoint_url=url, config=patient())
         self._lambda = session.client("lambda", endpoint_url=url, config=patient())
         self._ses = session.client("sesv2", endpoint_url=url, config=patient())
+        self._sns = session.client("sns", endpoint_url=url, config=patient())
         self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
 
     def deploy(self, folder: Path) -> dict[str, str]:
         """Create every stack, and do what a person does in a real account: verify the mail senders, put the
-        fax provider's credentials. The outputs of all stacks, by their names."""
+        providers' credentials, create platform applications and topics for pushes. The outputs of all stacks,
+        by their names."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = assembly.read(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
@@ -50,10 +58,13 @@ class Deployment:
         outputs: dict[str, str] = {}
         for stack in stacks:
             outputs |= self._create(stack)
-        self._verify_senders()
-        if "FaxSecretName" in outputs:
-            credentials = json.dumps(FAX_CREDENTIALS)
-            self._secrets.put_secret_value(SecretId=outputs["FaxSecretName"], SecretString=credentials)
+        variables = self._variables()
+        self._verify_senders(variables)
+        self._create_push_targets(variables)
+        for output, credentials in CREDENTIALS.items():
+            if output in outputs:
+                secret = json.dumps(credentials)
+                self._secrets.put_secret_value(SecretId=outputs[output], SecretString=secret)
         return outputs
 
     def _create(self, stack: StackArtifact) -> dict[str, str]:
@@ -90,13 +101,28 @@ class Deployment:
         ]
         return "\n".join([f"Stack {stack} could not be created:", *reasons])
 
-    def _verify_senders(self) -> None:
+    def _variables(self) -> list[Mapping[str, str]]:
+        """The environment of each function."""
+        return [
+            function.get("Environment", {}).get("Variables", {})
+            for page in self._lambda.get_paginator("list_functions").paginate()
+            for function in page["Functions"]
+        ]
+
+    def _verify_senders(self, variables: Sequence[Mapping[str, str]]) -> None:
         """The addresses that the functions may send from."""
-        senders: set[str] = set()
-        for page in self._lambda.get_paginator("list_functions").paginate():
-            for function in page["Functions"]:
-                variables = function.get("Environment", {}).get("Variables", {})
-                senders |= set(json.loads(variables.get("MAIL_SENDERS", "[]")))
+        senders = {sender for each in variables for sender in json.loads(each.get("MAIL_SENDERS", "[]"))}
         for sender in sorted(senders):
             with suppress(self._ses.exceptions.AlreadyExistsException):
                 self._ses.create_email_identity(EmailIdentity=parseaddr(sender)[1])
+
+    def _create_push_targets(self, variables: Sequence[Mapping[str, str]]) -> None:
+        """The platform applications and topics that the functions may publish to."""
+        for each in variables:
+            for arn in json.loads(each.get("PLATFORM_APPLICATIONS", "{}")).values():
+                _, platform, name = arn.split("/")
+                self._sns.create_platform_application(
+                    Name=name, Platform=platform, Attributes=PUSH_CREDENTIAL
+                )
+            for arn in json.loads(each.get("TOPICS", "[]")):
+                self._sns.create_topic(Name=arn.rpartition(":")[2])

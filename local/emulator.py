@@ -29,16 +29,19 @@ def free_ports(count: int) -> list[int]:
         return [int(each.getsockname()[1]) for each in sockets]
 
 
-def start(workspace: Workspace, port: int, ses_url: str) -> Process:
+def start(workspace: Workspace, port: int, ses_url: str, sns_url: str = "") -> Process:
     """Start the emulator and wait until it answers.
 
     MiniStack hands its own environment on to the functions it runs, so `AWS_ENDPOINT_URL_SESV2` set
-    here sends their mail to the simulator, and no stack needs to know of it.
+    here sends their mail to the simulator, `AWS_ENDPOINT_URL_SNS` their pushes, and no stack needs to know
+    of it. Without `sns_url` pushes go to the emulator itself.
     """
     if not UVICORN.exists():
         raise StartError(f"{UVICORN} is missing. Run `make setup`, then try again.")
     workspace.scratch.mkdir(parents=True, exist_ok=True)
-    environment = _environment(workspace, port, ses_url)
+    environment = _environment(workspace, port) | {"AWS_ENDPOINT_URL_SESV2": ses_url}
+    if sns_url:
+        environment["AWS_ENDPOINT_URL_SNS"] = sns_url
     process = processes.start(_command(port), NAME, workspace.log(NAME), environment)
     url = f"http://{LOOPBACK}:{port}{HEALTH}"
     if not wait_until(lambda: answers(url) or not process.alive(), START_SECONDS) or not answers(url):
@@ -59,7 +62,7 @@ def _command(port: int) -> list[str]:
     return [*serve, "--port", str(port), *options.split()]
 
 
-def _environment(workspace: Workspace, port: int, ses_url: str) -> dict[str, str]:
+def _environment(workspace: Workspace, port: int) -> dict[str, str]:
     """Only what the emulator and the functions need: a user's AWS profile or proxy must not reach them."""
     return {key: os.environ[key] for key in KEPT if key in os.environ} | {
         "BIND_HOST": LOOPBACK,
@@ -71,7 +74,6 @@ def _environment(workspace: Workspace, port: int, ses_url: str) -> dict[str, str
         "SFTP_ENABLED": "0",
         "TMPDIR": str(workspace.scratch),
         "AWS_SECRET_ACCESS_KEY": KEY,
-        "AWS_ENDPOINT_URL_SESV2": ses_url,
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONUNBUFFERED": "1",
     }

@@ -12,9 +12,18 @@ from local.aws import Endpoints
 
 def fetch(url: str) -> list[dict[str, Any]]:
     """The list that lies there: accepted messages, faxes, or webhooks received; newest last."""
+    return list(_loaded(url))
+
+
+def fetch_object(url: str) -> dict[str, Any]:
+    """The object that lies there, such as the count of events."""
+    return dict(_loaded(url))
+
+
+def _loaded(url: str) -> Any:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=30) as reply:
-        return list(json.load(reply))
+        return json.load(reply)
 
 
 def table(accepted: list[dict[str, Any]], last: int) -> Table:

@@ -13,11 +13,19 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from local.fax_line import FaxLine, FaxPages
+from local.feedback_pages import FeedbackPages
 from local.http_provider import NoAnswer, Provider, Reply, Request
 from local.inbox_store import InboxStore
+from local.later import Later
+from local.ses_feedback import SesFeedback
 from local.ses_simulator import SesSimulator
+from local.ses_suppression import SuppressionList
 from local.signalwire_simulator import SignalWireSimulator
+from local.sms_network import SmsNetwork
+from local.sns_simulator import SnsSimulator
 from local.telnyx_simulator import TelnyxSimulator
+from local.twilio_callbacks import TwilioCallbacks
+from local.twilio_simulator import TwilioSimulator
 from local.upstream import Upstream
 from local.webhook_receiver import WebhookReceiver
 
@@ -100,8 +108,18 @@ class ProviderServer(ThreadingHTTPServer):
         inbox = InboxStore()
         self._upstream = Upstream(emulator_url)
         line = FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
+        suppressed = SuppressionList()
+        feedback = SesFeedback(self._upstream, suppressed)
+        callbacks = TwilioCallbacks(emulator_url)
+        laters: dict[str, Later[Any]] = {"ses": feedback.later, "twilio": callbacks.later}
+        for later in laters.values():
+            later.start()
         providers: tuple[Provider, ...] = (
-            SesSimulator(inbox, self._upstream),
+            SesSimulator(inbox, self._upstream, suppressed, feedback),
+            SnsSimulator(inbox, self._upstream),
+            TwilioSimulator(SmsNetwork(inbox), callbacks.accepted),
+            callbacks,
+            FeedbackPages(laters, feedback.counts),
             SignalWireSimulator(line),
             TelnyxSimulator(line),
             FaxPages(line),

@@ -4,17 +4,18 @@ A recipient at simulator.amazonses.com chooses the outcome of the whole mail; th
 the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the
 outcome is had the first time only, for that full address; after that the mail is accepted.
 
-| local part                                 | what SES does                                            |
-|--------------------------------------------|----------------------------------------------------------|
-| success, bounce, complaint, suppressionlist, ooto | accepts (what follows, follows by events)         |
-| throttled                                  | 429 TooManyRequestsException                             |
-| rejected                                   | 400 MessageRejected                                      |
-| unverified                                 | 400 MailFromDomainNotVerifiedException                   |
-| paused                                     | 400 SendingPausedException                               |
-| suspended                                  | 400 AccountSuspendedException                            |
-| error                                      | 500 InternalServiceErrorException                        |
-| lost-answer                                | accepts, then breaks the connection without an answer    |
-| slow                                       | accepts, and answers after SLOW_SECONDS                  |
+| local part                                   | what SES does                                         |
+|----------------------------------------------|-------------------------------------------------------|
+| success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
+| ooto, soft, reject                           | see `ses_courses.py`                                  |
+| throttled                                    | 429 TooManyRequestsException                          |
+| rejected                                     | 400 MessageRejected                                   |
+| unverified                                   | 400 MailFromDomainNotVerifiedException                |
+| paused                                       | 400 SendingPausedException                            |
+| suspended                                    | 400 AccountSuspendedException                         |
+| error                                        | 500 InternalServiceErrorException                     |
+| lost-answer                                  | accepts, then breaks the connection without an answer |
+| slow                                         | accepts, and answers after SLOW_SECONDS               |
 
 All else goes to the emulator, which refuses an unverified sender as SES does.
 """
@@ -27,10 +28,13 @@ from typing import Any
 
 from local.http_provider import NoAnswer, Reply, Request
 from local.inbox_store import Accepted, InboxStore
+from local.ses_courses import SIMULATOR_DOMAIN
+from local.ses_feedback import SesFeedback
+from local.ses_suppression import PATH as SUPPRESSION
+from local.ses_suppression import SuppressionList
 from local.ses_wire import content_of, recipients_of, refusal_of
 from local.upstream import Upstream
 
-SIMULATOR_DOMAIN = "simulator.amazonses.com"
 SLOW_SECONDS = 3.0
 REFUSALS = {
     "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
@@ -48,9 +52,18 @@ class SesSimulator:
 
     prefix = "/v2/email"
 
-    def __init__(self, inbox: InboxStore, upstream: Upstream, slow_seconds: float = SLOW_SECONDS) -> None:
+    def __init__(
+        self,
+        inbox: InboxStore,
+        upstream: Upstream,
+        suppressed: SuppressionList,
+        feedback: SesFeedback,
+        slow_seconds: float = SLOW_SECONDS,
+    ) -> None:
         self._inbox = inbox
         self._upstream = upstream
+        self._suppressed = suppressed
+        self._feedback = feedback
         self._slow_seconds = slow_seconds
         self._had: set[str] = set()
         self._known_sets: set[str] = set()
@@ -59,6 +72,8 @@ class SesSimulator:
     def handle(self, request: Request) -> Reply:
         if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
             return self._send(request)
+        if request.path.startswith(SUPPRESSION):
+            return self._suppressed.handle(request)
         return self._upstream.pass_on(request)
 
     def _send(self, request: Request) -> Reply:
@@ -72,16 +87,17 @@ class SesSimulator:
         reply = self._upstream.pass_on(request)
         if reply.status != 200:
             return reply
-        self._accept(mail, json.loads(reply.body)["MessageId"])
+        self._accept(mail, json.loads(reply.body)["MessageId"], request)
         if outcome == "lost-answer":
             raise NoAnswer
         if outcome == "slow":
             time.sleep(self._slow_seconds)
         return reply
 
-    def _accept(self, mail: dict[str, Any], provider_id: str) -> None:
+    def _accept(self, mail: dict[str, Any], provider_id: str, request: Request) -> None:
         content = content_of(mail)
         self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
+        self._feedback.accepted(provider_id, content, request)
 
     def _outcome(self, mail: dict[str, Any]) -> str:
         for recipient in recipients_of(mail):

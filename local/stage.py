@@ -36,7 +36,9 @@ def _start(workspace: Workspace, announce: Announce) -> State:
     aws_port, providers_port = emulator.free_ports(2)
     base = f"http://{emulator.LOOPBACK}"
     running = State(Endpoints(f"{base}:{aws_port}", f"{base}:{providers_port}"))
-    running.processes["ministack"] = emulator.start(workspace, aws_port, running.endpoints.providers)
+    running.processes["ministack"] = emulator.start(
+        workspace, aws_port, running.endpoints.providers, running.endpoints.sns
+    )
     running.save(workspace)
     _module(workspace, running, "providers", "--port", str(providers_port))
     announce("synthesizing the stacks")
@@ -53,7 +55,7 @@ def _start(workspace: Workspace, announce: Announce) -> State:
 def synthesize(workspace: Workspace, providers: str = NOWHERE) -> None:
     """Write the local stage's cloud assembly, with the interpreter that runs this.
 
-    `providers` is the base URL of the simulators, which the fax sender has in its environment.
+    `providers` is the base URL of the simulators, which the fax and SMS senders have in their environment.
     """
     folder = str(REPOSITORY / ".venv" / "bin")
     environment = os.environ | {

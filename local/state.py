@@ -11,7 +11,13 @@ from local.workspace import Workspace
 MAILBOX = f"mailroom-{STAGE}-mailbox"
 LEDGER = f"mailroom-{STAGE}-ledger"
 
-EXPORTED = {"MAILROOM_FAX_QUEUE": "FaxQueueUrl", "MAILROOM_PAYLOADS": "PayloadBucketName"}
+EXPORTED = {
+    "MAILROOM_FAX_QUEUE": "FaxQueueUrl",
+    "MAILROOM_PAYLOADS": "PayloadBucketName",
+    "MAILROOM_SUPPRESSIONS": "SuppressionsTableName",
+    "MAILROOM_DEAD_LETTERS": "DeadLettersTableName",
+    "MAILROOM_FEEDBACK_TOPIC": "FeedbackTopicArn",
+}
 """Outputs of the stacks that `.local/env` exports, by the variable's name."""
 
 

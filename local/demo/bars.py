@@ -11,13 +11,14 @@ class Bars(Progress):
         columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
         super().__init__(*columns, console=console)
 
-    def plan(self, *, mails: int, faxes: int, callbacks: int) -> None:
+    def plan(self, *, mails: int, faxes: int, callbacks: int, finals: int) -> None:
         """How much there will be of each."""
         self._mails_put = self.add_task("mails put into the mailbox", total=mails)
         self._mails = self.add_task("mails sent, or rejected", total=mails)
         self._faxes_put = self.add_task("faxes put", total=faxes)
         self._faxes = self.add_task("faxes delivered, or given up", total=faxes)
         self._callbacks = self.add_task("callbacks received", total=callbacks)
+        self._finals = self.add_task("all channels, what came back", total=finals)
         self._total = {"faxes": faxes, "callbacks": callbacks}
 
     def mail_put(self) -> None:
@@ -33,6 +34,9 @@ class Bars(Progress):
         """`count` includes the webhooks, which end first; `received` repeats of callbacks: bars stay full."""
         self.update(self._faxes, completed=min(count, self._total["faxes"]))
         self.update(self._callbacks, completed=min(received, self._total["callbacks"]))
+
+    def final(self, count: int) -> None:
+        self.update(self._finals, completed=count)
 
     def all_received(self, different: int) -> None:
         self.update(self._callbacks, completed=different)

@@ -1,7 +1,8 @@
 """The demo's messages: 500 good ones from a CSV file, and the awkward ones with what must become of them."""
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ Item = dict[str, Any]
 @dataclass(frozen=True)
 class Message:
     """A mailbox item and its fate: `reason` is empty if it is to be sent, else a word that the ledger's
-    error message must hold."""
+    error message must hold. `ends` is the status that it must come to, in the end; `facts` are attributes
+    that its ledger item must have, `recipients` the status of each of several."""
 
     item: Item
     reason: str = ""
+    ends: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
+    recipients: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -24,9 +29,20 @@ class Message:
         return self.item["id"], self.item["event_type"]
 
     @property
+    def status(self) -> str:
+        """What it must end as: a good mail is delivered."""
+        return self.ends or ("failed" if self.reason else "delivered")
+
+    @property
+    def accepted(self) -> int:
+        """Once, or not at all."""
+        return 0 if self.reason else 1
+
+    @property
     def address(self) -> str:
-        """Where its mail goes; empty if it has no address."""
-        return str(self.item.get("email") or self.item.get("to") or "")
+        """Where its mail goes, as the inbox writes it; empty if it has no address."""
+        to = self.item.get("email") or self.item.get("to") or ""
+        return ", ".join(to) if isinstance(to, list) else str(to)
 
 
 def good() -> list[Message]:

@@ -1,5 +1,6 @@
 """What the demo has to know of the stage that it runs on."""
 
+import json
 from dataclasses import dataclass
 
 from local.aws import LocalSession, patient
@@ -8,11 +9,14 @@ from local.state import State
 
 @dataclass(frozen=True)
 class Facts:
-    """`max_attempts` of a fax, `function_seconds` that its sender may take, and the secret that signs."""
+    """`max_attempts` of a fax, `function_seconds` that its sender may take, the secret that signs, and the
+    ARNs of what may be pushed to: platform applications by name, and topics."""
 
     max_attempts: int
     function_seconds: int
     signing_secret: str
+    applications: dict[str, str]
+    topics: list[str]
 
     @classmethod
     def of(cls, running: State) -> "Facts":
@@ -20,9 +24,13 @@ class Facts:
         session, url = LocalSession(), running.endpoints.aws
         functions = session.client("lambda", endpoint_url=url, config=patient())
         sender = functions.get_function_configuration(FunctionName=running.outputs["SendFaxFunctionName"])
+        pusher = functions.get_function_configuration(FunctionName=running.outputs["SendPushFunctionName"])
+        pushes = pusher["Environment"]["Variables"]
         secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
         return cls(
             int(sender["Environment"]["Variables"]["MAX_ATTEMPTS"]),
             sender["Timeout"],
             secrets.get_secret_value(SecretId=running.outputs["WebhookSigningSecretName"])["SecretString"],
+            json.loads(pushes["PLATFORM_APPLICATIONS"]),
+            json.loads(pushes["TOPICS"]),
         )

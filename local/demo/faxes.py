@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from local.demo.cast import Item
 from local.demo.fax_cast import Fax
 from local.demo.fax_post import FaxPost
+from local.demo.patience import Patience
 from local.demo.postbox import Postbox
-from local.demo.watch import FAXES, Watch
+from local.demo.watch import FAXES
 from local.state import State
 
 SETTLE_SECONDS = 120.0
@@ -38,7 +39,7 @@ class FaxRun:
         """Put the webhooks that are messages."""
         self._postbox.put_all(items, lambda: None)
 
-    def wait(self, count: int, watch: Watch, ended: Callable[[int], None]) -> float:
+    def wait(self, count: int, patience: Patience, ended: Callable[[int], None]) -> float:
         """Seconds until so many faxes and webhooks have ended. Raises Unsettled."""
-        watch.until_completed(FAXES, count, SETTLE_SECONDS, ended)
+        patience.until_completed(FAXES, count, SETTLE_SECONDS, ended)
         return time.monotonic() - self._started

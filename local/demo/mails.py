@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from local.demo.cast import Message
+from local.demo.patience import Patience
 from local.demo.postbox import Postbox
-from local.demo.watch import MAILS, Watch
+from local.demo.watch import MAILS
 
 SETTLE_SECONDS = 90.0
 
@@ -22,14 +23,14 @@ class Sent:
 def send(
     messages: Sequence[Message],
     postbox: Postbox,
-    watch: Watch,
+    patience: Patience,
     put: Callable[[], None],
     ended: Callable[[int], None],
 ) -> Sent:
     """Put all and wait until each has ended, telling of the progress. Raises Unsettled."""
     started = time.monotonic()
     new = postbox.put_all([message.item for message in messages], put)
-    watch.until_completed(MAILS, len(messages), SETTLE_SECONDS, ended)
+    patience.until_completed(MAILS, len(messages), SETTLE_SECONDS, ended)
     return Sent(len(messages) - new, time.monotonic() - started)
 
 

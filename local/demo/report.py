@@ -9,9 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from local.demo.callback_verdict import CallbackVerdict
+from local.demo.channel_verdict import ChannelVerdict
 from local.demo.facts import Facts
 from local.demo.fax_verdict import FaxVerdict
+from local.demo.feedback_verdict import FeedbackVerdict
 from local.demo.result import Result
+from local.demo.standing import STATUSES
 from local.demo.verdict import Verdict
 
 SHOWN = 10
@@ -23,14 +26,30 @@ def show(console: Console, result: Result, facts: Facts, mail: Mapping[str, Any]
     if mail:
         console.print(_mail(mail))
     console.print(_table("Mails", _mails(result.mails)))
+    console.print(_table("SMS", _sms(result.sms)))
+    console.print(_table("Pushes", _channel(result.pushes)))
     console.print(_table("Faxes", _faxes(result.faxes, facts)))
     console.print(_table("Webhooks", _webhooks(result.callbacks)))
+    console.print(_table("What came back", _feedback(result.feedback)))
+    console.print(standing_table(result.channels))
     for failure in result.failures[:SHOWN]:
         console.print(Text(f"WRONG: {failure}", style="red"))
     if len(result.failures) > SHOWN:
         console.print(Text(f"and {len(result.failures) - SHOWN} more, in .local/demo.json", style="red"))
     if not result.failures:
         console.print("All came out as it should: nothing lost, nothing twice.", style="green")
+
+
+def standing_table(channels: Mapping[str, Mapping[str, int]]) -> Table:
+    """Channel by final status; only statuses that occur have a column, in the order of what is known."""
+    view = Table(title="Where all of them stand in the end", title_justify="left")
+    statuses = [status for status in STATUSES if any(status in counts for counts in channels.values())]
+    view.add_column("channel")
+    for status in statuses:
+        view.add_column(status, justify="right")
+    for channel, counts in channels.items():
+        view.add_row(channel, *(str(counts.get(status, "")) for status in statuses))
+    return view
 
 
 def _table(title: str, rows: Iterator[Row]) -> Table:
@@ -51,8 +70,32 @@ def _mails(verdict: Verdict) -> Iterator[Row]:
     yield "duplicates", str(verdict.duplicates), "repeated puts that sent nothing more"
     yield "sent twice", str(verdict.sent_twice), "must be 0"
     yield "lost", str(verdict.lost), "must be 0"
-    seconds = f"messages, from the first put to the last end: {verdict.seconds:.1f} s"
+    seconds = f"messages, from the first put to the last that was sent: {verdict.seconds:.1f} s"
     yield "a second", f"{verdict.rate:.0f}", seconds
+
+
+def _channel(verdict: ChannelVerdict) -> Iterator[Row]:
+    yield "messages", str(verdict.messages), "put into the mailbox"
+    yield "accepted", str(verdict.accepted), "by the provider, each once"
+    yield "rejected", str(verdict.rejected), "failed in the ledger, with a reason:"
+    yield from (("", "", f"{each['id']}: {each['message']}") for each in verdict.reasons)
+    yield "suppressed", str(verdict.suppressed), "to somebody whom nothing reaches any more"
+    yield "sent twice", str(verdict.sent_twice), "must be 0"
+    yield "lost", str(verdict.lost), "must be 0"
+
+
+def _sms(verdict: ChannelVerdict) -> Iterator[Row]:
+    yield from _channel(verdict)
+    yield "segments", str(verdict.segments), "that they take, counted before they are sent"
+
+
+def _feedback(verdict: FeedbackVerdict) -> Iterator[Row]:
+    types = ", ".join(f"{name} {count}" for name, count in verdict.by_type.items())
+    yield "events", str(verdict.events), f"that SES published, in any order: {types}"
+    yield "doubled", str(verdict.doubled), "of them repeat another"
+    yield "callbacks", str(verdict.callbacks), "that Twilio posted, signed, in any order and some twice"
+    reasons = ", ".join(f"{name} {count}" for name, count in verdict.suppressed.items())
+    yield "suppressed", str(sum(verdict.suppressed.values())), f"recipients, by reason: {reasons}"
 
 
 def _faxes(verdict: FaxVerdict, facts: Facts) -> Iterator[Row]:

@@ -4,31 +4,42 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.demo.callback_verdict import CallbackVerdict
+from local.demo.channel_verdict import ChannelVerdict
 from local.demo.fax_verdict import FaxVerdict
+from local.demo.feedback_verdict import FeedbackVerdict
 from local.demo.verdict import Verdict
 
 
 @dataclass(frozen=True)
 class Result:
-    """`troubles` are failed expectations of the stage as a whole, such as a dead letter."""
+    """`channels` counts the messages of each channel by their final status; `troubles` are failed
+    expectations of the stage as a whole, such as a dead letter."""
 
     mails: Verdict
+    sms: ChannelVerdict
+    pushes: ChannelVerdict
     faxes: FaxVerdict
     callbacks: CallbackVerdict
+    feedback: FeedbackVerdict
+    channels: dict[str, dict[str, int]]
     troubles: list[str]
 
     @property
     def failures(self) -> list[str]:
         """Every sentence about what is not as it should be."""
-        parts = (self.mails.failures, self.faxes.failures, self.callbacks.failures)
-        return [*self.troubles, *(sentence for part in parts for sentence in part)]
+        parts = (self.mails, self.sms, self.pushes, self.faxes, self.callbacks, self.feedback)
+        return [*self.troubles, *(sentence for part in parts for sentence in part.failures)]
 
     def as_json(self) -> dict[str, Any]:
         """`.local/demo.json`: the mails' figures, those of the others under their names, all failures."""
         return {
             **self.mails.as_json(),
+            "channels": self.channels,
+            "sms": _without_failures(self.sms.as_json()),
+            "push": _without_failures(self.pushes.as_json()),
             "faxes": _without_failures(self.faxes.as_json()),
             "callbacks": _without_failures(self.callbacks.as_json()),
+            "feedback": _without_failures(self.feedback.as_json()),
             "failures": self.failures,
         }
 

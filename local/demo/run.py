@@ -1,29 +1,35 @@
 """`make demo`: start a stage, send, wait, judge, and stop it again whatever happens."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
 
 from local import stage
-from local.demo import cast, fax_cast, mails, report, webhook_cast
+from local.demo import devices, feedback, mails, push_cast, report, webhook_cast
+from local.demo.accepted import by_message
 from local.demo.bars import Bars
 from local.demo.callback_verdict import judge_callbacks
 from local.demo.callbacks import different, read
+from local.demo.channel_verdict import judge_channel
 from local.demo.facts import Facts
 from local.demo.fax_verdict import judge_faxes
 from local.demo.faxes import FaxRun
+from local.demo.feedback_verdict import judge_feedback
 from local.demo.mails import Sent
+from local.demo.patience import Patience, Unsettled
+from local.demo.plan import Plan
 from local.demo.postbox import Postbox
 from local.demo.result import Result
+from local.demo.standing import standing
 from local.demo.verdict import judge
-from local.demo.watch import Unsettled, Watch
+from local.demo.watch import Watch
 from local.state import State
 from local.workspace import DEMO, DOT_LOCAL
 
 RESULT = DOT_LOCAL / "demo.json"
-QUIET_SECONDS = 60.0
+QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0
 
 
 def run(console: Console) -> int:
@@ -43,37 +49,97 @@ def run(console: Console) -> int:
 
 def _send_and_judge(console: Console, running: State) -> Result:
     facts, endpoints = Facts.of(running), running.endpoints
-    messages = webhook_cast.curious([*cast.good(), *cast.awkward()], endpoints.providers)
-    webhooks = webhook_cast.webhooks(endpoints.providers)
-    faxes = fax_cast.faxes(facts.max_attempts)
-    expected = webhook_cast.expected(messages, faxes, facts.max_attempts)
-    postbox, watch = Postbox(endpoints.aws), Watch(endpoints)
-    troubles: list[str] = []
-    sent, seconds = Sent(0, 0.0), 0.0
+    registered = devices.register(endpoints, facts.applications, push_cast.registered())
+    plan = Plan.of(facts, registered, endpoints.providers)
     with Bars(console) as bars:
-        bars.plan(mails=len(messages), faxes=len(faxes), callbacks=sum(map(len, expected.values())))
-        with _noting(troubles):
-            sent = mails.send(messages, postbox, watch, bars.mail_put, bars.mails_ended)
-        duplicates = sent.duplicates + mails.repeat(postbox, messages)  # nothing more may be sent for it
-        # After the mails, which are timed: each function that starts takes a core for a second.
-        fax_run = FaxRun(running, postbox)
-        fax_run.put(faxes, bars.fax_put)
-        fax_run.put_webhooks(webhooks)
-        with _noting(troubles):
-            ended = len(faxes) + len(webhooks)
-            seconds = fax_run.wait(ended, watch, lambda n: bars.faxes_ended(n, len(watch.received())))
-            watch.until_quiet(QUIET_SECONDS)
-        callbacks = read(watch.received(), facts.signing_secret)
-        bars.all_received(len(different(callbacks)) - len(webhooks))
-    ledger, inbox = watch.ledger(), watch.mails()
+        run = _Run(running, plan, bars)
+        run.mails()
+        run.others()
+        run.settle()
+        callbacks = read(run.watch.received(), facts.signing_secret)
+        bars.all_received(len(different(callbacks)) - len(plan.webhooks))
+    watch, ledger, inbox = run.watch, run.watch.ledger(), run.watch.inbox()
+    sent, accepted = [each for each in inbox if each["channel"] == "mail"], by_message(inbox)
+    known = {message.item["id"] for message in [*plan.sms, *plan.pushes]}
     result = Result(
-        judge(messages, inbox, ledger, duplicates, sent.seconds),
-        judge_faxes(faxes, watch.faxes(), ledger, facts.max_attempts, seconds),
-        judge_callbacks(callbacks, expected, webhook_cast.PAYLOADS),
-        troubles + _left_over(watch),
+        judge([*plan.mails, plan.again["mail"]], sent, ledger, run.sent.duplicates, run.sent.seconds),
+        judge_channel([*plan.sms, plan.again["sms"]], accepted, ledger),
+        judge_channel([*plan.pushes, plan.again["push"]], accepted, ledger),
+        judge_faxes(plan.faxes, watch.faxes(), ledger, facts.max_attempts, run.fax_seconds),
+        judge_callbacks(callbacks, plan.told, webhook_cast.PAYLOADS),
+        judge_feedback(watch.events(), watch.callbacks(), watch.suppressed(), plan.marked),
+        standing(ledger),
+        [
+            *run.troubles,
+            *_left_over(watch),
+            *(f"Nobody asked for {id_}, which a provider got." for id_ in accepted.keys() - known),
+        ],
     )
-    report.show(console, result, facts, inbox[0] if inbox else None)
+    report.show(console, result, facts, sent[0] if sent else None)
     return result
+
+
+class _Run:
+    """The sending, in its order; what does not come to rest is noted, and the figures are printed all the
+    same."""
+
+    def __init__(self, running: State, plan: Plan, bars: Bars) -> None:
+        self._running, self._plan, self._bars = running, plan, bars
+        self._postbox, self.watch = Postbox(running.endpoints.aws), Watch(running.endpoints)
+        self._patience = Patience(self.watch)
+        self._finals = plan.finals()
+        self.troubles: list[str] = []
+        self.sent, self.fax_seconds = Sent(0, 0.0), 0.0
+        bars.plan(
+            mails=len(plan.mails),
+            faxes=len(plan.faxes),
+            callbacks=sum(map(len, plan.told.values())),
+            finals=len(self._finals),
+        )
+
+    def mails(self) -> None:
+        """First and alone, for they are timed: each function that starts takes a core for a second. What SES
+        tells of them is held back meanwhile, but for what it tells before it answers."""
+        plan, bars = self._plan, self._bars
+        feedback.hold_back(self._running.endpoints)
+        with self._noting():
+            self.sent = mails.send(plan.mails, self._postbox, self._patience, bars.mail_put, bars.mails_ended)
+        feedback.let_go(self._running.endpoints)
+        repeated = mails.repeat(self._postbox, plan.mails)  # nothing more may be sent for it
+        self.sent = Sent(self.sent.duplicates + repeated, self.sent.seconds)
+
+    def others(self) -> None:
+        """SMS, pushes, faxes and webhooks at once; then second messages to those who are suppressed."""
+        plan, bars = self._plan, self._bars
+        self._put([message.item for message in [*plan.sms, *plan.pushes]])
+        faxes = FaxRun(self._running, self._postbox)
+        faxes.put(plan.faxes, bars.fax_put)
+        faxes.put_webhooks(plan.webhooks)
+        with self._noting():
+            self._patience.until_suppressed(plan.suppressing(), SUPPRESSED_SECONDS)
+        self._put([message.item for message in plan.again.values()])
+        with self._noting():
+            ended = len(plan.faxes) + len(plan.webhooks)
+            self.fax_seconds = faxes.wait(
+                ended, self._patience, lambda n: bars.faxes_ended(n, len(self.watch.received()))
+            )
+
+    def settle(self) -> None:
+        """Until each message stands where it must, and no queue holds anything."""
+        with self._noting():
+            self._patience.until_final(self._finals, FINAL_SECONDS, self._bars.final)
+        with self._noting():
+            self._patience.until_quiet(QUIET_SECONDS)
+
+    def _put(self, items: Sequence[dict[str, object]]) -> None:
+        self._postbox.put_all(items, lambda: None)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except Unsettled as trouble:
+            self.troubles.append(str(trouble))
 
 
 def _left_over(watch: Watch) -> list[str]:
@@ -82,12 +148,3 @@ def _left_over(watch: Watch) -> list[str]:
     if given_up := watch.given_up():
         troubles.append(f"A stream gave up on records: {given_up} objects in the bucket for them.")
     return troubles
-
-
-@contextmanager
-def _noting(troubles: list[str]) -> Iterator[None]:
-    """A pipeline that does not settle is a failed expectation; the figures are printed all the same."""
-    try:
-        yield
-    except Unsettled as trouble:
-        troubles.append(str(trouble))

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from local.demo.cast import Message
+from local.demo.channel_verdict import described, told_wrong
 
 Key = tuple[str, str]
 
@@ -59,7 +60,7 @@ def judge(
         reasons=[_reason(message, ledger) for message in rejected],
         failures=[
             *troubles,
-            *(f"{message.key[0]} is lost: {_status(message, ledger)}." for message in lost),
+            *(f"{message.key[0]} is lost: {described(ledger.get(message.key, {}))}." for message in lost),
             *(f"{address} got {mails[address]} mails instead of one." for address in twice),
             *_unexpected(messages, mails, ledger),
         ],
@@ -78,21 +79,14 @@ def _unexpected(
     wrong = []
     for message in messages:
         row = ledger.get(message.key, {})
-        said = str(row.get("error", {}).get("message", ""))
-        wanted = "failed" if message.reason else "sent"
-        if row and row.get("status") != wanted:
-            wrong.append(f"{message.key[0]} should be {wanted}; the ledger says {_status(message, ledger)}.")
-        elif row and message.reason not in said:
-            wrong.append(f"{message.key[0]}: the reason {said!r} does not name {message.reason!r}.")
+        if row and row.get("status") != message.status:
+            wrong.append(f"{message.key[0]} should be {message.status}; the ledger says {described(row)}.")
+        elif row:
+            wrong += told_wrong(message, row)
     addresses = {message.address for message in messages if not message.reason}
     return wrong + [
         f"{address} got a mail that nobody asked for." for address in mails if address not in addresses
     ]
-
-
-def _status(message: Message, ledger: Mapping[Key, Mapping[str, Any]]) -> str:
-    row = ledger.get(message.key)
-    return f"{row.get('status')}, {row.get('error', 'no error')}" if row else "not in the ledger"
 
 
 def _reason(message: Message, ledger: Mapping[Key, Mapping[str, Any]]) -> dict[str, str]:

@@ -1,30 +1,25 @@
 """Watches the stage from outside: ledger, queues, dead letters, what the stream gave up on."""
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
 from local.aws import ACCOUNT, REGION, STAGE, Endpoints, LocalSession, patient
-from local.inbox import fetch
+from local.demo.feedback_verdict import Recipient
+from local.inbox import fetch, fetch_object
 from local.state import LEDGER
 
-POLL_SECONDS = 0.25
-QUIET_SECONDS = 2.0
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
+SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
 DEAD_LETTERS = ("-dlq", "-dlq.fifo")
 FAXES = "event_type IN (:fax, :webhook)"
-MAILS = f"NOT {FAXES}"
+MAILS = "NOT event_type IN (:fax, :webhook, :sms, :push)"
+CHANNELS = {f":{name}": {"S": name} for name in ("fax", "webhook", "sms", "push")}
 DEPTHS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
 )
-
-
-class Unsettled(RuntimeError):
-    """The pipeline did not come to rest in time; the message says what it still holds."""
 
 
 class Watch:
@@ -38,9 +33,9 @@ class Watch:
         self._s3 = session.client("s3", endpoint_url=endpoints.aws, config=patient())
         self._queues = self._sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
 
-    def mails(self) -> list[dict[str, Any]]:
-        """The mails that were really sent."""
-        return [each for each in fetch(self._endpoints.inbox) if each["channel"] == "mail"]
+    def inbox(self) -> list[dict[str, Any]]:
+        """What the providers of all channels accepted."""
+        return fetch(self._endpoints.inbox)
 
     def faxes(self) -> list[dict[str, Any]]:
         """The faxes that the provider accepted."""
@@ -49,6 +44,37 @@ class Watch:
     def received(self) -> list[dict[str, Any]]:
         """What came to the webhook receiver."""
         return fetch(self._endpoints.received)
+
+    def events(self) -> dict[str, Any]:
+        """How many events SES has published, and what is still to come."""
+        return fetch_object(f"{self._endpoints.providers}/events")
+
+    def callbacks(self) -> list[dict[str, Any]]:
+        """Twilio's status callbacks, and how they were answered."""
+        return fetch(f"{self._endpoints.providers}/callbacks")
+
+    def suppressed(self) -> dict[Recipient, str]:
+        """The suppression list: reasons by recipient and channel."""
+        pages = self._dynamodb.get_paginator("scan").paginate(TableName=SUPPRESSIONS, ConsistentRead=True)
+        return {
+            (each["recipient"]["S"], each["channel"]["S"]): each["reason"]["S"]
+            for page in pages
+            for each in page["Items"]
+            if "reason" in each
+        }
+
+    def statuses(self) -> dict[tuple[str, str], str]:
+        """Where each message stands, by its key."""
+        pages = self._dynamodb.get_paginator("scan").paginate(
+            TableName=LEDGER,
+            ProjectionExpression="id, event_type, #status",
+            ExpressionAttributeNames={"#status": "status"},
+        )
+        return {
+            (each["id"]["S"], each["event_type"]["S"]): each["status"]["S"]
+            for page in pages
+            for each in page["Items"]
+        }
 
     def ledger(self) -> dict[tuple[str, str], dict[str, Any]]:
         """All ledger items by their key."""
@@ -67,7 +93,7 @@ class Watch:
             TableName=LEDGER,
             Select="COUNT",
             FilterExpression=f"attribute_exists(completedAt) AND {which}",
-            ExpressionAttributeValues={":fax": {"S": "fax"}, ":webhook": {"S": "webhook"}},
+            ExpressionAttributeValues={name: each for name, each in CHANNELS.items() if name in which},
         )
         return sum(page["Count"] for page in pages)
 
@@ -80,32 +106,8 @@ class Watch:
         """Objects in the bucket of what the stream gave up on."""
         return int(self._s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
 
-    def until_completed(
-        self, which: str, count: int, seconds: float, progress: Callable[[int], None]
-    ) -> None:
-        """Wait until so many messages of MAILS or FAXES have ended. Raises Unsettled after `seconds`."""
-        deadline = time.monotonic() + seconds
-        while (completed := self.completed(which)) < count:
-            progress(completed)
-            if time.monotonic() > deadline:
-                raise Unsettled(
-                    f"{completed} of {count} messages have ended after {seconds:.0f} s. {self._held()}"
-                )
-            time.sleep(POLL_SECONDS)
-        progress(completed)
-
-    def until_quiet(self, seconds: float) -> None:
-        """Wait until no queue has held anything for a while. Raises Unsettled after `seconds`."""
-        deadline = time.monotonic() + seconds
-        empty_since = time.monotonic()
-        while time.monotonic() - empty_since < QUIET_SECONDS:
-            if any(self.depths().values()):
-                empty_since = time.monotonic()
-            if time.monotonic() > deadline:
-                raise Unsettled(f"The queues are not empty after {seconds:.0f} s. {self._held()}")
-            time.sleep(POLL_SECONDS)
-
-    def _held(self) -> str:
+    def held(self) -> str:
+        """What the pipeline still holds, in a sentence."""
         held = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
         return f"Queues: {held or 'all empty'}; objects the stream gave up on: {self.given_up()}."
 

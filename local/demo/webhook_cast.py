@@ -2,6 +2,7 @@
 right."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from local.demo.callbacks import CALLBACKS, MESSAGES
@@ -9,15 +10,21 @@ from local.demo.cast import Item, Message
 from local.demo.fax_cast import Fax, Told
 
 TOLD = 5
-"""So many mails have a callback_url, beside the first that fails."""
+"""So many messages of each kind have a callback_url, beside the first that fails."""
 PAYLOADS: Mapping[str, Any] = {
     "webhook-map": {"order": 7, "lines": [{"sku": "a-1", "paid": True}], "note": None},
     "webhook-list": ["a", 1, {"b": "c"}],
     "webhook-umlauts": {"name": "Zoë Müller", "emoji": "📠"},
     "webhook-told-twice": {"answer": "503 first"},
 }
-SENT: Told = ("sent", "Mail sent successfully")
-FAILED: Told = ("failed", "Failed to send mail: ")
+TITLES = {"mail": "Mail", "sms": "SMS", "push": "Push"}
+SENTENCES = {
+    "sent": "{title} sent successfully",
+    "delivered": "{title} delivered",
+    "bounced": "{title} bounced",
+    "undelivered": "{title} could not be delivered",
+    "failed": "Failed to send {channel}: ",
+}
 
 
 def webhooks(providers: str) -> list[Item]:
@@ -33,9 +40,9 @@ def webhooks(providers: str) -> list[Item]:
     ]
 
 
-def curious(messages: Sequence[Message], providers: str) -> list[Message]:
-    """The mails, of which the first few and the first that fails have a callback_url."""
-    ids = {message.key for message in [*messages[:TOLD], *_failing(messages)[:1]]}
+def curious(messages: Sequence[Message], providers: str, first: int = TOLD) -> list[Message]:
+    """The messages, of which the first few and the first that fails have a callback_url."""
+    ids = {message.key for message in [*messages[:first], *_failing(messages)[:1]]}
     return [_with_url(each, providers) if each.key in ids else each for each in messages]
 
 
@@ -44,8 +51,15 @@ def expected(messages: Sequence[Message], faxes: Sequence[Fax], max_attempts: in
     told = {fax.id: fax.told(max_attempts) for fax in faxes}
     for message in messages:
         if "callback_url" in message.item:
-            told[message.key[0]] = [FAILED if message.reason else SENT]
+            told[message.key[0]] = _told(message)
     return told
+
+
+def _told(message: Message) -> list[Told]:
+    """That it was sent, and how it ended."""
+    channel = message.key[1]
+    statuses = [message.status] if message.reason or message.status == "sent" else ["sent", message.status]
+    return [(status, SENTENCES[status].format(title=TITLES[channel], channel=channel)) for status in statuses]
 
 
 def _failing(messages: Sequence[Message]) -> list[Message]:
@@ -54,4 +68,4 @@ def _failing(messages: Sequence[Message]) -> list[Message]:
 
 def _with_url(message: Message, providers: str) -> Message:
     url = f"{providers}/receiver/ok/{CALLBACKS}/{message.key[0]}"
-    return Message({**message.item, "callback_url": url}, message.reason)
+    return replace(message, item={**message.item, "callback_url": url})

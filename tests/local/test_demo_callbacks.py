@@ -68,6 +68,19 @@ def test_timestamps_that_tell_another_order_are_seen() -> None:
     ]
 
 
+def test_that_it_was_sent_need_not_be_told_where_what_followed_came_first() -> None:
+    wanted = {"7": [("sent", "Mail sent"), ("delivered", "Mail delivered")]}
+    payload = {"id": "7", "status": "delivered", "message": "Mail delivered", "timestamp": 1}
+    delivered = Callback("msg_d", "callbacks", "7", payload, verified=True)
+    before = payload | {"status": "sent", "message": "Mail sent"}
+    sent = Callback("msg_s", "callbacks", "7", before, verified=True)
+    for came in ([delivered], [sent, delivered], [delivered, sent]):
+        assert judge_callbacks(came, wanted, {}).failures == []
+    assert judge_callbacks([sent], wanted, {}).failures == ["7: no callback 'delivered'."]
+    late = Callback("msg_s", "callbacks", "7", before | {"timestamp": 2}, verified=True)
+    assert "another order" in judge_callbacks([delivered, late], wanted, {}).failures[0]
+
+
 def test_a_callback_that_did_not_come_is_missing() -> None:
     result = verdict(ALL[1:])
     assert result.missing == 1
@@ -132,6 +145,7 @@ def test_some_mails_and_every_fax_are_asked_about() -> None:
     assert len(told) == webhook_cast.TOLD + 1
     assert len(expected) == len(told) + len(faxes)
     assert [expected[each.key[0]][0][0] for each in told if each.reason] == ["failed"]
+    assert expected[told[0].key[0]] == [("sent", "Mail sent successfully"), ("delivered", "Mail delivered")]
     assert all(isinstance(message, Message) for message in mails)
 
 

@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from local import assembly
+from local.aws import LocalSession, patient
+from local.deploy import Deployment
+from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from tests.local.emulator_support import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 
@@ -57,3 +61,41 @@ def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None
     assert template.content() == b'{"Resources": {}}'
     with zipfile.ZipFile(io.BytesIO(code.content())) as archive:
         assert "package/handler.py" in archive.namelist()
+
+
+TWILIO = {
+    "Resources": {"Secret": {"Type": "AWS::SecretsManager::Secret", "Properties": {"Name": "twilio"}}},
+    "Outputs": {"TwilioSecretName": {"Value": "twilio"}},
+}
+
+NOTHING = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
+
+
+def test_a_deployment_puts_credentials_and_creates_what_functions_send_from_and_push_to(
+    tmp_path: Path,
+) -> None:
+    write_assembly(tmp_path / "assembly")
+    for name in ("a-channels", "b-mailbox"):
+        template = json.dumps(TWILIO if name == "a-channels" else NOTHING)
+        (tmp_path / "assembly" / f"{name}.template.json").write_text(template)
+    application = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
+    topic = "arn:aws:sns:us-east-1:000000000000:news"
+    variables = {
+        "MAIL_SENDERS": '["Mailroom <mailroom@example.com>"]',
+        "PLATFORM_APPLICATIONS": json.dumps({"android": application}),
+        "TOPICS": json.dumps([topic]),
+    }
+    with emulated(tmp_path / "emulator") as url:
+        create_function(url, "send-push", "", variables)
+        create_function(url, "send-mail", "", variables)
+        outputs = Deployment(url).deploy(tmp_path / "assembly")
+        session = LocalSession()
+        secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
+        sns = session.client("sns", endpoint_url=url, config=patient())
+        ses = session.client("sesv2", endpoint_url=url, config=patient())
+        secret = secrets.get_secret_value(SecretId=outputs["TwilioSecretName"])
+        assert json.loads(secret["SecretString"]) == {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
+        applications = sns.list_platform_applications()["PlatformApplications"]
+        assert [each["PlatformApplicationArn"] for each in applications] == [application]
+        assert [each["TopicArn"] for each in sns.list_topics()["Topics"]] == [topic]
+        assert ses.get_email_identity(EmailIdentity="mailroom@example.com")

@@ -63,6 +63,7 @@ def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:
     variables = State(ENDPOINTS).variables()
     assert variables["AWS_ENDPOINT_URL"] == "http://127.0.0.1:1"
     assert variables["AWS_ENDPOINT_URL_SESV2"] == "http://127.0.0.1:2"
+    assert variables["AWS_ENDPOINT_URL_SNS"] == "http://127.0.0.1:2/sns"
     assert variables["MAILROOM_INBOX"] == "http://127.0.0.1:2/inbox"
     assert (variables["MAILROOM_MAILBOX"], variables["MAILROOM_LEDGER"]) == (
         "mailroom-local-mailbox",
@@ -70,12 +71,18 @@ def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:
     )
 
 
-def test_the_environment_names_providers_fax_queue_and_payload_bucket_where_the_stacks_have_them() -> None:
-    outputs = {"FaxQueueUrl": "http://q/fax.fifo", "PayloadBucketName": "payloads", "Other": "x"}
+def test_the_environment_names_providers_queue_bucket_and_tables_where_the_stacks_have_them() -> None:
+    outputs = {
+        "FaxQueueUrl": "http://q/fax.fifo",
+        "PayloadBucketName": "payloads",
+        "SuppressionsTableName": "suppressions",
+        "Other": "x",
+    }
     variables = State(ENDPOINTS, outputs=outputs).variables()
     assert variables["MAILROOM_PROVIDERS"] == "http://127.0.0.1:2"
     assert variables["MAILROOM_FAX_QUEUE"] == "http://q/fax.fifo"
     assert variables["MAILROOM_PAYLOADS"] == "payloads"
+    assert variables["MAILROOM_SUPPRESSIONS"] == "suppressions"
     assert "MAILROOM_FAX_QUEUE" not in State(ENDPOINTS).variables()
 
 

@@ -1,0 +1,87 @@
+"""The demo tells right from wrong about what came back, and where all messages stand in the end."""
+
+from typing import Any, get_args
+
+from rich.console import Console
+
+from local.demo import report
+from local.demo.feedback_verdict import judge_feedback
+from local.demo.standing import STATUSES, reached, standing, unreached
+from mailroom.status import Status
+
+EVENTS: dict[str, Any] = {
+    "waiting": {"ses": 0, "twilio": 0},
+    "ses": {"published": 9, "doubled": 2, "by_type": {"Send": 5, "Bounce": 4}},
+}
+CALLBACKS = [{"sid": "SM1", "answer": 204}, {"sid": "SM2", "answer": 204}]
+MARKED = {("a@example.com", "mail"): "bounce", ("+1", "sms"): "bounce", ("arn", "push"): "gone"}
+LEDGER = {
+    ("a", "mail"): {"status": "delivered"},
+    ("b", "mail"): {"status": "bounced"},
+    ("c", "mail"): {"status": "delivered"},
+    ("a", "fax"): {"status": "sent"},
+    ("p", "pigeon"): {"status": "failed"},
+}
+
+
+def test_all_as_it_should_be() -> None:
+    result = judge_feedback(EVENTS, CALLBACKS, MARKED, MARKED)
+    assert (result.events, result.doubled, result.by_type) == (9, 2, {"Send": 5, "Bounce": 4})
+    assert (result.callbacks, result.answers) == (2, {"204": 2})
+    assert (result.suppressed, result.failures) == ({"bounce": 2, "gone": 1}, [])
+
+
+def test_a_callback_that_was_refused_is_seen() -> None:
+    refused = [*CALLBACKS, {"sid": "SM3", "answer": 403}]
+    (failure,) = judge_feedback(EVENTS, refused, MARKED, MARKED).failures
+    assert failure == "1 of Twilio's callbacks were answered 403 instead of 204."
+
+
+def test_what_is_still_to_come_and_what_never_came_is_seen() -> None:
+    waiting = EVENTS | {"waiting": {"ses": 3, "twilio": 0}}
+    assert "3 messages of ses" in judge_feedback(waiting, CALLBACKS, MARKED, MARKED).failures[0]
+    none = EVENTS | {"ses": EVENTS["ses"] | {"published": 0}}
+    assert judge_feedback(none, CALLBACKS, MARKED, MARKED).failures == ["SES published no events."]
+
+
+def test_a_recipient_that_is_not_suppressed_or_for_another_reason_is_seen() -> None:
+    listed = {("+1", "sms"): "bounce", ("arn", "push"): "bounce"}
+    failures = judge_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
+    assert failures == [
+        "a@example.com (mail) should be on the suppression list for bounce, not None.",
+        "arn (push) should be on the suppression list for gone, not bounce.",
+    ]
+
+
+def test_a_recipient_that_is_suppressed_without_a_cause_is_seen() -> None:
+    listed = MARKED | {("eve@example.com", "mail"): "complaint"}
+    (failure,) = judge_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
+    assert failure.startswith("eve@example.com (mail) is on the suppression list for complaint")
+
+
+def test_messages_are_counted_by_channel_and_status_and_what_is_no_channels_is_left_out() -> None:
+    assert standing(LEDGER) == {
+        "mail": {"delivered": 2, "bounced": 1},
+        "sms": {},
+        "push": {},
+        "fax": {"sent": 1},
+        "webhook": {},
+    }
+    assert get_args(Status) == STATUSES
+
+
+def test_the_table_has_a_row_for_each_channel_and_columns_of_statuses_that_occur() -> None:
+    console = Console(width=100, force_terminal=False)
+    with console.capture() as printed:
+        console.print(report.standing_table(standing(LEDGER)))
+    words = [line.replace("│", " ").replace("┃", " ").split() for line in printed.get().splitlines()]
+    assert ["channel", "sent", "delivered", "bounced"] in words
+    for row in (["mail", "2", "1"], ["sms"], ["push"], ["fax", "1"], ["webhook"]):
+        assert row in words
+
+
+def test_messages_that_stand_elsewhere_are_named_with_their_status() -> None:
+    statuses = {key: str(row["status"]) for key, row in LEDGER.items()}
+    expected = {("a", "mail"): "delivered", ("b", "mail"): "delivered", ("x", "sms"): "sent"}
+    assert reached(expected, statuses) == 1
+    assert unreached(expected, statuses) == ["b (bounced)", "x (nowhere)"]

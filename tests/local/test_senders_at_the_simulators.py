@@ -1,0 +1,157 @@
+"""The real adapters of SMS and pushes as clients of the simulators: each outcome is taken for what it is."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from mailroom.channels.push import push_to
+from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sns_push import SnsPush
+from mailroom.channels.twilio_account import TwilioAccount
+from mailroom.channels.twilio_sms import TwilioSms
+from mailroom.http_once import Unclear
+from mailroom.message import parse
+from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from tests.local.fax_support import NOW
+from tests.local.feedback_support import Stage
+from tests.local.feedback_support import running as stage_running
+from tests.local.twilio_support import SENDER, Bench, number
+from tests.local.twilio_support import running as twilio_running
+
+APPLICATIONS = {
+    "android": "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local",
+    "ios": "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local",
+}
+TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with twilio_running() as made:
+        yield made
+
+
+def twilio(bench: Bench) -> TwilioSms:
+    return TwilioSms(
+        TwilioAccount(ACCOUNT_SID, AUTH_TOKEN),
+        base_url=f"{bench.url}/twilio",
+        sender=SENDER,
+        messaging_service_sid="",
+        callback_url="https://api.example/callbacks/twilio",
+        seconds=5,
+        clock=bench.clock,
+    )
+
+
+def sms(ending: str = "60", text: str = "Hello, Zoë") -> SmsRequest:
+    return SmsRequest(number(ending), text, ("https://example.com/a.png",), "aGk", NOW + 600)
+
+
+def test_what_twilio_accepts_is_sent_with_all_that_was_asked(bench: Bench) -> None:
+    outcome = twilio(bench).submit(sms())
+    (kept,) = bench.inbox.all()
+    assert isinstance(outcome, Sent)
+    assert outcome.provider_id == kept.provider_id
+    assert kept.content["text"] == "Hello, Zoë"
+    assert kept.content["media_urls"] == ["https://example.com/a.png"]
+    assert kept.content["callback"] == "https://api.example/callbacks/twilio/aGk"
+    assert kept.content["validity_seconds"] == 600
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        ("40", Rejected),
+        ("41", Rejected),
+        ("42", Rejected),
+        ("43", Misconfigured),
+        ("50", Retry),
+        ("51", Retry),
+        ("30", Sent),
+    ],
+)
+def test_a_numbers_refusal_is_taken_for_what_it_is(bench: Bench, ending: str, kind: type[Outcome]) -> None:
+    assert isinstance(twilio(bench).submit(sms(ending)), kind)
+
+
+@pytest.mark.parametrize(("ending", "there"), [("52", False), ("53", True), ("54", True), ("57", True)])
+def test_after_an_unknown_outcome_the_look_up_finds_what_there_is(
+    bench: Bench, ending: str, there: bool
+) -> None:
+    adapter, request = twilio(bench), sms(ending)
+    with pytest.raises(Unclear):
+        adapter.submit(request)
+    found = adapter.find(request, NOW - 60, ())
+    if there:
+        assert isinstance(found, Sent)
+        assert [found.provider_id] == [each.provider_id for each in bench.inbox.all()]
+        assert isinstance(adapter.find(request, NOW - 60, {found.provider_id}), NotFound)
+    else:
+        assert isinstance(found, NotFound)
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage_running(tmp_path_factory.mktemp("push")) as stage:
+        for platform in ("GCM", "APNS_SANDBOX"):
+            stage.sns.create_platform_application(
+                Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}
+            )
+        stage.sns.create_topic(Name="mailroom-local-news")
+        yield stage
+
+
+def pushed(stage: Stage, to: str, **item: Any) -> Outcome:
+    """What the adapter says of a push."""
+    adapter = SnsPush(stage.sns, applications=APPLICATIONS, topics=[TOPIC])
+    whole = {"id": "p", "event_type": "push", "to": to, "title": "Hi", "body": "There", **item}
+    message = parse(whole, {"push": push_to(APPLICATIONS)})
+    return adapter.submit(adapter.prepare(message))
+
+
+def test_a_token_becomes_an_endpoint_and_its_push_has_the_platforms_payload(stage: Stage) -> None:
+    for name, token in (("android", "a-device"), ("ios", "ab" * 32)):
+        outcome = pushed(stage, token, platform=name, data={"order": 7})
+        assert isinstance(outcome, Sent)
+        (kept,) = [each for each in stage.inbox("push") if each["provider_id"] == outcome.provider_id]
+        assert (kept["to"], kept["content"]["token"]) == (outcome.facts["endpoint_arn"], token)
+        payloads = kept["content"]["payloads"]
+        if name == "android":
+            message = payloads["GCM"]["fcmV1Message"]["message"]
+            assert (message["notification"]["title"], message["data"]) == ("Hi", {"order": "7"})
+        else:
+            assert payloads["APNS_SANDBOX"]["aps"]["alert"] == {"title": "Hi", "body": "There"}
+            assert payloads["APNS_SANDBOX"]["order"] == 7
+
+
+def test_a_push_by_arn_goes_to_the_endpoint_or_the_topic(stage: Stage) -> None:
+    made = stage.sns.create_platform_endpoint(PlatformApplicationArn=APPLICATIONS["android"], Token="by-arn")[
+        "EndpointArn"
+    ]
+    for target in (made, TOPIC):
+        assert isinstance(pushed(stage, target), Sent)
+        assert [each for each in stage.inbox("push") if each["to"] == target]
+
+
+@pytest.mark.parametrize(
+    ("token", "gone"), [("disabled-9", True), ("not-hexadecimal", False), ("throttled-9", None)]
+)
+def test_a_refused_push_is_taken_for_what_it_is(stage: Stage, token: str, gone: bool | None) -> None:
+    outcome = pushed(stage, token, platform="ios" if gone is False else "android")
+    if gone is None:
+        assert isinstance(outcome, Retry)
+    else:
+        assert isinstance(outcome, Rejected)
+        assert outcome.gone is gone
+
+
+def test_a_deleted_endpoint_is_gone(stage: Stage) -> None:
+    made = stage.sns.create_platform_endpoint(
+        PlatformApplicationArn=APPLICATIONS["android"], Token="to-be-deleted"
+    )["EndpointArn"]
+    stage.sns.delete_endpoint(EndpointArn=made)
+    outcome = pushed(stage, made)
+    assert isinstance(outcome, Rejected)
+    assert outcome.gone

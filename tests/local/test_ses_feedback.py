@@ -1,0 +1,234 @@
+"""What the SES simulator tells of mails, in SES's own JSON: by address, shuffled, doubled and early."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from local.ses_feedback import SPREAD_SECONDS, VALIDATED
+from mailroom.errors import Malformed
+from mailroom.feedback.reader import read
+from mailroom.status import Status
+from tests.local.feedback_support import SENDER, SET, TOPIC
+from tests.local.ses_feedback_support import Bench, at, reading, summary
+
+GUIDE = Path(__file__).parent.parent / "unit" / "events_of_ses"
+"""The examples of SES's developer guide."""
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "statuses"),
+    [
+        ("success", [("Delivery",), ("Send",)], {"sent", "delivered"}),
+        ("anything-else", [("Delivery",), ("Send",)], {"sent", "delivered"}),
+        ("bounce", [("Bounce", "Permanent", "General"), ("Send",)], {"sent", "bounced"}),
+        ("complaint", [("Complaint",), ("Delivery",), ("Send",)], {"sent", "delivered", "complained"}),
+        (
+            "suppressionlist",
+            [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)],
+            {"sent", "bounced"},
+        ),
+        (
+            "ooto",
+            [("Bounce", "Transient", "General"), ("Delivery",), ("Send",)],
+            {"sent", "delivered", "undelivered"},
+        ),
+        (
+            "soft",
+            [("Bounce", "Transient", "MailboxFull"), ("DeliveryDelay",), ("Send",)],
+            {"sent", "undelivered"},
+        ),
+        ("reject", [("Reject",), ("Send",)], {"sent", "undelivered"}),
+    ],
+)
+@pytest.mark.parametrize("label", ["", "+7", "+a.b-c"])
+def test_a_simulator_address_chooses_what_is_told(
+    name: str, told: list[tuple[str, ...]], statuses: set[Status], label: str
+) -> None:
+    bench = Bench()
+    bench.accept(at(name + label))
+    events = bench.settle()
+    assert summary(events) == told
+    assert {each.status for event in events for each in reading(event)} - {None} == statuses
+    assert all(each.key.id == "a" for event in events for each in reading(event))
+
+
+def test_the_label_soft_bounces_softly_and_any_other_domain_is_delivered_to() -> None:
+    bench = Bench()
+    bench.accept(at("success+7.soft"))
+    assert ("Bounce", "Transient", "MailboxFull") in summary(bench.settle())
+    bench = Bench()
+    bench.accept("bounce+soft@example.com")
+    assert summary(bench.settle()) == [("Delivery",), ("Send",)]
+
+
+@pytest.mark.parametrize(
+    ("name", "section", "example"),
+    [
+        ("success", "send", "send"),
+        ("success", "delivery", "delivery"),
+        ("bounce", "bounce", "bounce"),
+        ("complaint", "complaint", "complaint"),
+        ("soft", "deliveryDelay", "delivery_delay"),
+        ("reject", "reject", "reject"),
+    ],
+)
+def test_an_event_has_the_fields_of_the_guides_example(name: str, section: str, example: str) -> None:
+    bench = Bench()
+    bench.accept(at(name))
+    (ours,) = [each for each in bench.settle() if section in each]
+    guides = json.loads((GUIDE / f"{example}.json").read_text())
+    assert ours.keys() == guides.keys()
+    assert set(guides["mail"]) - set(ours["mail"]) == set()
+    further = {
+        "remoteMtaIp",
+        "reportingMTA",
+        "complaintSubType",
+    }  # in the guide's contents, not in its examples
+    assert ours[section].keys() | further == guides[section].keys() | further
+    for field, value in guides[section].items():
+        if isinstance(value, list) and isinstance(value[0], dict):
+            assert ours[section][field][0].keys() == value[0].keys()
+
+
+def test_what_all_events_share_tells_of_the_mail() -> None:
+    bench = Bench()
+    bench.accept("Ada <ada@example.com>", cc=["c@example.com"], bcc=["b@example.com"])
+    mail = bench.settle()[0]["mail"]
+    assert mail["destination"] == ["ada@example.com", "c@example.com", "b@example.com"]
+    assert (mail["timestamp"], mail["messageId"], mail["source"]) == (
+        "2026-11-21T09:00:00.250Z",
+        "m-1",
+        SENDER,
+    )
+    assert {"name": "X-Correlation-ID", "value": "YQ"} in mail["headers"]
+    assert not mail["headersTruncated"]
+    assert (mail["tags"]["correlation"], mail["tags"]["ses:configuration-set"]) == (["YQ"], [SET])
+    assert mail["commonHeaders"] == {
+        "from": [SENDER],
+        "to": ["Ada <ada@example.com>"],
+        "cc": ["c@example.com"],
+        "messageId": "m-1",
+        "subject": "Hello",
+    }
+
+
+def test_truncated_headers_lack_ours_and_the_tags_are_still_there() -> None:
+    bench = Bench()
+    bench.accept(at("bounce+truncated.1"))
+    for event in bench.settle():
+        mail = event["mail"]
+        assert mail["headersTruncated"]
+        assert "X-Correlation-ID" not in {each["name"] for each in mail["headers"]}
+        assert [each.key.id for each in reading(event)] == ["a"]
+
+
+def test_each_of_several_recipients_has_events_of_its_own() -> None:
+    bench = Bench()
+    bench.accept("ada@example.com", at("bounce+several"), bcc=[at("complaint+several")])
+    events = bench.settle()
+    assert Counter(each["eventType"] for each in events) == {
+        "Send": 1,
+        "Delivery": 2,
+        "Bounce": 1,
+        "Complaint": 1,
+    }
+    outcomes = {(each.status, each.recipients) for event in events for each in reading(event)}
+    assert ("bounced", (at("bounce+several"),)) in outcomes
+    assert ("delivered", ("ada@example.com",)) in outcomes
+    assert ("complained", (at("complaint+several"),)) in outcomes
+
+
+def test_a_mail_that_is_rejected_is_rejected_for_all() -> None:
+    bench = Bench()
+    bench.accept("ada@example.com", at("reject"))
+    assert summary(bench.settle()) == [("Reject",), ("Send",)]
+
+
+def test_hard_bounces_and_complaints_are_listed_and_a_later_mail_to_them_bounces_for_it() -> None:
+    bench = Bench()
+    for name in ("bounce", "complaint", "ooto", "soft", "success"):
+        bench.accept(at(f"{name}+1"))
+    listed = {
+        name
+        for name in ("bounce", "complaint", "ooto", "soft", "success")
+        if at(f"{name}+1") in bench.suppressed
+    }
+    assert listed == {"bounce", "complaint"}
+    bench.settle()
+    bench.emulated.batches.clear()
+    bench.accept(at("Complaint+1"), message_id="m-2")
+    assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
+
+
+def test_many_events_come_in_another_order_some_twice_and_ten_at_a_time() -> None:
+    bench = Bench()
+    for number in range(100):
+        bench.accept(f"{number}@example.com", message_id=f"m-{number}")
+    bench.settle(SPREAD_SECONDS)
+    came = [(each["mail"]["messageId"], each["eventType"]) for each in bench.emulated.events]
+    times = Counter(came)
+    assert (len(times), set(times.values())) == (200, {1, 2})
+    doubled = len(came) - 200
+    counts = bench.feedback.counts()
+    assert (counts["published"], counts["doubled"]) == (len(came), doubled)
+    assert 5 < doubled < 50
+    assert max(map(len, bench.emulated.batches)) == 10
+    overtaken = [key for key, _ in came if came.index((key, "Delivery")) < came.index((key, "Send"))]
+    assert 20 < len(set(overtaken)) < 80
+
+
+def test_some_events_are_out_before_the_answer_and_all_of_them_where_the_label_asks_for_it() -> None:
+    bench = Bench()
+    for number in range(100):
+        bench.accept(f"{number}@example.com", message_id=f"m-{number}")
+    early = bench.emulated.events
+    assert 0 < len({each["mail"]["messageId"] for each in early}) < 20
+    assert {each["eventType"] for each in early} == {"Send"}
+    bench = Bench()
+    bench.accept(at("bounce+early"))
+    assert {each["eventType"] for each in bench.emulated.events} == {"Send", "Bounce"}
+
+
+def test_the_same_seed_tells_the_same() -> None:
+    def told(seed: int) -> list[tuple[str, str]]:
+        bench = Bench(seed)
+        for number in range(20):
+            bench.accept(f"{number}@example.com", message_id=f"m-{number}")
+        bench.settle()
+        return [(each["mail"]["messageId"], each["eventType"]) for each in bench.emulated.events]
+
+    assert told(4) == told(4) != told(5)
+
+
+def test_what_the_emulator_does_not_take_is_published_again() -> None:
+    bench = Bench()
+    bench.accept("ada@example.com")
+    bench.emulated.failures = 2
+    assert (bench.settle(), bench.settle()) == ([], [])
+    assert bench.feedback.counts()["published"] == 0
+    assert len(bench.settle()) == 2
+    assert bench.feedback.counts()["published"] == len(bench.emulated.told)
+
+
+def test_only_what_the_destination_wants_is_published_and_nothing_while_it_is_disabled() -> None:
+    bench = Bench(wanted=["BOUNCE", "DELIVERY_DELAY"])
+    bench.accept(at("soft"))
+    assert {each["eventType"] for each in bench.settle()} == {"Bounce", "DeliveryDelay"}
+    bench = Bench(enabled=False)
+    bench.accept(at("soft"))
+    bench.accept(at("soft"), configuration_set=None)
+    assert bench.settle() == []
+
+
+def test_a_new_topic_is_told_first_that_it_was_validated_which_is_no_json() -> None:
+    bench = Bench()
+    bench.accept("ada@example.com")
+    bench.accept("eve@example.com")
+    bench.settle()
+    texts = [text for batch in bench.emulated.batches for text in batch]
+    assert (texts[0], texts.count(VALIDATED)) == (VALIDATED, 1)
+    assert read(json.dumps({"Type": "Notification", "TopicArn": TOPIC, "Message": VALIDATED}), [TOPIC]) == []
+    with pytest.raises(Malformed):
+        read(json.dumps({"Type": "Notification", "TopicArn": TOPIC, "Message": "else"}), [TOPIC])

@@ -1,0 +1,70 @@
+"""SES's events from a mail to the queue behind its topic, and the account's suppression list, with boto3."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from botocore.exceptions import ClientError, HTTPClientError
+
+from local.ses_feedback import SPREAD_SECONDS, VALIDATED
+from tests.local.feedback_support import Stage, running
+from tests.local.ses_feedback_support import at, summary
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with running(tmp_path_factory.mktemp("ses")) as stage:
+        stage.mail("first@example.com")
+        assert VALIDATED in stage.heard(3)
+        yield stage
+
+
+def test_the_events_of_a_mail_come_to_the_topics_queue(stage: Stage) -> None:
+    sent = stage.mail(at("bounce+queue"))
+    assert summary(stage.events(sent, 2)) == [("Bounce", "Permanent", "General"), ("Send",)]
+
+
+def test_early_events_lie_in_the_queue_when_the_answer_comes(stage: Stage) -> None:
+    sent = stage.mail(at("complaint+early"))
+    assert stage.waiting() >= 3
+    assert len(stage.events(sent, 3)) == 3
+
+
+def test_a_mail_whose_answer_is_lost_is_told_of_and_one_that_is_refused_is_not(stage: Stage) -> None:
+    before = stage.get("/events")["ses"]["by_type"]["Send"]
+    with pytest.raises(ClientError):
+        stage.mail(at("rejected"))
+    with pytest.raises(HTTPClientError):
+        stage.mail(at("lost-answer"))
+    assert {json.loads(text)["eventType"] for text in stage.heard(2)} == {"Send", "Delivery"}
+    assert stage.get("/events")["ses"]["by_type"]["Send"] in {before + 1, before + 2}
+
+
+def test_events_can_be_held_back_and_let_go(stage: Stage) -> None:
+    assert stage.get("/events/pause", "POST")["paused"] is True
+    sent = stage.mail("paused@example.com")
+    assert stage.heard(1, seconds=SPREAD_SECONDS + 0.5) == []
+    shown = stage.get("/events")
+    assert (shown["paused"], shown["waiting"]["ses"] >= 2) == (True, True)
+    assert stage.get("/events/resume", "POST")["paused"] is False
+    assert len(stage.events(sent, 2)) == 2
+
+
+def test_the_accounts_suppression_list_speaks_ses_v2(stage: Stage) -> None:
+    address = at("complaint+listed")
+    sent = stage.mail(address)
+    found = stage.ses.get_suppressed_destination(EmailAddress=address)["SuppressedDestination"]
+    assert (found["EmailAddress"], found["Reason"]) == (address, "COMPLAINT")
+    assert found["Attributes"]["MessageId"] == sent
+    listed = stage.ses.list_suppressed_destinations()["SuppressedDestinationSummaries"]
+    assert address in {each["EmailAddress"] for each in listed}
+    stage.ses.delete_suppressed_destination(EmailAddress=address)
+    for call in (stage.ses.get_suppressed_destination, stage.ses.delete_suppressed_destination):
+        with pytest.raises(stage.ses.exceptions.NotFoundException):
+            call(EmailAddress=address)
+    stage.ses.put_suppressed_destination(EmailAddress=address, Reason="BOUNCE")
+    found = stage.ses.get_suppressed_destination(EmailAddress=address)["SuppressedDestination"]
+    assert (found["Reason"], found.get("Attributes")) == ("BOUNCE", None)
+    with pytest.raises(stage.ses.exceptions.BadRequestException):
+        stage.ses.put_suppressed_destination(EmailAddress="nobody", Reason="BOUNCE")
+    stage.heard(99, seconds=1.5)

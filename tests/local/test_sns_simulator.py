@@ -1,0 +1,135 @@
+"""The SNS simulator in front of the emulator, with boto3: what is pushed is kept, and tokens choose."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, HTTPClientError
+
+from tests.local.feedback_support import TOPIC, Stage, running
+
+ANDROID = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
+IOS = "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local"
+FCM = {"fcmV1Message": {"message": {"notification": {"title": "Hi", "body": "There"}}}}
+MESSAGE = json.dumps({"default": "There", "GCM": json.dumps(FCM)})
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder: Path = tmp_path_factory.mktemp("sns")
+    with running(folder) as stage:
+        for platform in ("GCM", "APNS_SANDBOX"):
+            stage.sns.create_platform_application(
+                Name="mailroom-local", Platform=platform, Attributes={"PlatformCredential": "x"}
+            )
+        yield stage
+
+
+def endpoint(stage: Stage, token: str, application: str = ANDROID) -> str:
+    answer = stage.sns.create_platform_endpoint(PlatformApplicationArn=application, Token=token)
+    return str(answer["EndpointArn"])
+
+
+def refused(stage: Stage, target: str, **more: Any) -> tuple[str, int, str]:
+    with pytest.raises(ClientError) as caught:
+        stage.sns.publish(**{"TargetArn": target, "Message": MESSAGE, "MessageStructure": "json"} | more)
+    error = caught.value.response
+    # SNS's errors are modelled: the name of the class is that of the shape.
+    assert type(caught.value).__name__ in dir(stage.sns.exceptions)
+    return error["Error"]["Code"], error["ResponseMetadata"]["HTTPStatusCode"], error["Error"]["Message"]
+
+
+def test_an_endpoints_arn_is_snss_and_not_the_emulators(stage: Stage) -> None:
+    made = endpoint(stage, "tok-1")
+    assert made.startswith("arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/")
+    assert endpoint(stage, "tok-1") == made
+    attributes = stage.sns.get_endpoint_attributes(EndpointArn=made)["Attributes"]
+    assert (attributes["Token"], attributes["Enabled"]) == ("tok-1", "true")
+    with pytest.raises(ClientError, match=f"Endpoint {made} already exists with the same Token"):
+        stage.sns.create_platform_endpoint(PlatformApplicationArn=ANDROID, Token="tok-1", CustomUserData="x")
+
+
+def test_what_is_pushed_to_an_endpoint_is_kept_with_each_platforms_payload_parsed(stage: Stage) -> None:
+    made = endpoint(stage, "tok-2")
+    name = "AWS.SNS.MOBILE.FCM.TTL"
+    answer = stage.sns.publish(
+        TargetArn=made,
+        Message=MESSAGE,
+        MessageStructure="json",
+        MessageAttributes={name: {"DataType": "String", "StringValue": "60"}},
+    )
+    (kept,) = [each for each in stage.inbox("push") if each["to"] == made]
+    assert kept["provider_id"] == answer["MessageId"]
+    assert kept["content"] == {
+        "subject": "There",
+        "platform": "GCM",
+        "token": "tok-2",
+        "payloads": {"default": "There", "GCM": FCM},
+        "attributes": {name: "60"},
+    }
+
+
+def test_what_is_pushed_to_a_topic_is_kept_and_reaches_its_subscribers(stage: Stage) -> None:
+    stage.sns.publish(TopicArn=TOPIC, Message="plain")
+    (kept,) = [each for each in stage.inbox("push") if each["to"] == TOPIC]
+    assert (kept["content"]["subject"], kept["content"]["platform"]) == ("plain", "topic")
+    assert stage.heard(1) == ["plain"]
+
+
+def test_a_disabled_endpoint_is_refused_each_time_whether_by_its_token_or_its_attribute(stage: Stage) -> None:
+    disabled, switched = endpoint(stage, "disabled-7"), endpoint(stage, "tok-3")
+    stage.sns.set_endpoint_attributes(EndpointArn=switched, Attributes={"Enabled": "false"})
+    for target in (disabled, switched, disabled):
+        assert refused(stage, target) == ("EndpointDisabled", 400, "Endpoint is disabled")
+    assert not [each for each in stage.inbox("push") if each["to"] in {disabled, switched}]
+
+
+@pytest.mark.parametrize(
+    ("word", "error"), [("throttled", ("Throttled", 429)), ("error", ("InternalError", 500))]
+)
+def test_a_token_chooses_its_refusal_and_once_means_the_first_time(
+    stage: Stage, word: str, error: tuple[str, int]
+) -> None:
+    always, once = endpoint(stage, f"{word}-1"), endpoint(stage, f"{word}-once-1")
+    assert [refused(stage, always)[:2] for _ in range(2)] == [error, error]
+    assert refused(stage, once)[:2] == error
+    assert stage.sns.publish(TargetArn=once, Message="x")["MessageId"]
+    assert [each["to"] for each in stage.inbox("push") if each["to"] in {always, once}] == [once]
+
+
+def test_a_lost_answer_is_a_broken_connection_after_the_push(stage: Stage) -> None:
+    target = endpoint(stage, "lost-answer-once")
+    with pytest.raises(HTTPClientError):
+        stage.sns.publish(TargetArn=target, Message="x")
+    stage.sns.publish(TargetArn=target, Message="x")
+    assert len([each for each in stage.inbox("push") if each["to"] == target]) == 2
+
+
+def test_an_endpoint_or_topic_that_does_not_exist_is_refused_as_sns_does(stage: Stage) -> None:
+    gone = endpoint(stage, "tok-4")
+    stage.sns.delete_endpoint(EndpointArn=gone)
+    code, status, message = refused(stage, gone)
+    assert (code, status) == ("InvalidParameter", 400)
+    assert "No endpoint found" in message
+    with pytest.raises(ClientError, match="NotFound"):
+        stage.sns.publish(TopicArn=TOPIC + "-not", Message="x")
+
+
+def test_an_ios_token_is_hexadecimal(stage: Stage) -> None:
+    assert "/APNS_SANDBOX/" in endpoint(stage, "ab12" * 16, IOS)
+    for token in ("not-hexadecimal", "a" * 401):
+        with pytest.raises(ClientError, match="hexadecimal"):
+            endpoint(stage, token, IOS)
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [("{", "failed to parse"), ("[]", "failed to parse"), ('{"GCM": "{}"}', "No default entry")],
+)
+def test_a_message_for_several_platforms_is_json_with_a_default(
+    stage: Stage, message: str, sentence: str
+) -> None:
+    code, _, said = refused(stage, endpoint(stage, "tok-5"), Message=message)
+    assert (code, sentence in said) == ("InvalidParameter", True)

@@ -1,0 +1,237 @@
+"""The Twilio simulator over real HTTP, with Twilio's own client, held against Twilio's own description."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+import requests
+from twilio.base.exceptions import TwilioException, TwilioRestException
+
+from local.http_provider import Reply, Request
+from local.twilio_account import ACCOUNT_SID, API_KEY, API_KEY_SECRET
+from tests.local.fax_support import NOW
+from tests.local.twilio_support import DESCRIPTION, SENDER, Bench, number, running, sms
+
+SERVICE = "MG" + "0a" * 16
+CALLBACK = "https://abc.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk"
+MESSAGES = f"/2010-04-01/Accounts/{ACCOUNT_SID}/Messages.json"
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running() as made:
+        yield made
+
+
+def refused(bench: Bench, to: str, body: str = "Hello", **more: object) -> tuple[int, int]:
+    with pytest.raises(TwilioRestException) as caught:
+        bench.send(to, body, **more)
+    return caught.value.status, caught.value.code
+
+
+def test_a_message_goes_its_way_to_delivered(bench: Bench) -> None:
+    made = bench.send(number("60"), "Zoë", status_callback=CALLBACK, validity_period=600)
+    assert (made.status, made.date_sent, made.num_segments, made.error_code) == ("queued", None, "1", None)
+    assert made.date_created == datetime.fromtimestamp(int(NOW), UTC)
+    states = []
+    for _ in range(3):
+        states.append(bench.twilio(made.sid).fetch().status)
+        bench.wait(0.15)
+    assert states == ["queued", "sent", "delivered"]
+    assert [each.sid for each in bench.told] == [made.sid]
+    (kept,) = bench.inbox.all()
+    assert (kept.channel, kept.to, kept.provider_id) == ("sms", number("60"), made.sid)
+    assert kept.content["text"] == kept.content["subject"] == "Zoë"
+    assert (kept.content["callback"], kept.content["validity_seconds"]) == (CALLBACK, 600)
+
+
+def test_a_messaging_service_chooses_the_number_after_it_has_accepted(bench: Bench) -> None:
+    made = bench.send(number("60"), messaging_service_sid=SERVICE)
+    assert (made.status, made.from_, made.num_segments, made.messaging_service_sid) == (
+        "accepted",
+        None,
+        "0",
+        SERVICE,
+    )
+    bench.wait(1)
+    assert bench.twilio(made.sid).fetch().from_ == bench.told[0].number
+
+
+def test_media_make_it_an_mms(bench: Bench) -> None:
+    urls = ["https://example.com/a.png", "https://example.com/b.png?signature=x"]
+    made = bench.send(number("60"), media_url=urls)
+    assert (made.sid[:2], made.num_media) == ("MM", "2")
+    assert bench.inbox.all()[0].content["media_urls"] == urls
+
+
+@pytest.mark.parametrize(
+    ("ending", "status", "code"),
+    [
+        ("30", "undelivered", 30003),
+        ("31", "undelivered", 30005),
+        ("32", "undelivered", 30006),
+        ("33", "failed", 30008),
+        ("34", "sent", None),
+    ],
+)
+def test_a_number_chooses_how_its_message_ends(bench: Bench, ending: str, status: str, code: int) -> None:
+    made = bench.send(number(ending))
+    bench.wait(1)
+    ended = bench.twilio(made.sid).fetch()
+    assert (ended.status, ended.error_code, bool(ended.error_message)) == (status, code, code is not None)
+
+
+@pytest.mark.parametrize(
+    ("ending", "error"),
+    [
+        ("40", (400, 21211)),
+        ("41", (400, 21614)),
+        ("42", (400, 21610)),
+        ("43", (400, 21408)),
+        ("50", (429, 20429)),
+        ("56", (500, 20500)),
+    ],
+)
+def test_a_number_chooses_its_refusal_each_time(bench: Bench, ending: str, error: tuple[int, int]) -> None:
+    assert [refused(bench, number(ending)) for _ in range(2)] == [error, error]
+    assert (bench.inbox.all(), bench.told) == ([], [])
+
+
+@pytest.mark.parametrize(("ending", "error"), [("51", (429, 20429)), ("52", (500, 20500))])
+def test_first_means_the_first_submit_of_one_content(
+    bench: Bench, ending: str, error: tuple[int, int]
+) -> None:
+    for body in ("one", "two"):
+        assert refused(bench, number(ending), body) == error
+        assert bench.send(number(ending), body).status == "queued"
+    assert len(bench.inbox.all()) == 2
+
+
+def test_a_server_error_after_the_acceptance_leaves_a_message_that_can_be_found(bench: Bench) -> None:
+    assert refused(bench, number("53")) == (500, 20500)
+    (found,) = bench.twilio.list(to=number("53"))
+    assert [each.provider_id for each in bench.inbox.all()] == [found.sid]
+    assert bench.send(number("53"))
+
+
+@pytest.mark.parametrize("ending", ["54", "57"])
+def test_a_lost_answer_leaves_a_message_that_can_be_found(bench: Bench, ending: str) -> None:
+    with pytest.raises(requests.ConnectionError):
+        bench.send(number(ending))
+    (found,) = bench.twilio.list(to=number(ending))
+    assert (found.body, found.direction) == ("Hello", "outbound-api")
+    assert [each.sid for each in bench.told] == [found.sid]
+
+
+def test_a_slow_answer_comes(bench: Bench) -> None:
+    assert bench.send(number("55")).status == "queued"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "code"),
+    [
+        ({"to": ""}, 21604),
+        ({"to": "5550160"}, 21211),
+        ({"from_": "+1"}, 21212),
+        ({"body": ""}, 21602),
+        ({"body": "x" * 1601}, 21617),
+        ({"media_url": ["a.png"]}, 21620),
+        ({"media_url": [f"https://example.com/{n}" for n in range(11)]}, 21620),
+        ({"status_callback": "https://under_score.example/"}, 21609),
+        ({"validity_period": 0}, 20001),
+        ({"validity_period": 36_001}, 20001),
+    ],
+)
+def test_what_twilio_would_refuse_is_refused(bench: Bench, wrong: dict[str, object], code: int) -> None:
+    right: dict[str, object] = {"to": number("60"), "body": "Hello", "from_": SENDER}
+    with pytest.raises(TwilioRestException) as caught:
+        bench.twilio.create(**right | wrong)
+    assert (caught.value.status, caught.value.code) == (400, code)
+    assert bench.inbox.all() == []
+
+
+def test_a_sender_is_needed(bench: Bench) -> None:
+    with pytest.raises(TwilioRestException, match="From"):
+        bench.twilio.create(to=number("60"), body="Hello")
+
+
+def test_a_list_has_the_newest_first_and_keeps_its_place_while_more_come_in(bench: Bench) -> None:
+    sids = [bench.send(number("60"), f"{n}").sid for n in range(5)]
+    pages = bench.twilio.page(to=number("60"), page_size=2)
+    assert [each.sid for each in pages] == [sids[4], sids[3]]
+    bench.send(number("60"), "meanwhile")
+    second = pages.next_page()
+    assert [each.sid for each in second] == [sids[2], sids[1]]
+    third = second.next_page()
+    assert ([each.sid for each in third], third.next_page()) == ([sids[0]], None)
+    assert len(bench.twilio.list(page_size=2)) == 6
+
+
+def test_a_list_is_filtered_by_numbers_and_the_time_of_sending(bench: Bench) -> None:
+    first = bench.send(number("60")).sid
+    bench.wait(10)
+    second = bench.send(number("60")).sid
+    bench.send(number("61"))
+
+    def sids(**filters: object) -> list[str]:
+        return [each.sid for each in bench.twilio.list(to=number("60"), **filters)]
+
+    assert sids() == [second, first]
+    assert sids(from_=SENDER) == [second, first]
+    assert sids(from_="+12025550199") == []
+    today = datetime.fromtimestamp(NOW, UTC)
+    assert sids(date_sent_after=today) == sids(date_sent=today) == [first]  # the second waits
+    bench.wait(1)
+    assert sids(date_sent_after=today.replace(second=5)) == [second]
+    assert sids(date_sent_before=today.replace(second=5)) == [first]
+
+
+def test_a_page_has_at_most_a_thousand(bench: Bench) -> None:
+    with pytest.raises(TwilioException, match=r'400 \{"code": 20007'):
+        bench.twilio.page(page_size=1001)
+    assert list(bench.twilio.page(page_size=1000)) == []
+
+
+def test_only_the_accounts_own_credentials_and_keys_are_let_in(bench: Bench) -> None:
+    assert bench.client(API_KEY, API_KEY_SECRET).list() == []
+    for user, password in ((ACCOUNT_SID, "wrong"), ("AC" + "1" * 32, "local")):
+        with pytest.raises(TwilioException, match=r'401 \{"code": 20003'):
+            bench.client(user, password).list()
+    assert requests.get(f"{bench.url}/twilio{MESSAGES}", timeout=5).status_code == 401
+
+
+def test_what_is_not_there_is_not_found(bench: Bench) -> None:
+    with pytest.raises(TwilioRestException) as caught:
+        bench.twilio("SM" + "0" * 32).fetch()
+    assert (caught.value.status, caught.value.code) == (404, 20404)
+    with pytest.raises(TwilioRestException, match="405"):
+        bench.twilio("SM" + "0" * 32).delete()
+
+
+def test_the_description_itself_finds_what_is_wrong() -> None:
+    asked, kind = Request("GET", MESSAGES, {}, b""), {"Content-Type": "application/json"}
+    for listed, wrong in (({"sid": "SM1"}, "too short"), ({"to": "+1"}, "required property")):
+        with pytest.raises(AssertionError, match=wrong):
+            DESCRIPTION.reply(asked, Reply(200, json.dumps({"messages": [listed]}).encode(), kind))
+    with pytest.raises(AssertionError, match="Colour"):
+        DESCRIPTION.request(Request("POST", MESSAGES, {}, b"To=%2B1&Colour=red"))
+    with pytest.raises(AssertionError, match="greater than the maximum"):
+        DESCRIPTION.request(Request("GET", f"{MESSAGES}?PageSize=1001", {}, b""))
+    with pytest.raises(AssertionError, match="not described"):
+        DESCRIPTION.request(Request("PUT", MESSAGES, {}, b""))
+
+
+@pytest.mark.parametrize(
+    ("ending", "service", "statuses"),
+    [
+        ("60", "", ("queued", "sent", "delivered")),
+        ("60", SERVICE, ("accepted", "queued", "sent", "delivered")),
+        ("33", "", ("queued", "failed")),
+        ("34", "", ("queued", "sent")),
+    ],
+)
+def test_a_message_passes_through_the_statuses_of_its_course(
+    ending: str, service: str, statuses: tuple[str, ...]
+) -> None:
+    assert sms(ending, service=service).statuses == statuses
