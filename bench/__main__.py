@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY, bundles, calls, cpu, gateway, imports, rate
+from bench import REPOSITORY, bundles, calls, cpu, feedback, gateway, imports, rate
 from local import stage
 from local.workspace import DOT_LOCAL, Workspace
 
@@ -49,6 +49,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "calls": calls.measure,
     "cpu": cpu.measure,
     "deployed": _deployed,
+    "feedback": feedback.measure,
     "gateway": lambda: gateway.measure(lambda line: console.print(f"  {line}")),
     "rate": lambda: rate.measure(lambda line: console.print(f"  {line}")),
 }

@@ -87,9 +87,9 @@ class _Gateway:
             clock_skew_seconds=5,
         )
         delivery = FaxDelivery(_settings(), adapter, tools)
-        wait = delivery.deliver(
-            Received(dict(FAX), 1, None, lambda: int((started + FUNCTION_SECONDS - self._now) * 1000))
-        )
+        item = delivery.item_of(dict(FAX))
+        left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
+        wait = delivery.deliver(Received(item, delivery.read(item), 1, None, left))
         self._billed += self._now - started
         self._now += wait or 0.0
         return wait

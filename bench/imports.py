@@ -11,13 +11,18 @@ from bench.environment import clean
 
 ROUNDS = 15
 CLIENTS = {
+    "dead_letters": ("dynamodb", "sqs"),
     "dispatch": ("dynamodb", "s3", "scheduler", "sqs"),
     "dispatch_scheduled": ("dynamodb", "s3", "scheduler", "sqs"),
+    "feedback": ("dynamodb", "sqs"),
     "outcomes": ("sqs",),
     "retry_fax": ("sqs",),
     "send_fax": ("dynamodb", "s3", "secretsmanager", "sqs"),
     "send_mail": ("dynamodb", "s3", "sesv2", "sqs"),
+    "send_push": ("dynamodb", "s3", "sns", "sqs"),
+    "send_sms": ("dynamodb", "s3", "secretsmanager", "sqs"),
     "send_webhook": ("dynamodb", "s3", "secretsmanager", "sqs"),
+    "twilio_callbacks": ("secretsmanager", "sqs"),
 }
 _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counter() - started)"
 

@@ -12,6 +12,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Key
 from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
+from tests.told import told
 
 ENDED_SECONDS = LEASE_SECONDS + 35
 GIVEN_UP_SECONDS = 90.0
@@ -61,7 +62,7 @@ def put_unknown(pipeline: Pipeline) -> None:
     # What the feedback function will do with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
-    assert ledger.observe(Key("observed", "mail"), "delivered", accepted=True, provider_id=provider_id)
+    ledger.observe([told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
 
 
 def simulated(outcome: str, label: str) -> str:
