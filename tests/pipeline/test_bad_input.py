@@ -9,7 +9,7 @@ import pytest
 
 from tests.pipeline.bad_input import BAD, ODD, Bad
 from tests.pipeline.items import Item, correlation, mail
-from tests.pipeline.pipeline_support import Accepted, Pipeline
+from tests.pipeline.pipeline_support import ACCEPTED, Accepted, Pipeline
 from tests.pipeline.trouble import unprocessed
 
 SETTLED_SECONDS = 30.0
@@ -81,7 +81,7 @@ def test_a_bad_item_fails_with_a_sentence_that_names_the_field_and_what_is_right
 def test_an_odd_but_good_neighbour_is_sent_once(burst: Burst, name: str) -> None:
     item = burst.odd[name]
     row = burst.row(item)
-    assert row["status"] == "sent", row
+    assert row["status"] in ACCEPTED, row
     assert row["attempts"] == 1
     assert len(burst.sent(item)) == 1
 

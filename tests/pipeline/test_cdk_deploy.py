@@ -14,7 +14,8 @@ from local.workspace import REPOSITORY, Workspace
 
 COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
 SECONDS = 240
-STACKS = {f"mailroom-dev-{name}" for name in ("mailbox", "feedback", "channels", "fax", "webhook", "routing")}
+NAMES = ("mailbox", "feedback", "api", "channels", "fax", "webhook", "routing", "dead-letters")
+STACKS = {f"mailroom-dev-{name}" for name in NAMES}
 
 RINGS = ("dlq-not-empty", "backlog-old", "in-flight-many")
 """Why a queue's alarms ring."""
@@ -92,10 +93,11 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    assert set(dynamodb.list_tables()["TableNames"]) == {"mailroom-dev-mailbox", "mailroom-dev-ledger"}
+    tables = ("mailbox", "ledger", "suppressions", "dead-letters")
+    assert set(dynamodb.list_tables()["TableNames"]) == {f"mailroom-dev-{name}" for name in tables}
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
-    names = ("mail", "mail-bulk", "scheduled", "fax-retry", "webhook")
+    names = ("mail", "mail-bulk", "sms", "scheduled", "fax-retry", "webhook", "feedback")
     fifo = {f"mailroom-dev-fax{end}.fifo" for end in ("", "-dlq")}
     assert queues == fifo | {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
     alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()

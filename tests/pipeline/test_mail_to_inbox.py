@@ -31,7 +31,8 @@ def test_five_attributes_alone_are_one_mail_with_correlation_tags_and_configurat
     content = sent["content"]
     assert (sent["channel"], sent["to"], content["from"]) == ("mail", "ada@example.com", SENDER)
     assert content["headers"] == {"X-Correlation-ID": correlation("order-7/é")}
-    assert content["tags"] == {"correlation": correlation("order-7/é"), "event_type": "mail"}
+    tags = {"correlation": correlation("order-7/é"), "attempt": "1", "event_type": "mail"}
+    assert content["tags"] == tags
     assert content["configuration_set"] == "mailroom-local"
     assert content["subject"] == "Ada, there is a message for you"
     assert "Dear Ada Lovelace," in content["text"]

@@ -7,6 +7,7 @@ from tests.pipeline.pipeline_support import Pipeline, until
 def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
     pipeline.put(mail("again"))
     first = pipeline.one_mail("again")
+    pipeline.until_status("delivered", "again")
     row = pipeline.ledger("again")
     pipeline.put(mail("again"), mail("again", first_name="Grace"))
     settle(pipeline, "after-again")
@@ -17,6 +18,7 @@ def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
 def test_an_item_deleted_and_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
     pipeline.put(mail("reborn"))
     first = pipeline.one_mail("reborn")
+    pipeline.until_status("delivered", "reborn")
     row = pipeline.ledger("reborn")
     pipeline.delete("reborn")
     pipeline.put(mail("reborn", first_name="Grace"))

@@ -13,10 +13,11 @@ def accepted_after(pipeline: Pipeline, id_: str, started: float, nth: int = 0) -
     return datetime.fromisoformat(pipeline.mails(id_)[nth]["received_at"]).timestamp() - started
 
 
-@pytest.mark.usefixtures("trouble")
-def test_a_throttled_mail_goes_back_to_the_queue_and_is_sent_once(pipeline: Pipeline) -> None:
+def test_a_throttled_mail_goes_back_to_the_queue_and_is_sent_once(
+    pipeline: Pipeline, trouble: Trouble
+) -> None:
     pipeline.one_mail("throttled-once")
-    row = pipeline.ledger("throttled-once")
+    row = trouble.rows["throttled-once"]
     assert row["attempts"] == 1
     assert [entry["status"] for entry in row["history"]] == ["sent"]
 
@@ -37,7 +38,7 @@ def test_a_lost_answer_without_evidence_is_sent_again_after_the_lease_and_no_thi
     pipeline: Pipeline, trouble: Trouble
 ) -> None:
     first, second = pipeline.mails("lost-answer-once")
-    row = pipeline.ledger("lost-answer-once")
+    row = trouble.rows["lost-answer-once"]
     assert (row["status"], row["provider_id"]) == ("sent", second["provider_id"])
     assert first["provider_id"] != second["provider_id"]
     assert first["content"] == second["content"]
@@ -51,13 +52,18 @@ def test_a_lost_answer_that_an_event_made_up_for_is_not_sent_again(pipeline: Pip
     assert (row["status"], row["provider_id"]) == ("delivered", sent["provider_id"])
 
 
-@pytest.mark.usefixtures("trouble")
 def test_a_lost_answer_on_a_channel_that_holds_fails_as_unknown_and_is_not_sent_again(
-    pipeline: Pipeline,
+    pipeline: Pipeline, trouble: Trouble
 ) -> None:
     assert len(pipeline.mails("held")) == 1
-    row = pipeline.ledger("held")
+    row = trouble.rows["held"]
     assert (row["status"], row["error"]["code"]) == ("failed", "outcome_unknown")
+
+
+@pytest.mark.usefixtures("trouble")
+def test_what_was_held_as_unknown_is_delivered_after_all_once_its_events_come_in(pipeline: Pipeline) -> None:
+    pipeline.until_status("delivered", "held")
+    assert not {"error", "failed_on"} & pipeline.ledger("held").keys()
 
 
 @pytest.mark.usefixtures("trouble")

@@ -10,7 +10,7 @@ from typing import Any
 from local.state import LEDGER
 from mailroom.ledger import Ledger
 from mailroom.message import Key
-from tests.pipeline.items import mail
+from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 from tests.told import told
 
@@ -26,9 +26,11 @@ NEIGHBOURS = [mail(f"not-poisoned-{number}") for number in range(8)]
 
 @dataclass(frozen=True)
 class Trouble:
-    """When the mails of `UNKNOWN` were put, in epoch seconds, and what the stream gave up on."""
+    """When the mails of `UNKNOWN` were put, in epoch seconds, how they stood in the ledger before SES's
+    events came in, and what the stream gave up on."""
 
     put_at: float
+    rows: dict[str, Item]
     given_up: list[dict[str, Any]]
 
 
@@ -36,6 +38,8 @@ class Trouble:
 def had(pipeline: Pipeline) -> Iterator[Trouble]:
     """The trouble when it is over. Until the block ends, the bulk lane holds what is unknown."""
     with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), ON_UNKNOWN="hold"):
+        # Events would be the evidence that there is none of here.
+        pipeline.events("pause")
         started = time.time()
         put_unknown(pipeline)
         given_up = poison(pipeline)
@@ -44,7 +48,9 @@ def had(pipeline: Pipeline) -> Iterator[Trouble]:
         until(
             lambda: pipeline.logged(sender, "already done", '"observed"'), ENDED_SECONDS, lambda: "not back"
         )
-        yield Trouble(started, given_up)
+        rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
+        pipeline.events("resume")
+        yield Trouble(started, rows, given_up)
 
 
 def put_unknown(pipeline: Pipeline) -> None:

@@ -1,0 +1,232 @@
+"""SMS, pushes, and what their providers and SES tell afterwards: on the whole stage, over its real ways."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from twilio.request_validator import RequestValidator
+
+from local import inbox
+from local.deploy import CREDENTIALS
+from mailroom.reference import Reference
+from tests.pipeline.items import Item, mail
+from tests.pipeline.pipeline_support import Pipeline, until
+
+TWILIO_CREDENTIALS: dict[str, str] = CREDENTIALS["TwilioSecretName"]
+LANDLINE = "+12125550132"
+NO_CALLBACKS = "+12125550157"
+SECONDS = 40.0
+
+
+def sms(id_: str, to: str, **attributes: Any) -> Item:
+    return {"id": id_, "event_type": "sms", "to": to, "text": f"Hello from {id_}", **attributes}
+
+
+def push(id_: str, token: str, **attributes: Any) -> Item:
+    return {"id": id_, "event_type": "push", "to": token, "platform": "android", "title": id_, **attributes}
+
+
+def accepted(pipeline: Pipeline, channel: str, words: str) -> list[Any]:
+    """What a provider took whose content holds these words."""
+    found = inbox.fetch(pipeline.running.endpoints.inbox)
+    return [each for each in found if each["channel"] == channel and words in str(each["content"])]
+
+
+def callback(
+    pipeline: Pipeline, path: str, token: str, fields: dict[str, str], body: bytes | None = None
+) -> int:
+    """POST as Twilio would, signed with a token for that path; the status of the answer."""
+    public = pipeline.output("ApiUrl")
+    url = f"{public}{path}"
+    api = public.removeprefix("https://").partition(".")[0]
+    signature = RequestValidator(token).compute_signature(url, fields)
+    request = urllib.request.Request(
+        f"{pipeline.running.endpoints.aws}/restapis/{api}/$default/_user_request_{path}",
+        data=urlencode(fields).encode() if body is None else body,
+        headers={
+            "Content-Type": "application/x-www-form-urlencoded",
+            "X-Twilio-Signature": signature,
+        },
+        method="POST",
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
+def test_a_text_message_is_delivered_with_its_segments_counted(pipeline: Pipeline) -> None:
+    pipeline.put(sms("hello", "(212) 555-0170", text="Привет"))
+    pipeline.until_status("delivered", "hello", event_type="sms", seconds=SECONDS)
+    row = pipeline.ledger("hello", "sms")
+    assert (row["segments"], row["encoding"], row["provider"]) == (1, "UCS-2", "twilio")
+    (taken,) = accepted(pipeline, "sms", "Привет")
+    assert (taken["to"], taken["provider_id"]) == ("+12125550170", row["provider_id"])
+
+
+def test_a_landline_is_undelivered_and_its_next_message_suppressed(pipeline: Pipeline) -> None:
+    pipeline.put(sms("landline", LANDLINE))
+    pipeline.until_status("undelivered", "landline", event_type="sms", seconds=SECONDS)
+    until(lambda: listed(pipeline, LANDLINE, "sms"), SECONDS, lambda: "not marked")
+    pipeline.put(sms("landline-again", LANDLINE))
+    pipeline.until_status("suppressed", "landline-again", event_type="sms", seconds=SECONDS)
+    assert len(accepted(pipeline, "sms", "Hello from landline")) == 1
+
+
+def listed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
+    key: Any = {"recipient": {"S": recipient}, "channel": {"S": channel}}
+    found = pipeline.dynamodb.get_item(TableName=pipeline.output("SuppressionsTableName"), Key=key)
+    return "reason" in found.get("Item", {})
+
+
+def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipeline: Pipeline) -> None:
+    pipeline.put(sms("lost-text", NO_CALLBACKS))
+    pipeline.until_ended("lost-text", event_type="sms", seconds=60)
+    row = pipeline.ledger("lost-text", "sms")
+    (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
+    assert (row["status"], row["provider_id"], row["segments"]) == ("sent", taken["provider_id"], 1)
+    assert pipeline.logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
+
+
+def test_a_callback_that_twilio_did_not_sign_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
+    pipeline.put(sms("forged", "+12125550134"))
+    pipeline.until_ended("forged", event_type="sms", seconds=SECONDS)
+    sid = str(pipeline.ledger("forged", "sms")["provider_id"])
+    path = f"/callbacks/twilio/{Reference('forged').text}"
+    fields = {
+        "MessageSid": sid,
+        "MessageStatus": "undelivered",
+        "ErrorCode": "30006",
+        "AccountSid": TWILIO_CREDENTIALS["account_sid"],
+    }
+    assert callback(pipeline, path, "guessed", fields) == 403
+    assert callback(pipeline, path, TWILIO_CREDENTIALS["auth_token"], fields, b"x" * 70_000) == 413
+    assert pipeline.ledger("forged", "sms")["status"] == "sent"
+    # The same, signed with the account's own token, is believed; posted again it changes nothing more.
+    token = TWILIO_CREDENTIALS["auth_token"]
+    assert callback(pipeline, path, token, fields) == 204
+    pipeline.until_status("undelivered", "forged", event_type="sms", seconds=SECONDS)
+    before = pipeline.ledger("forged", "sms")
+    assert callback(pipeline, path, token, fields) == 204
+    until(lambda: pipeline.queue_is_empty(pipeline.output("FeedbackQueueUrl")), SECONDS, lambda: "not read")
+    assert pipeline.ledger("forged", "sms") == before
+
+
+def test_a_push_to_a_token_is_sent_and_a_disabled_one_fails_and_is_marked(pipeline: Pipeline) -> None:
+    pipeline.put(push("pushed", "device-pushed"), push("off", "device-disabled-off"))
+    pipeline.until_ended("pushed", "off", event_type="push", seconds=SECONDS)
+    assert pipeline.ledger("pushed", "push")["status"] == "sent"
+    assert len(accepted(pipeline, "push", "pushed")) == 1
+    row = pipeline.ledger("off", "push")
+    assert (row["status"], row["error"]["code"]) == ("failed", "rejected")
+    assert listed(pipeline, "android#device-disabled-off", "push")
+
+
+@pytest.mark.parametrize(
+    ("course", "status", "marked"),
+    [
+        ("bounce", "bounced", True),
+        ("complaint", "complained", True),
+        ("ooto", "delivered", False),
+        ("soft", "undelivered", False),
+    ],
+)
+def test_a_mail_ends_as_the_address_of_sess_simulator_chooses(
+    pipeline: Pipeline, course: str, status: str, marked: bool
+) -> None:
+    address = f"{course}+pipeline@simulator.amazonses.com"
+    id_ = f"course-{course}"
+    pipeline.put(mail(id_, email=address))
+    pipeline.until_status(status, id_, seconds=SECONDS)
+    if marked:
+        until(lambda: listed(pipeline, address, "mail"), SECONDS, lambda: "not marked")
+    else:
+        assert not listed(pipeline, address, "mail")
+
+
+def test_of_several_recipients_each_has_an_outcome(pipeline: Pipeline) -> None:
+    bounces = "bounce+several@simulator.amazonses.com"
+    pipeline.put(mail("several", email=["ada@example.com", bounces]))
+    pipeline.until_status("bounced", "several", seconds=SECONDS)
+
+    def outcomes() -> dict[str, str]:
+        return {
+            who: str(entry.get("status")) for who, entry in pipeline.ledger("several")["recipients"].items()
+        }
+
+    expected = {"ada@example.com": "delivered", bounces: "bounced"}
+    until(lambda: outcomes() == expected, SECONDS, lambda: str(outcomes()))
+
+
+def test_an_event_of_a_foreign_topic_ends_in_the_dead_letters_and_changes_nothing(pipeline: Pipeline) -> None:
+    pipeline.put(mail("undisturbed", email="undisturbed@example.com"))
+    pipeline.until_status("delivered", "undisturbed", seconds=SECONDS)
+    event = {
+        "eventType": "Bounce",
+        "mail": {
+            "timestamp": "2026-11-21T08:00:00.000Z",
+            "destination": ["undisturbed@example.com"],
+            "headers": [{"name": "X-Correlation-ID", "value": Reference("undisturbed").text}],
+        },
+        "bounce": {
+            "timestamp": "2026-11-21T08:00:01.000Z",
+            "bounceType": "Permanent",
+            "bouncedRecipients": [{"emailAddress": "undisturbed@example.com"}],
+        },
+    }
+    foreign = "arn:aws:sns:us-east-1:999999999999:mailroom-local-feedback"
+    body = json.dumps({"Type": "Notification", "TopicArn": foreign, "Message": json.dumps(event)})
+    pipeline.send(pipeline.output("FeedbackQueueUrl"), [body])
+    until(
+        lambda: body in pipeline.dead_letters(pipeline.output("FeedbackDlqUrl")), SECONDS, lambda: "not there"
+    )
+    assert pipeline.ledger("undisturbed")["status"] == "delivered"
+    assert not listed(pipeline, "undisturbed@example.com", "mail")
+
+
+def test_a_dead_letter_is_marked_put_back_and_kept_and_a_redrive_sends_it(pipeline: Pipeline) -> None:
+    """As an operator lives it: a fault of ours, the alarm, the fault mended, the redrive."""
+    dead = pipeline.output("MailDlqUrl")
+    with pipeline.configured(pipeline.output("SendMailFunctionName"), CONFIGURATION_SET="mailroom-nowhere"):
+        pipeline.put(mail("dead", email="dead@example.com"))
+        until(lambda: _letters(pipeline, dead), 60, lambda: "not dead")
+    for _ in range(2):
+        _ring(pipeline)
+    row = pipeline.ledger("dead")
+    assert (row["status"], row["trouble"]["code"]) == ("sending", "misconfigured")
+    assert row["dead_lettered_at"] <= time.time() * 1000
+    assert not {"completedAt", "error"} & row.keys()
+    known: Any = pipeline.dynamodb.scan(TableName=pipeline.output("DeadLettersTableName"))["Items"]
+    (letter,) = [each for each in known if each.get("id", {}).get("S") == "dead"]
+    assert letter["queue"]["S"] == "mail-dlq"
+    (body,) = _letters(pipeline, dead)  # visible at once, and nothing was deleted
+    pipeline.redrive(dead, pipeline.output("MailQueueUrl"), body)
+    pipeline.until_status("delivered", "dead", seconds=SECONDS)
+    assert not {"dead_lettered_at", "trouble"} & pipeline.ledger("dead").keys()
+    assert len(pipeline.mails("dead")) == 1
+
+
+def _letters(pipeline: Pipeline, url: str) -> list[str]:
+    return [each for each in pipeline.dead_letters(url) if '"id":"dead"' in each.replace(" ", "")]
+
+
+def _ring(pipeline: Pipeline) -> None:
+    """CloudWatch's event, as its rule hands it on; the emulator evaluates no alarm."""
+    alarm = {
+        "source": "aws.cloudwatch",
+        "detail-type": "CloudWatch Alarm State Change",
+        "detail": {"alarmName": "mailroom-local-mail-dlq-not-empty", "state": {"value": "ALARM"}},
+    }
+    function = pipeline.output("DeadLettersFunctionName")
+    reply = pipeline.functions.invoke(FunctionName=function, Payload=json.dumps(alarm))
+    assert "FunctionError" not in reply, reply["Payload"].read()
+
+
+def test_the_queue_of_events_is_empty_in_the_end(pipeline: Pipeline) -> None:
+    url = pipeline.output("FeedbackQueueUrl")
+    until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: "events wait")
