@@ -28,8 +28,9 @@ Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""
 
 _HELD = (
-    "an earlier try may have reached the provider, and this channel does not resend (on_unknown: hold); "
-    "ask the provider, and resend it by hand if it never arrived"
+    "an earlier try may have reached the provider, and it is not sent again (on_unknown: hold, or it has "
+    "expired, or its recipient is on the suppression list); ask the provider, and resend it by hand if it "
+    "never arrived"
 )
 
 
@@ -138,22 +139,26 @@ class Delivery(Generic[M, R]):
             return self._settings.lease_seconds + 1
 
     def _attempt(self, claim: Claimed, message: M, record: Received[M]) -> Wait:
+        unsure = False
         if claim.since is not None or claim.provider_id is not None:
             evidence = self._evidence(claim, message)
             if isinstance(evidence, Sent):
                 return self._recovered(claim, message, evidence, record)
-            if not isinstance(evidence, NotFound) and self._held(claim):
-                return None
+            unsure = not isinstance(evidence, NotFound)
+        if unsure and self._settings.on_unknown == "hold":
+            return self._hold(claim)
         if message.expired(self._tools.clock()):
+            if unsure:
+                return self._hold(claim)  # "not sent" might not be so
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._over("Expired", "expired")
-        return self._send(claim, message, record)
+        return self._send(claim, message, record, unsure)
 
-    def _send(self, claim: Claimed, message: M, record: Received[M]) -> Wait:
+    def _send(self, claim: Claimed, message: M, record: Received[M], unsure: bool) -> Wait:
         try:
             permitted = self._permitted(claim, self._whole(message))
             if permitted is None:
-                return None
+                return self._hold(claim) if unsure else self._suppress(claim, message)
             request = self._adapter.prepare(permitted)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
@@ -166,6 +171,8 @@ class Delivery(Generic[M, R]):
         if not self._may_submit(record):
             return self._unsent(claim, 0)
         self._tools.pace.wait()
+        if unsure:
+            self._over("Resent", "resending: the outcome of an earlier try is unknown", since=claim.since)
         return self._record(claim, message, self._adapter.submit(request), record)
 
     def _evidence(self, claim: Claimed, message: M) -> Evidence:
@@ -180,14 +187,10 @@ class Delivery(Generic[M, R]):
         """Provider ids since then that are other messages' or other attempts'."""
         return ()
 
-    def _held(self, claim: Claimed) -> bool:
-        """Whether an outcome that cannot be known stays so, by the channel's setting."""
-        if self._settings.on_unknown == "hold":
-            self._ledger.fail(claim, "outcome_unknown", _HELD)
-            self._over("Held", "held: the outcome of an earlier try is unknown")
-            return True
-        self._over("Resent", "resending: the outcome of an earlier try is unknown", since=claim.since)
-        return False
+    def _hold(self, claim: Claimed) -> Wait:
+        """An outcome that cannot be known stays so."""
+        self._ledger.fail(claim, "outcome_unknown", _HELD)
+        return self._over("Held", "held: the outcome of an earlier try is unknown")
 
     def _whole(self, message: M) -> M:
         """The message with its payload's attributes."""
@@ -196,8 +199,12 @@ class Delivery(Generic[M, R]):
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
     def _permitted(self, claim: Claimed, message: M) -> M | None:  # noqa: ARG002 - for those that know of any
-        """What of the message may be sent; None where nothing may, and that is recorded."""
+        """What of the message may be sent; None: nothing of it."""
         return message
+
+    def _suppress(self, claim: Claimed, message: M) -> Wait:
+        """Nothing of it may be sent."""
+        raise NotImplementedError
 
     def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received[M]) -> Wait:
         match outcome:

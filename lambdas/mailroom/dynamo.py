@@ -144,12 +144,12 @@ def update(
     try:
         reply = client.update_item(TableName=table, Key=key, ReturnValues=returns, **change.request())
     except client.exceptions.ConditionalCheckFailedException as refusal:
-        raise ConditionFailed(plain(_item(refusal.response))) from None
+        raise ConditionFailed(plain(item_of(refusal.response))) from None
     found = reply.get("Attributes")
     return plain(found) if found else {}
 
 
-def _item(response: Mapping[str, Any]) -> Mapping[str, Any]:
+def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """The item beside a failed condition; its type is missing from the client's own description."""
     item: Mapping[str, Any] = response.get("Item", {})
     return item

@@ -16,7 +16,6 @@ from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.feedback.event import Event
 from mailroom.ledger_items import (
-    MAX_ERROR,
     SETTLED,
     TOLD,
     LedgerItems,
@@ -155,8 +154,7 @@ class Ledger:
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """One of several is left out: what is sent goes to the others."""
-        facts: Facts = {"error": message[:MAX_ERROR]}
-        self._items.advance(claim.key, "recipients", addressee, "suppressed", facts)
+        self._items.advance(claim.key, "recipients", addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
         """Proved not sent: the next delivery claims at once and knows of no unknown outcome.
@@ -230,8 +228,9 @@ class Ledger:
 
         The generation enters `webhook-id`, so that the second life's callbacks are no repeats of the first's.
         """
+        # A new token: whoever still holds the life before must not complete this one.
         change = Change(
-            {"status": string("retrying")},
+            {"status": string("retrying"), "claim_token": string(self._new_token())},
             "attribute_exists(completedAt)",
             # What was told of the life before says nothing about the next one.
             removes=("completedAt", *_CLAIM, *SETTLED, *TOLD, "provider_id", "error", "failed_on"),

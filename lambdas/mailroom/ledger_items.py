@@ -5,7 +5,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
+from mailroom.dynamo import (
+    Change,
+    ConditionFailed,
+    Sets,
+    Value,
+    item_of,
+    number,
+    plain,
+    string,
+    strings,
+    update,
+)
 from mailroom.message import Key
 from mailroom.outcome import Facts
 from mailroom.status import Status, before
@@ -96,42 +107,60 @@ class LedgerItems:
                 ExpressionAttributeValues={":value": value},
             )
 
-    def advance(self, key: Key, map_name: str, name: str, status: Status | None, facts: Facts) -> bool:
-        """Move one entry of a map on, as a whole item moves: its status forward or not at all, `facts` where
-        they are new. False where the item has no such entry, or all of it was known."""
-        names = {"#map": map_name, "#name": name, "#status": "status"}
+    def advance(
+        self,
+        key: Key,
+        map_name: str,
+        name: str,
+        status: Status | None,
+        facts: Facts,
+        error: str = "",
+        token: str | None = None,
+    ) -> dict[str, Any] | None:
+        """Move one entry of a map on, as a whole item moves: its status forward, with the `error` that goes
+        with it ("": none), or not at all; `facts` where they are new. The item after that; None where it has
+        no such entry. With `token`, only as the holder of that claim."""
+        names = {"#map": map_name, "#name": name}
         names |= {f"#f{at}": fact for at, fact in enumerate(facts)}
         entry = "#map.#name"
         sets = [f"{entry}.#f{at} = if_not_exists({entry}.#f{at}, :f{at})" for at in range(len(facts))]
         values = {f":f{at}": value for at, value in enumerate(facts_of(facts).values())}
         there = f"attribute_exists({entry})"
+        if token is not None:
+            there += " AND claim_token = :own"
+            values[":own"] = string(token)
         if status is not None:
-            earlier = {f":before{at}": string(each) for at, each in enumerate(before(status))}
-            forward = f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)}))"
-            moved = [*sets, f"{entry}.#status = :status"]
-            if self._entry(
-                key, names, moved, f"{there} AND {forward}", {**values, **earlier, ":status": string(status)}
-            ):
-                return True
+            text, told = _forward(entry, sets, status, error)
+            named = {**names, "#status": "status", "#error": "error"}
+            forward = f"{there} AND {_may_move(entry, status)}"
+            written, found = self._entry(key, named, text, forward, {**values, **told})
+            if written or not facts:
+                return found if name in found.get(map_name, {}) else None
         if not facts:
-            return False
-        del names["#status"]
+            return None
         lacking = " OR ".join(f"attribute_not_exists({entry}.#f{at})" for at in range(len(facts)))
-        return self._entry(key, names, sets, f"{there} AND ({lacking})", values)
+        text = "SET " + ", ".join(sets)
+        _, found = self._entry(key, names, text, f"{there} AND ({lacking})", values)
+        return found if name in found.get(map_name, {}) else None
 
-    def _entry(self, key: Key, names: dict[str, str], sets: list[str], condition: str, values: Sets) -> bool:
+    def _entry(
+        self, key: Key, names: dict[str, str], text: str, condition: str, values: Sets
+    ) -> tuple[bool, dict[str, Any]]:
+        """One update; whether it was made, and the item as it stands."""
         try:
-            self._client.update_item(
+            reply = self._client.update_item(
                 TableName=self._table,
                 Key=_where(key),
-                UpdateExpression="SET " + ", ".join(sets),
+                UpdateExpression=text,
                 ConditionExpression=condition,
                 ExpressionAttributeNames=names,
                 ExpressionAttributeValues=values,
+                ReturnValues="ALL_NEW",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
-        except self._client.exceptions.ConditionalCheckFailedException:
-            return False
-        return True
+        except self._client.exceptions.ConditionalCheckFailedException as failed:
+            return False, plain(item_of(failed.response))
+        return True, plain(reply["Attributes"])
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
@@ -192,6 +221,22 @@ def trouble_of(code: str, message: str) -> Sets:
     if not code:
         return {}
     return {"trouble": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
+
+
+def _may_move(entry: str, status: Status) -> str:
+    earlier = ", ".join(f":before{at}" for at in range(len(before(status))))
+    return f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({earlier}))"
+
+
+def _forward(entry: str, sets: Sequence[str], status: Status, error: str) -> tuple[str, Sets]:
+    """The update that moves an entry to a status, and the values that it and its condition name."""
+    values = {f":before{at}": string(each) for at, each in enumerate(before(status))}
+    values[":status"] = string(status)
+    text = "SET " + ", ".join([*sets, f"{entry}.#status = :status"])
+    if not error:
+        return f"{text} REMOVE {entry}.#error", values
+    values[":error"] = string(error[:MAX_ERROR])
+    return f"{text}, {entry}.#error = :error", values
 
 
 def about_any(item: Mapping[str, Any]) -> Sets:

@@ -17,7 +17,9 @@ from mailroom.outcome import Facts
 from mailroom.status import Status, before, rank
 
 _ONCE = "if_not_exists({name}, {value})"
-_GOOD = ("sent", "delivered")
+_GOOD = (None, "sent", "delivered")
+_KNOWN = ("undelivered", "delivered")
+_SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
 _FOUND_BY_NUMBER = ("sms",)
 """Channels whose look-up finds messages by their number."""
 
@@ -33,14 +35,16 @@ class Foreign(Struct, frozen=True):
 
 
 class Outdated(Struct, frozen=True):
-    """The message has left that attempt behind: it was retried, or resent by hand."""
+    """The message, `item`, has left that attempt behind: it was retried, or reopened."""
+
+    item: dict[str, Any]
 
 
 Observed = Seen | Foreign | Outdated
 
 
 class Observer:
-    """Writes what events say, in one write for all that is known of a message at once."""
+    """Writes what events say, in one write for all that is known of a message to one recipient."""
 
     def __init__(self, items: LedgerItems, clock: Clock) -> None:
         self._items = items
@@ -49,43 +53,43 @@ class Observer:
     def observe(self, events: Sequence[Event]) -> Observed:
         """Take in the events of one attempt at one message."""
         ordered = sorted(events, key=lambda event: event.at)
-        observed = self._message(ordered)
-        if isinstance(observed, Seen):
-            for event in ordered:
-                if event.several:
-                    self._recipients(event)
+        foremost = max(ordered, key=lambda event: rank(_status(event)))
+        said = Saying.of(foremost)
+        if any(event.several for event in ordered):
+            # Where it went to several, their entries say how it stands; only that it was sent is sure.
+            said = Saying("sent", foremost.kind)
+        observed = self._message(ordered, said)
+        if isinstance(observed, Seen) and observed.item.get("recipients"):
+            return self._entries(ordered, observed.item)
         return observed
 
-    def _message(self, events: Sequence[Event]) -> Observed:
+    def _message(self, events: Sequence[Event], said: "Saying") -> Observed:
         first = events[0]
-        facts = _facts(events)
-        news: Sets = {**facts_of(facts), **_proved(first)}
-        foremost = max(events, key=lambda event: rank(_status(event)))
+        news: Sets = {**facts_of(_facts(events)), **_proved(first)}
         try:
-            change = self._move(foremost, news)
-            return Seen(self._items.write(first.key, change, _status(foremost), foremost.kind, "ALL_NEW"))
+            change = self._move(first, said, news)
+            return Seen(self._items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
         except ConditionFailed as failed:
             found = failed.item
         if not found:
             return Foreign()
         if not _is_current(found, first.attempt):
-            return Outdated()
+            return Outdated(found)
         lacking = {name: value for name, value in news.items() if name not in found}
         return self._note(first, lacking) if lacking else Seen(found)
 
-    def _move(self, event: Event, news: Sets) -> Change:
+    def _move(self, event: Event, said: "Saying", news: Sets) -> Change:
         """The status forward, with all that is new."""
-        status = _status(event)
         current, values = _current(event.attempt)
-        earlier = {f":before{at}": string(each) for at, each in enumerate(before(status))}
-        sets: Sets = {**news, **ended(event.key, status, self._clock())}
+        earlier = {f":before{at}": string(each) for at, each in enumerate(before(said.status))}
+        sets: Sets = {**news, **ended(event.key, said.status, self._clock())}
         # Set, not counted on: a sender that was overtaken by this event will not count it any more.
         sets["attempts"] = number(event.attempt)
         gone: tuple[str, ...] = (*SETTLED, "failed_on")
-        if status in _GOOD or not event.detail:
+        if said.status in _GOOD or not said.detail:
             gone = (*gone, "error")
         else:
-            sets |= error_of(event.kind.lower().replace(" ", "_"), event.detail)
+            sets |= error_of(said.code, said.detail)
         ids: Sets = {}
         if event.key.event_type in _FOUND_BY_NUMBER and event.provider_id is not None:
             # Its sender may have crashed before it could say so: a look-up for another message must not
@@ -93,7 +97,7 @@ class Observer:
             sets["submittedAt"] = number(event.at)
             ids = ids_of(event.provider_id)
         condition = f"{current} AND #status IN ({', '.join(earlier)})"
-        once = dict.fromkeys((*news, "completedAt", "submittedAt"), _ONCE)
+        once = dict.fromkeys((*news, "completedAt"), _ONCE)
         return Change(sets, condition, {**values, **earlier}, once, gone, unions=ids)
 
     def _note(self, event: Event, news: Sets) -> Observed:
@@ -103,11 +107,66 @@ class Observer:
         try:
             return Seen(self._items.write(event.key, change, returns="ALL_NEW"))
         except ConditionFailed as failed:
-            return Outdated() if failed.item else Foreign()
+            return Outdated(failed.item) if failed.item else Foreign()
 
-    def _recipients(self, event: Event) -> None:
-        for recipient in event.recipients:
-            self._items.advance(event.key, "recipients", recipient, event.status, event.facts)
+    def _entries(self, events: Sequence[Event], item: dict[str, Any]) -> Observed:
+        """Each recipient's own, and then the message's by all of theirs."""
+        for event in events:
+            for recipient in _concerned(event, item):
+                status, error = event.status, "" if event.status in _GOOD else event.detail
+                moved = self._items.advance(event.key, "recipients", recipient, status, event.facts, error)
+                item = moved or item  # whoever writes last sees what all have written
+        said = _of_all(item["recipients"])
+        if rank(said.status) <= rank(item["status"]):
+            return Seen(item)
+        first = events[0]
+        try:
+            change = self._move(first, said, {})
+            return Seen(self._items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
+        except ConditionFailed as failed:
+            return Seen(failed.item)  # somebody who knew more was faster
+
+
+class Saying(Struct, frozen=True):
+    """The status that a message comes to by some events: `kind` for the history, `code` and `detail` for its
+    error."""
+
+    status: Status
+    kind: str
+    detail: str = ""
+
+    @classmethod
+    def of(cls, event: Event) -> "Saying":
+        """What one event says of a message to one."""
+        return cls(_status(event), event.kind, event.detail)
+
+    @property
+    def code(self) -> str:
+        """The kind as the code of an error."""
+        return self.kind.lower().replace(" ", "_")
+
+
+def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Saying:
+    """How a message to several stands: as soon as one bounced or complained, so; delivered or undelivered
+    when all of them are known, for until then either could be wrong and a status never moves back."""
+    told = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
+    worst: tuple[Status, ...] = ("complained", "bounced")
+    for status in worst:
+        if any(entry.get("status") == status for entry in told):
+            return Saying(status, status, _SOME)
+    if not told or any(entry.get("status") not in _KNOWN for entry in told):
+        return Saying("sent", "sent")
+    if any(entry["status"] == "undelivered" for entry in told):
+        return Saying("undelivered", "undelivered", _SOME)
+    return Saying("delivered", "delivered")
+
+
+def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
+    """Whose entries an event moves. One about the whole mail moves all of them, save that it was sent: so
+    much the message says."""
+    if event.recipients or event.status in (None, "sent"):
+        return event.recipients
+    return sorted(item["recipients"])
 
 
 def _status(event: Event) -> Status:
@@ -127,7 +186,7 @@ def _facts(events: Sequence[Event]) -> Facts:
     facts: Facts = {}
     for event in events:
         for name, value in event.facts.items():
-            if not event.several or name == "sentAt":
+            if name == "sentAt" or not (event.several and event.recipients):
                 facts.setdefault(name, value)
     return facts
 

@@ -23,9 +23,10 @@ MAX_KEYS = 100
 """A BatchGetItem's."""
 MAX_DETAIL = 300
 _READS = 4
-_OPEN = "attribute_not_exists(recipient) OR lifted_at < :at"
+_NEWS = "(attribute_not_exists(lifted_at) OR lifted_at < :at)"
+_OPEN = f"{_NEWS} AND attribute_not_exists(reason)"
 # A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
-_WORSE = f"{_OPEN} OR (attribute_exists(reason) AND reason <> :worst)"
+_WORSE = f"{_NEWS} AND (attribute_not_exists(reason) OR reason <> :worst)"
 
 
 class Suppression(Struct, frozen=True):
@@ -75,9 +76,9 @@ class Suppressions:
             "detail": string(suppression.detail[:MAX_DETAIL]),
             "message_id": string(suppression.message_id),
         }
-        change = Change(sets, _OPEN, removes=("lifted_at",))
+        change = Change(sets, _OPEN)
         if suppression.reason == "complaint":
-            change = Change(sets, _WORSE, {":worst": string("complaint")}, removes=("lifted_at",))
+            change = Change(sets, _WORSE, {":worst": string("complaint")})
         try:
             update(self._client, self._table, _key(suppression.recipient, suppression.channel), change)
         except ConditionFailed:

@@ -130,15 +130,38 @@ def test_an_event_about_an_unknown_message_is_dropped_logged_and_counted(
     assert [line["found"] for line in log()] == ["Foreign"]
 
 
-def test_an_event_of_an_earlier_life_is_dropped_and_counted_and_marks_nobody(
+def test_a_complaint_about_an_earlier_life_moves_nothing_and_still_marks_who_complained(
     desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
 ) -> None:
     _sent(ledger)
     ledger.reopen(mail().key)
-    assert desk.handle(by_sns(ses("Bounce", "m-1"))) == []
+    assert desk.handle(by_sns(ses("Complaint", "m-1"))) == []
     assert aws.item()["status"] == "retrying"
-    assert desk.list.find("mail", [ADA]) == {}
+    assert list(desk.list.find("mail", [ADA])) == [ADA]
     assert counted()["EventsOutdated"] == 1
+
+
+def test_a_callback_posted_again_after_the_lifting_does_not_undo_it(
+    desk: Desk, ledger: Ledger, clock: FakeClock
+) -> None:
+    _text(ledger)
+    number = "+16175551234"
+    captured: dict[str, Any] = {"ErrorCode": "30006"}
+    desk.handle(bodies.twilio("undelivered", "s-1", at=0, **captured))
+    clock.now = bodies.SENT.timestamp() + 3600
+    assert desk.list.lift(number, "sms") is not None
+    # Twilio's callbacks carry no time: the one that is posted again comes with that of its coming.
+    desk.handle(bodies.twilio("undelivered", "s-1", at=7_200_000, **captured))
+    assert desk.list.find("sms", [number]) == {}
+
+
+def test_a_complaint_that_may_be_any_of_several_people_shuts_nobody_out(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
+    _sent(ledger, to=[ADA, EVE])
+    desk.handle(by_sns(ses("Complaint", "m-1", ADA, EVE, to=[ADA, EVE])))
+    assert aws.item()["status"] == "complained"
+    assert desk.list.find("mail", [ADA, EVE]) == {}
 
 
 def test_a_malformed_record_soon_reaches_the_dead_letters_and_its_neighbours_are_taken_in(

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from mailroom.claim import Claimed, Completed
+from mailroom.errors import ClaimLost
 from mailroom.ledger import Ledger
 from mailroom.message import Key
 from mailroom.observer import Foreign, Outdated, Seen
@@ -160,15 +162,15 @@ def test_an_event_of_the_life_before_a_resend_changes_nothing(
     ledger.complete(claimed(ledger), "ses", "p-1")
     attempt = ledger.reopen(KEY)
     reopened = aws.item()
-    assert ledger.observe([late]) == Outdated()
+    assert ledger.observe([late]) == Outdated(reopened)
     assert aws.item() == reopened
     claim = claimed(ledger, mail(attempt=attempt))
     under_way = aws.item()
-    assert ledger.observe([late]) == Outdated()
+    assert ledger.observe([late]) == Outdated(under_way)
     assert aws.item() == under_way
     ledger.complete(claim, "ses", "p-2")
     done = aws.item()
-    assert ledger.observe([late]) == Outdated()
+    assert ledger.observe([late]) == Outdated(done)
     assert aws.item() == done
 
 
@@ -196,7 +198,7 @@ def test_an_attempt_that_was_given_up_for_the_next_one_is_not_heard_any_more(
 ) -> None:
     ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
     waiting = aws.item()
-    assert ledger.observe([told(KEY, "delivered")]) == Outdated()
+    assert ledger.observe([told(KEY, "delivered")]) == Outdated(waiting)
     assert aws.item() == waiting
 
 
@@ -218,8 +220,88 @@ def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -
     assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
     found = aws.item()
     assert found["recipients"][people[0]]["deliveredAt"] == 7
-    assert found["status"] == "bounced"  # the worst of them is the message's
+    assert found["status"] == "bounced"  # one that bounced is enough
+    assert "`recipients` in the ledger says for whom" in found["error"]["message"]
     assert "bounce_type" not in found
+
+
+ALL = ("ada@example.com", "eve@example.com", "bob@example.com")
+COURSES: list[tuple[list[Status | None], Status]] = [
+    (["delivered", "delivered", "delivered"], "delivered"),
+    (["delivered", "delivered", None], "sent"),  # until all are known, either could be wrong
+    (["delivered", "undelivered", "delivered"], "undelivered"),
+    (["undelivered", None, None], "sent"),
+    (["bounced", None, None], "bounced"),
+    (["undelivered", "complained", "bounced"], "complained"),
+]
+
+
+@pytest.mark.parametrize(("courses", "status"), COURSES)
+def test_a_mail_to_several_stands_as_all_of_its_recipients_do_in_any_order(
+    ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
+) -> None:
+    events = [
+        told(KEY, course, recipients=(who,), several=True)
+        for who, course in zip(ALL, courses, strict=True)
+        if course is not None
+    ]
+    for order in itertools.permutations(events):
+        key = Key(f"any-{next(_ids)}", "mail")
+        ledger.complete(claimed(ledger, mail(key.id, **SEVERAL)), "ses", "p-1")
+        for event in order:
+            ledger.observe([structs.replace(event, key=key)])
+        assert aws.item(key.id)["status"] == status
+
+
+def test_a_delivery_that_corrects_the_last_of_several_corrects_the_mail(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    for who, status in (*((each, "delivered") for each in ALL[:2]), (ALL[2], "undelivered")):
+        ledger.observe([told(KEY, status, recipients=(who,), several=True, detail="full")])  # type: ignore[arg-type]
+    assert aws.item()["recipients"][ALL[2]]["error"] == "full"
+    assert aws.item()["error"]["code"] == "undelivered"
+    ledger.observe([told(KEY, "delivered", recipients=ALL[2:], several=True)])
+    assert aws.item()["status"] == "delivered"
+    assert "error" not in aws.item()
+    assert "error" not in aws.item()["recipients"][ALL[2]]
+
+
+def test_of_a_mail_whose_others_were_left_out_the_last_recipient_has_an_outcome(
+    ledger: Ledger, aws: Aws
+) -> None:
+    claim = claimed(ledger, mail(**SEVERAL))
+    for left_out in ALL[:2]:
+        ledger.suppress_one(claim, left_out, "on the suppression list")
+    ledger.complete(claim, "ses", "p-1")
+    # SES knows of the one alone.
+    ledger.observe([told(KEY, "delivered", recipients=ALL[2:], facts={"deliveredAt": 7})])
+    assert _outcomes(aws) == {ALL[0]: "suppressed", ALL[1]: "suppressed", ALL[2]: "delivered"}
+    assert aws.item()["status"] == "delivered"
+
+
+def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    ledger.observe([told(KEY, "undelivered", several=True, facts={"error_code": "Reject"}, detail="a virus")])
+    assert _outcomes(aws) == dict.fromkeys(ALL, "undelivered")
+    assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
+
+
+def test_who_holds_the_life_before_cannot_complete_the_next_one(ledger: Ledger, aws: Aws) -> None:
+    holder = claimed(ledger)
+    ledger.observe([told(KEY, "bounced")])
+    ledger.reopen(KEY)
+    with pytest.raises(ClaimLost):
+        ledger.complete(holder, "ses", "p-1")
+    assert "completedAt" not in aws.item()
+
+
+def test_a_worker_whose_lease_is_over_leaves_no_mark_at_a_recipient(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    late = claimed(ledger, mail(**SEVERAL))
+    clock.advance(LEASE + 1)
+    claimed(ledger, mail(**SEVERAL))
+    ledger.suppress_one(late, ALL[0], "on the suppression list")
+    assert _outcomes(aws)[ALL[0]] is None
 
 
 def test_a_recipients_status_moves_forward_alone_and_keeps_what_each_event_told(

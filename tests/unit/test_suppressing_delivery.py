@@ -125,6 +125,19 @@ def test_a_suppressed_mail_comes_after_the_evidence_of_an_earlier_try(
     assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
 
 
+def test_a_suppression_does_not_say_not_sent_of_what_may_have_been(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    ledger, _ = watched(aws, clock)
+    claimed(ledger)
+    clock.advance(LEASE + 1)
+    list_.mark(_bounced("vincent@example.com"))
+    worker = post(suppressions=list_)
+    worker.handle(item())
+    assert worker.submitted == []
+    assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
+
+
 def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
     post: Make, list_: Suppressions, aws: Aws
 ) -> None:

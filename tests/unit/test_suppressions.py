@@ -76,6 +76,17 @@ def test_a_late_copy_of_an_old_event_does_not_undo_the_lifting(
     assert suppressions.find("mail", [ADA]) == {}
 
 
+def test_an_old_complaint_that_comes_late_does_not_undo_a_lifting_that_a_new_bounce_undid(
+    suppressions: Suppressions,
+) -> None:
+    suppressions.mark(BOUNCE)
+    suppressions.lift(ADA, "mail")
+    again = _later(3600)
+    suppressions.mark(again)
+    assert not suppressions.mark(_later(0, reason="complaint"))
+    assert suppressions.find("mail", [ADA]) == {ADA: again}
+
+
 def test_a_bounce_after_the_lifting_counts_again(suppressions: Suppressions) -> None:
     suppressions.mark(BOUNCE)
     suppressions.lift(ADA, "mail")

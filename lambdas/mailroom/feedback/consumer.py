@@ -17,7 +17,7 @@ from mailroom.feedback.event import Event
 from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger import Ledger
 from mailroom.message import Key
-from mailroom.observer import Foreign, Outdated, Seen
+from mailroom.observer import Foreign, Outdated
 from mailroom.suppressions import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 
@@ -108,7 +108,8 @@ class Feedback:
         key = events[0].key
         try:
             observed = self._ledger.observe(events)
-            if isinstance(observed, Seen):
+            if not isinstance(observed, Foreign):
+                # Also of an attempt that is over: who complained then wants nothing now either.
                 self._suppress(events, observed.item)
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the records
             logger.exception("an event was not recorded; it is tried again", extra=about(key))
@@ -135,9 +136,9 @@ class Feedback:
                 if recipient not in own:
                     logger.warning("an event names somebody else's recipient", extra=about(event.key))
                     continue
-                mark = Suppression(
-                    recipient, event.key.event_type, event.suppress, event.at, event.detail, event.key.id
-                )
+                at = _first_told(event, item.get("recipients", {}).get(recipient, item))
+                channel, message_id = event.key.event_type, event.key.id
+                mark = Suppression(recipient, channel, event.suppress, at, event.detail, message_id)
                 if self._suppressions.mark(mark):
                     count("SuppressionsMarked")
 
@@ -153,3 +154,10 @@ class Feedback:
         if key.event_type == "sms":
             return phone.normalise(recipient, self._settings.default_region or None)
         return bare(recipient)
+
+
+def _first_told(event: Event, told: Mapping[str, Any]) -> int:
+    """When what an event tells was told first. A callback that is posted again comes with the time of that,
+    and would undo what an operator has lifted meanwhile."""
+    names = [name for name in event.facts if name.endswith("At") and name != "sentAt"]
+    return min([event.at, *(int(told[name]) for name in names if name in told)])

@@ -99,7 +99,9 @@ def _complaint(section: Section, at: int) -> Iterator[Told]:
         yield Told(None, _filled(types), named, detail="reported as not spam")
         return
     facts = _filled({"complainedAt": at, **types})
-    yield Told("complained", facts, named, "complaint", f"complaint ({kind or 'no type'})")
+    # Of several it is only known that one of them complained: nobody is shut out for another.
+    suppress: Literal["complaint"] | None = "complaint" if len(set(named)) == 1 else None
+    yield Told("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
 
 
 def _delay(section: Section, at: int) -> Iterator[Told]:
