@@ -28,7 +28,7 @@ setup: .venv/.ready .local/ministack/.ready ## install everything into this fold
 	$(UV) pip sync --quiet --python .local/ministack/bin/python local/requirements.txt
 	@touch $@
 
-demo: setup ## the main job on the embedded AWS: 500 mails and the awkward ones
+demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
 	@$(PY) -m local demo
 
 up: setup ## start the embedded AWS, deploy, and leave it running

@@ -41,14 +41,14 @@ def show(console: Console, result: Result, facts: Facts, mail: Mapping[str, Any]
 
 
 def standing_table(channels: Mapping[str, Mapping[str, int]]) -> Table:
-    """Channel by final status; only statuses that occur have a column, in the order of what is known."""
+    """Final status by channel; only statuses that occur have a row, in the order of what is known."""
     view = Table(title="Where all of them stand in the end", title_justify="left")
-    statuses = [status for status in STATUSES if any(status in counts for counts in channels.values())]
-    view.add_column("channel")
-    for status in statuses:
-        view.add_column(status, justify="right")
-    for channel, counts in channels.items():
-        view.add_row(channel, *(str(counts.get(status, "")) for status in statuses))
+    view.add_column("status")
+    for channel in channels:
+        view.add_column(channel, justify="right")
+    for status in STATUSES:
+        if any(status in counts for counts in channels.values()):
+            view.add_row(status, *(str(counts.get(status, "")) for counts in channels.values()))
     return view
 
 
@@ -114,7 +114,7 @@ def _faxes(verdict: FaxVerdict, facts: Facts) -> Iterator[Row]:
 
 def _webhooks(verdict: CallbackVerdict) -> Iterator[Row]:
     yield "requests", str(verdict.received), "to the receiver, which fails some of them at first"
-    yield "different", str(verdict.different), "by webhook-id: callbacks about mails and faxes, and:"
+    yield "different", str(verdict.different), "by webhook-id: callbacks about messages, and:"
     yield "messages", str(verdict.webhooks), "webhooks in their own right"
     yield "verified", str(verdict.verified), "with the package standardwebhooks; must be all"
     yield "missing", str(verdict.missing), "must be 0"
