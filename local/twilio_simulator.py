@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urldefrag, urlsplit
 
 from local.fax_wire import json_reply
 from local.http_provider import NoAnswer, Reply, Request
@@ -116,7 +116,7 @@ def _order(form: Mapping[str, list[str]]) -> Order:
         last.get("MessagingServiceSid", ""),
         last.get("Body", ""),
         tuple(form.get("MediaUrl", ())),
-        last.get("StatusCallback", ""),
+        urldefrag(last.get("StatusCallback", "")).url,  # a fragment is for Twilio alone
         None if validity is None else int(validity),
     )
 

@@ -4,10 +4,12 @@ import json
 
 from aws_cdk import App, Aws, RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
+from stacks.constructs.alarms import errors, server_errors
 from stacks.constructs.findings import accept
 from stacks.constructs.function import KEPT_DAYS, HandlerFunction
 from stacks.constructs.grants import Grant
@@ -17,6 +19,14 @@ from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
 TWILIO_PATH = "/callbacks/twilio"
+SERVER_ERRORS = (
+    "Status callbacks are answered 5xx; Twilio repeats them for seconds only, and what an SMS came to is "
+    "then not told. Read the log of twilio-callbacks: Twilio's secret is wrong, or SQS refuses."
+)
+FUNCTION_ERRORS = (
+    "Status callbacks end in an error of the function; Twilio repeats them for seconds only. Read the log of "
+    "twilio-callbacks: its variables, its bundle, its time-out or its memory is wrong."
+)
 LOGGED = {
     "requestId": "$context.requestId",
     "requestTime": "$context.requestTime",
@@ -43,7 +53,9 @@ class ApiStack(StageStack):
         )
         self.public_url = settings.api.public_url or self._own_url()
         self._stage(settings)
-        self._twilio_callbacks(settings, feedback)
+        function = self._twilio_callbacks(settings, feedback)
+        server_errors(self, self.api, settings.name("api-5xx"), SERVER_ERRORS)
+        errors(self, function, settings.name("twilio-callbacks-errors"), FUNCTION_ERRORS)
         publish(self, ApiUrl=self.public_url)
 
     @property
@@ -80,7 +92,7 @@ class ApiStack(StageStack):
             ),
         )
 
-    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
+    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> lambda_.Function:
         secret, queue = feedback.twilio_secret, feedback.worker.queue
         assert secret is not None
         function = HandlerFunction(
@@ -107,3 +119,4 @@ class ApiStack(StageStack):
             accept(
                 route, "APIG4", "Twilio signs each request with the account's token; the function checks it."
             )
+        return function

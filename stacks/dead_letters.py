@@ -7,6 +7,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
+from stacks.constructs.alarms import errors
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.table import TTL, Table
@@ -14,6 +15,11 @@ from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
+
+FUNCTION_ERRORS = (
+    "Dead letters are not looked at, so nobody is told why they are dead. They lie where they were: read the "
+    "log of dead-letters, mend what it says, and invoke it, or wait for its next pass."
+)
 
 
 class DeadLettersStack(StageStack):
@@ -32,6 +38,7 @@ class DeadLettersStack(StageStack):
             time_to_live_attribute=TTL,
         )
         function = self._function(settings, storage, workers)
+        errors(self, function, settings.name("dead-letters-errors"), FUNCTION_ERRORS)
         # Late is useless here: the next one sees the same letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         events.Rule(

@@ -23,7 +23,8 @@ class DeadLetterQueue:
     would come again and again and those behind them never.
 
     A letter that nobody puts back, because the process died, comes back by itself soon after the function's
-    own end. Of a FIFO queue only the heads of groups come: a group is locked while its head is held.
+    own end. Of a FIFO queue's group one receive returns up to ten, and none behind them comes: a group is
+    locked while any of it is held, so the others are seen once those ten are gone.
     """
 
     def __init__(self, client: "SQSClient", name: str, url: str, long_poll: int) -> None:

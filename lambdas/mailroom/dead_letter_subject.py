@@ -1,4 +1,4 @@
-"""What a dead letter is about: told from its body alone, whichever of the queues' forms it has."""
+"""What a dead letter is about: told from its body, which has its queue's form."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -37,8 +37,11 @@ def subject_of(letter: Letter) -> Subject:
     try:
         if letter.queue.startswith("feedback-"):
             return Subject("event", _of_event(letter.body))
-        body = _unwrapped(decode(letter.body))
-        if "webhook_id" in body:
+        body = decode(letter.body)
+        if letter.queue.startswith("scheduled-"):
+            body = _unwrapped(body)
+        # In other queues these are names like any other, and an item may have them.
+        if letter.queue.startswith("webhook-") and "webhook_id" in body:
             return Subject("callback", _checked(key_of(body)), detail=str(body.get("name", ""))[:100])
         item = fax.item_of(body) if letter.queue.startswith("fax-") else body
         attempt = item.get("attempt", 1)

@@ -72,7 +72,11 @@ class TwilioCallbacks:
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the callback lies in the queue; who is refused is told nothing but that."""
+        """The response: 204 once the callback lies in the queue; who is refused is told nothing but that.
+
+        500 and 503 say that the fault is ours: after these Twilio tries again, a few times within 15 s, as
+        the sender asks it to.
+        """
         try:
             said = read(event)
             self._check(said)
@@ -83,10 +87,10 @@ class TwilioCallbacks:
             return {"statusCode": fault.status}
         except Unconfigured as fault:
             logger.error("callbacks cannot be checked", extra={"reason": str(fault)})
-            return {"statusCode": 500}
+            return _failed(500)
         except (ClientError, BotoCoreError) as error:
             logger.error("callback not queued", extra={"error": str(error)})
-            return {"statusCode": 503}
+            return _failed(503)
         return {"statusCode": 204}
 
     def _check(self, said: Said) -> None:
@@ -129,3 +133,8 @@ class TwilioCallbacks:
         shown = {"message_sid": word(fields["MessageSid"]), "message_status": word(fields["MessageStatus"])}
         logger.info("callback taken", extra={"id": said.reference.id, "event_type": "sms", **shown})
         count("TwilioCallbacks")
+
+
+def _failed(status: int) -> dict[str, Any]:
+    count("TwilioCallbacksFailed")
+    return {"statusCode": status}

@@ -1,7 +1,9 @@
-"""The alarms that every queue has."""
+"""The alarms that every queue has, and those of what has no queue before it."""
 
 from aws_cdk import Duration
+from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -62,4 +64,33 @@ def in_flight_many(scope: Construct, queue: sqs.Queue, name: str) -> cloudwatch.
         threshold=IN_FLIGHT_MANY,
         evaluation_periods=1,
         comparison_operator=AT_LEAST,
+    )
+
+
+def errors(scope: Construct, function: lambda_.Function, name: str, remedy: str) -> cloudwatch.Alarm:
+    """Rings at the first invocation that fails; for a function that no dead-letter queue stands behind."""
+    metric = function.metric_errors(period=Duration.minutes(5), statistic="Sum")
+    return _at_the_first(scope, "Errors", metric, name, remedy)
+
+
+def server_errors(scope: Construct, api: http.HttpApi, name: str, remedy: str) -> cloudwatch.Alarm:
+    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
+    metric = api.metric_server_error(period=Duration.minutes(5), statistic="Sum")
+    return _at_the_first(scope, "ServerErrors", metric, name, remedy)
+
+
+def _at_the_first(
+    scope: Construct, id_: str, metric: cloudwatch.Metric, name: str, remedy: str
+) -> cloudwatch.Alarm:
+    return cloudwatch.Alarm(
+        scope,
+        id_,
+        alarm_name=name,
+        alarm_description=remedy,
+        metric=metric,
+        threshold=1,
+        evaluation_periods=1,
+        comparison_operator=AT_LEAST,
+        # Nobody calls for hours, and then there is nothing to count.
+        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
     )

@@ -16,7 +16,12 @@ def sms(stack: Stack, around: Around) -> Needs:
     of_provider = _twilio if section.provider == "twilio" else _aws
     provider = of_provider(stack, around, section)
     return Needs(
-        grants=[*provider.grants, around.find_suppressed(), around.find_by_number()],
+        grants=[
+            *provider.grants,
+            around.find_suppressed(),
+            around.mark_suppressed(),
+            around.find_by_number(),
+        ],
         environment={
             **around.suppressions(),
             "SMS_PROVIDER": section.provider,

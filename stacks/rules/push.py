@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from stacks.settings import Settings
+from stacks.settings.push import Push
 
 
 def broken_push(settings: Settings) -> Iterator[str]:
@@ -20,3 +21,18 @@ def broken_push(settings: Settings) -> Iterator[str]:
         if one == other:
             # A token's mark in the suppression list goes by the application's name.
             yield f"push.platform_applications: {one!r} has two names; use one."
+    if settings.deployment.region is not None:
+        yield from _elsewhere(push, settings.deployment.region)
+
+
+def _elsewhere(push: Push, region: str) -> Iterator[str]:
+    """What no push would ever reach: SNS publishes to what is in its own region."""
+    applications = {f"platform_applications.{name}": arn for name, arn in push.platform_applications.items()}
+    topics = {f"topics.{at}": arn for at, arn in enumerate(push.topics)}
+    for key, arn in {**applications, **topics}.items():
+        its = arn.split(":")[3]
+        if its != region:
+            yield (
+                f"push.{key}: is of region {its}, and SNS publishes in its own alone, which is "
+                f"deployment.region {region}; name one of there."
+            )

@@ -65,6 +65,6 @@ def _callbacks(settings: Settings) -> Iterator[str]:
     if api.requests_per_second < coming:
         yield (
             f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
-            f"Twilio sends each but once; use {-int(-coming // 1)} or more ({CALLBACKS} x "
+            f"Twilio does not repeat what was answered 429; use {-int(-coming // 1)} or more ({CALLBACKS} x "
             f"channels.sms.messages_per_second {row.messages_per_second:g})."
         )

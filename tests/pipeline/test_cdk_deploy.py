@@ -103,4 +103,11 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()
     found = {each["AlarmName"] for each in alarms["MetricAlarms"]}
     rings = {f"mailroom-dev-{name}-{why}" for name in (*names, "fax") for why in RINGS}
-    assert found == rings | {f"mailroom-dev-{function}-gave-up" for function in ("dispatch", "outcomes")}
+    others = (
+        "dispatch-gave-up",
+        "outcomes-gave-up",
+        "api-5xx",
+        "twilio-callbacks-errors",
+        "dead-letters-errors",
+    )
+    assert found == rings | {f"mailroom-dev-{name}" for name in others}

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,18 @@ from tests.stacks.variants import AWS, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
+
+
+def watched(template: Template, alarm: dict[str, Any]) -> str:
+    """The function whose errors an alarm rings for, at the first of them."""
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/Lambda", "Errors", "Sum")
+    assert (alarm["Threshold"], alarm["Period"], alarm["EvaluationPeriods"]) == (1, 300, 1)
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["TreatMissingData"] == "notBreaching"
+    (dimension,) = alarm["Dimensions"]
+    assert dimension["Name"] == "FunctionName"
+    name: str = template.body["Resources"][dimension["Value"]["Ref"]]["Properties"]["FunctionName"]
+    return name
 
 
 def test_the_one_route_is_twilios_callback_for_a_message(dev: Templates) -> None:
@@ -82,6 +95,25 @@ def test_a_domain_of_its_own_is_a_setting(tmp_path: Path) -> None:
 def test_a_function_that_is_called_back_answers_before_twilio_gives_up(dev: Templates) -> None:
     function = dev["api"].one("Lambda::Function", FunctionName="mailroom-dev-twilio-callbacks")
     assert function["Timeout"] == 10 < 15
+
+
+def test_an_alarm_rings_when_the_api_answers_with_server_errors(dev: Templates) -> None:
+    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-api-5xx")
+    assert (alarm["Namespace"], alarm["MetricName"], alarm["Statistic"]) == ("AWS/ApiGateway", "5xx", "Sum")
+    (dimension,) = alarm["Dimensions"]
+    assert dimension["Name"] == "ApiId"
+    api = dev["api"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
+    assert api["Name"] == "mailroom-dev"
+    assert (alarm["Threshold"], alarm["Period"], alarm["EvaluationPeriods"]) == (1, 300, 1)
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["TreatMissingData"] == "notBreaching"
+    assert "log of twilio-callbacks" in alarm["AlarmDescription"]
+
+
+def test_an_alarm_rings_when_the_function_fails(dev: Templates) -> None:
+    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-twilio-callbacks-errors")
+    assert watched(dev["api"], alarm) == "mailroom-dev-twilio-callbacks"
+    assert "log of twilio-callbacks" in alarm["AlarmDescription"]
 
 
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tests.stacks.refusals import REMOVED
 from tests.stacks.templates import Templates, text
+from tests.stacks.test_api_stack import watched
 from tests.stacks.variants import PUSH, PUSH_ROW, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
@@ -91,6 +92,12 @@ def test_both_rules_start_the_function_and_may(dev: Templates) -> None:
     permitted = {text(each["SourceArn"]) for each in template.all("Lambda::Permission")}
     assert len(permitted) == 2
     assert {each["Principal"] for each in template.all("Lambda::Permission")} == {"events.amazonaws.com"}
+
+
+def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> None:
+    alarm = dev["dead-letters"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-dead-letters-errors")
+    assert watched(dev["dead-letters"], alarm) == "mailroom-dev-dead-letters"
+    assert "log of dead-letters" in alarm["AlarmDescription"]
 
 
 def test_another_channel_is_looked_at_without_further_ado(tmp_path: Path) -> None:

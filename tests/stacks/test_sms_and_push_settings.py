@@ -13,7 +13,7 @@ from stacks.sentences import SettingsError
 from stacks.settings import Settings
 from stacks.settings.regions import REGIONS
 from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
-from tests.stacks.variants import AWS, IOS, PUSH, PUSH_ROW, TWILIO
+from tests.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
 SERVICE = "MG" + "0" * 32
 
@@ -132,7 +132,8 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.sms.messages_per_second",
             100.5,
-            "api.requests_per_second: 500 would turn away status callbacks, and Twilio sends each but once; "
+            "api.requests_per_second: 500 would turn away status callbacks, and Twilio does not repeat what "
+            "was answered 429; "
             "use 503 or more (5 x channels.sms.messages_per_second 100.5).",
         ),
         (
@@ -194,6 +195,40 @@ def test_an_application_has_one_name() -> None:
     assert refused_push({"platform_applications": {"ios": IOS, "apple": IOS}}) == (
         f"mailroom.dev.push.platform_applications: {IOS!r} has two names; use one."
     )
+
+
+def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
+    """The stages, dev with pushes and a region."""
+    stages = with_setting("channels.push", PUSH_ROW)
+    stages["dev"]["push"] = push
+    stages["dev"]["deployment"]["region"] = region
+    return stages
+
+
+@pytest.mark.parametrize(
+    ("push", "said"),
+    [
+        (
+            {"platform_applications": {"android": ANDROID.replace("eu-central-1", "us-east-1"), "ios": IOS}},
+            "push.platform_applications.android: is of region us-east-1, and SNS publishes in its own alone, "
+            "which is deployment.region eu-central-1; name one of there.",
+        ),
+        (
+            {"topics": [NEWS, NEWS.replace("eu-central-1", "eu-central-2")]},
+            "push.topics.1: is of region eu-central-2, and SNS publishes in its own alone, "
+            "which is deployment.region eu-central-1; name one of there.",
+        ),
+    ],
+)
+def test_pushes_go_out_in_the_stages_own_region(push: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load(in_region("eu-central-1", push), "dev")
+    assert str(refused.value) == f"mailroom.dev.{said}"
+    assert load(in_region(None, push), "dev").push is not None
+
+
+def test_pushes_of_the_stages_own_region_are_accepted() -> None:
+    assert load(in_region("eu-central-1", PUSH), "dev").push is not None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a dead letter is about, told from its body alone: the message's key, or that there is none."""
+"""What a dead letter is about, told from its queue and its body: the message's key, or that there is none."""
 
 import json
 from typing import Any
@@ -35,6 +35,7 @@ def about(queue: str, body: Any) -> Subject:
 
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+SCHEDULERS = {"MessageBody": '{"id": "other", "event_type": "mail"}', "QueueUrl": "https://x"}
 FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
 
 
@@ -46,6 +47,11 @@ FAX = {"fax_id": "f-1", "to": "+16175551234", "attempt": 4, "not_before": 12.5}
         ("mail-dlq", {**MAIL, "attempt": "two"}, Key("m-1", "mail"), 1),
         ("mail-dlq", {**MAIL, "attempt": True}, Key("m-1", "mail"), 1),
         ("mail-dlq", {**MAIL, "fax_id": "f-1"}, Key("m-1", "mail"), 1),
+        ("mail-dlq", {**MAIL, "webhook_id": "msg_1", "name": "sent.1"}, Key("m-1", "mail"), 1),
+        ("scheduled-dlq", {**MAIL, "webhook_id": "msg_1"}, Key("m-1", "mail"), 1),
+        ("fax-dlq.fifo", {**FAX, "webhook_id": "msg_1"}, Key("f-1", "fax"), 4),
+        ("mail-dlq", {**MAIL, **SCHEDULERS}, Key("m-1", "mail"), 1),
+        ("webhook-dlq", {**MAIL, "event_type": "webhook", **SCHEDULERS}, Key("m-1", "webhook"), 1),
         ("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, Key("m-1", "mail"), 1),
         (
             "scheduled-dlq",
@@ -121,6 +127,7 @@ def test_several_events_of_one_message_name_it() -> None:
         ("webhook-dlq", {"webhook_id": "msg_1"}, "no `id` and `event_type`"),
         ("scheduled-dlq", {"MessageBody": "cut o", "QueueUrl": "https://x"}, "not a JSON object"),
         ("scheduled-dlq", {"MessageBody": "{}"}, "no `id` and `event_type`"),
+        ("mail-dlq", SCHEDULERS, "no `id` and `event_type`"),
         ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
         ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
         ("feedback-dlq", "not JSON", "the body is not JSON"),

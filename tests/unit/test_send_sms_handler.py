@@ -67,7 +67,7 @@ def test_a_text_message_goes_to_twilio_once(load_sms: Load, aws: Aws, twilio: Sc
         assert handler(event, lambda_context()) == {"batchItemFailures": []}
     (asked,) = twilio.asked
     assert (asked.form["To"], asked.form["From"], asked.form["Body"]) == (TO, FROM, "Your table is ready")
-    assert asked.form["StatusCallback"] == "https://api.example/callbacks/twilio/cy0x"
+    assert asked.form["StatusCallback"] == "https://api.example/callbacks/twilio/cy0x#rc=3&rp=ct,rt,5xx"
     found = aws.item("s-1", "sms")
     assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "twilio", "SM1")
     assert (found["to"], found["segments"], found["encoding"]) == (TO, 1, "GSM-7")

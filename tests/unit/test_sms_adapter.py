@@ -139,6 +139,16 @@ def test_a_look_up_knows_what_stands_in_the_payload(aws: Aws) -> None:
     assert provider.searches[0][0].text == "from the payload"
 
 
+def test_a_look_up_tells_whether_its_text_may_have_been_worded_otherwise(aws: Aws) -> None:
+    aws.s3.put_object(Bucket=BUCKET, Key="s-1.json", Body=b'{"template": "default"}')
+    of_template = sms(text=..., template="default", first_name="Ada", last_name="Lovelace")
+    in_payload = sms(text=..., payload_ref=f"s3://{BUCKET}/s-1.json", first_name="Ada", last_name="Lovelace")
+    for message, kind in ((sms(), False), (of_template, True), (in_payload, True)):
+        provider = FakeSms()
+        adapter(provider, aws, templates=TEMPLATES).look_up(message, NOW_MS, ())
+        assert provider.searches[0][0].exact is not kind
+
+
 def test_without_its_payload_or_template_nobody_knows_what_was_sent(aws: Aws) -> None:
     gone = sms(text=..., payload_ref=f"s3://{BUCKET}/gone.json")
     assert adapter(FakeSms(found=Sent("SM1")), aws).look_up(gone, NOW_MS, ()) == Unknowable()

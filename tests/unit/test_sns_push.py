@@ -1,6 +1,7 @@
 """Push notifications by Amazon SNS: requests, endpoints of tokens, and what each answer means."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -13,6 +14,7 @@ from botocore.exceptions import (
 )
 
 from mailroom import clients
+from mailroom.channels.sns_push import SnsPush
 from mailroom.errors import Invalid
 from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.aws_models import problems
@@ -37,6 +39,7 @@ EXISTS = (
     f"Invalid parameter: Token Reason: Endpoint {OTHER} already exists with the same Token, "
     "but different attributes."
 )
+TARGET = "Invalid parameter: TargetArn Reason: is wrong"
 NO_ENDPOINT = "Invalid parameter: TargetArn Reason: No endpoint found for the target arn specified"
 
 
@@ -175,6 +178,24 @@ def test_what_is_not_the_stages_gets_nothing(to: str, sentence: str) -> None:
         adapter(Sns()).prepare(push(to=to))
 
 
+@pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
+def test_an_arn_of_another_region_than_the_clients_gets_nothing(to: str) -> None:
+    sns = Sns()
+    said = "^to: is of region eu-central-1, and SNS publishes in its own alone, here us-east-1"
+    assert ":eu-central-1:" in to
+    with pytest.raises(Invalid, match=said):
+        adapter(sns, region="us-east-1").prepare(push(to=to))
+    assert sns.calls == []
+    adapter(sns, region="eu-central-1").prepare(push(to=to))
+
+
+def test_the_region_is_the_clients(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
+    settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
+    with pytest.raises(Invalid, match="here us-east-1"):
+        SnsPush.of(settings).prepare(push())
+
+
 @pytest.mark.parametrize("changes", [{}, TO_TOKEN])
 @pytest.mark.parametrize(
     ("code", "text", "status"),
@@ -202,6 +223,9 @@ def test_a_disabled_endpoint_is_permanent_and_marked(
         (ENDPOINT, "ParameterValueInvalid", "x", 400, Rejected),
         (ENDPOINT, "ValidationException", "x", 400, Rejected),
         (TOPIC, "InvalidParameter", "Invalid parameter: TopicArn", 400, Misconfigured),
+        (ENDPOINT, "InvalidParameter", f"{TARGET}: the region is another", 400, Misconfigured),
+        (ENDPOINT, "InvalidParameterException", TARGET, 400, Misconfigured),
+        (ENDPOINT, "InvalidParameterValue", TARGET, 400, Misconfigured),
         (TOPIC, "NotFound", "Topic does not exist", 404, Misconfigured),
         (ENDPOINT, "PlatformApplicationDisabled", "disabled", 400, Misconfigured),
         (ENDPOINT, "AuthorizationError", "no sns:Publish", 403, Misconfigured),

@@ -4,7 +4,7 @@ import base64
 import json
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urldefrag, urlencode
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
+from mailroom.channels.twilio_sms import RETRIED
 from mailroom.feedback.reader import read
 from mailroom.message import Key
 from mailroom.reference import Reference
@@ -69,6 +70,12 @@ def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
     (event,) = read(door.queue.bodies[0], ())
     assert (event.key, event.attempt) == (Key("order 7 / ä", "sms"), 3)
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
+
+
+def test_the_url_that_the_sender_gives_to_twilio_is_signed_without_its_fragment(door: Door) -> None:
+    given = f"{PUBLIC_URL}{PATH}{RETRIED}"
+    assert door.answers(post(signature=sign(urldefrag(given).url, FIELDS))) == 204
+    assert door.answers(post(signature=sign(given, FIELDS))) == 403
 
 
 def test_a_body_that_is_not_in_base64_is_taken_too(door: Door) -> None:
@@ -162,9 +169,12 @@ def test_a_signed_request_that_is_no_status_is_refused(door: Door, name: str) ->
 
 
 @pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
-def test_a_callback_that_cannot_be_queued_is_to_come_again(door: Door, log: Log, trouble: Exception) -> None:
+def test_a_callback_that_cannot_be_queued_is_to_come_again(
+    door: Door, log: Log, counted: Counted, trouble: Exception
+) -> None:
     door.queue.trouble = trouble
     assert door.answers(post()) == 503
+    assert counted() == {"TwilioCallbacksFailed": 1}
     (line,) = log()
     assert (line["level"], line["message"]) == ("ERROR", "callback not queued")
 
@@ -194,9 +204,12 @@ def test_a_secret_that_is_not_in_its_form_opens_to_nobody_and_says_what_to_do(
 
 
 @pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
-def test_a_secret_that_cannot_be_read_opens_to_nobody(door: Door, log: Log, trouble: Exception) -> None:
+def test_a_secret_that_cannot_be_read_opens_to_nobody(
+    door: Door, log: Log, counted: Counted, trouble: Exception
+) -> None:
     door.secrets.trouble = trouble
     assert door.answers(post()) == 500
+    assert counted() == {"TwilioCallbacksFailed": 1}
     (line,) = log()
     assert "cannot be read" in line["reason"]
     door.secrets.trouble = None

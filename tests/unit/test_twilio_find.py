@@ -95,6 +95,11 @@ def test_of_several_the_oldest_is_this_one_also_within_a_second() -> None:
         ("“It’s ready” – come…", '"It\'s ready" - come...'),  # noqa: RUF001 - Smart Encoding's work
         ("a\u00a0b\u2003c", "a b c"),
         ("½ price", "1/2 price"),
+        ("«Now» 5÷2 • ‹a›", '"Now" 5/2 * <a>'),  # noqa: RUF001
+        ("it´s `here` ", "it's 'here'"),  # noqa: RUF001
+        ("（a） 10％！", "(a) 10%!"),  # noqa: RUF001
+        ("zero\u200bwidth", "zerowidth"),
+        ("ᴀʙᴄ", "ABC"),
         ("ｆｕｌｌ", "full"),  # noqa: RUF001 - full width
         ("line\nbreak", "line\r\nbreak "),
         ("👍", "👍"),
@@ -117,12 +122,55 @@ def test_a_text_is_known_in_the_form_that_twilio_keeps(ours: str, theirs: str) -
         ("👍", "!"),
         ("!", "?"),
         ("ja", "JA"),
+        ("You owe 1.50", "You owe 150"),
+        ("at 12 30", "at 1230"),
+        ("5'6", "56"),
+        ("Come? Now!", "Come! Now?"),
+        ("100%", "100"),
+        ("3 €", "3 £"),
         ("", "Hello"),
         ("Hello", "Sent from your Twilio trial account - "),
     ],
 )
 def test_other_texts_are_other_messages(ours: str, theirs: str) -> None:
     assert not same_text(ours, theirs)
+
+
+MARKS = ("", " ", ".", ",", "-", "+", ":", "/", "'", "%", "*", "(", "=")
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_what_stands_between_two_digits_counts(mark: str) -> None:
+    for other in MARKS:
+        assert same_text(f"1{mark}50", f"1{other}50") == (mark == other)
+
+
+def rendered() -> SmsRequest:
+    return SmsRequest(REQUEST.to, REQUEST.text, (), REQUEST.reference, None, FACTS, exact=False)
+
+
+def test_another_wording_to_the_same_number_may_be_an_older_one_of_the_template() -> None:
+    older_wording = listed("SM2", body="Your table is prepared")
+    assert found(page(older_wording), asked=rendered()) == Unknowable()
+    assert found(page(older_wording)) == NotFound()
+    assert found(page(older_wording, listed()), asked=rendered()) == Sent("SM1", FACTS)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"direction": "inbound"},
+        {"to": "+15555550101"},
+        {"sid": "MM1"},
+        {"sid": "SM-known"},
+        {"date_created": "Sat, 21 Nov 2026 08:59:59 +0000"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_what_cannot_be_the_templates_message_leaves_none_in_doubt(other: dict[str, Any]) -> None:
+    another = listed(**{"body": "Something else", **other}) if "sid" not in other else {**listed(), **other}
+    assert found(page(another), asked=rendered(), known=("SM-known",)) == NotFound()
+    assert found(page(), asked=rendered()) == NotFound()
 
 
 def test_a_message_with_media_is_one_with_media() -> None:

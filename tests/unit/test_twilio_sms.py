@@ -61,7 +61,7 @@ def test_a_message_is_asked_for_once_with_all_that_matters() -> None:
         "To": TO,
         "From": FROM,
         "Body": "Your table is ready",
-        "StatusCallback": f"{CALLBACKS}/cy0x",
+        "StatusCallback": f"{CALLBACKS}/cy0x#rc=3&rp=ct,rt,5xx",
     }
     user = base64.b64encode(f"{ACCOUNT.account_sid}:token".encode()).decode()
     assert asked.headers["authorization"] == f"Basic {user}"
@@ -86,7 +86,7 @@ def test_without_a_place_for_them_no_status_callbacks_are_asked_for() -> None:
 
 def test_the_callback_names_the_attempt() -> None:
     assert form(request(reference="cy0x.2"), callback_url=f"{CALLBACKS}/")["StatusCallback"] == [
-        f"{CALLBACKS}/cy0x.2"
+        f"{CALLBACKS}/cy0x.2#rc=3&rp=ct,rt,5xx"
     ]
 
 
@@ -138,14 +138,18 @@ def test_the_client_logs_neither_numbers_nor_texts(caplog: pytest.LogCaptureFixt
         (fault(21614), Rejected),
         (fault(21610), Rejected),
         (fault(21635), Rejected),
+        (fault(21268), Rejected),
+        (fault(21618), Rejected),
+        (fault(21620), Rejected),
+        (fault(21623, status=422), Rejected),
         (fault(21612), Rejected),
         (fault(21617), Rejected),
         (fault(30005), Rejected),
         (fault(30006), Rejected),
         (fault("21211"), Rejected),
         (fault(21610, status=403), Rejected),
-        (fault(99999), Rejected),
-        (fault(99999, status=422), Rejected),
+        (fault(99999), Misconfigured),
+        (fault(99999, status=422), Misconfigured),
         (fault(20003, status=401), Misconfigured),
         (fault(20003), Misconfigured),
         (fault(21608), Misconfigured),
@@ -154,7 +158,11 @@ def test_the_client_logs_neither_numbers_nor_texts(caplog: pytest.LogCaptureFixt
         (fault(21606), Misconfigured),
         (fault(21603), Misconfigured),
         (fault(21212), Misconfigured),
-        *((fault(code), Misconfigured) for code in range(21701, 21706)),
+        *((fault(code), Misconfigured) for code in (21659, 21660, 21661, 21663, 21910, 21267, 21657)),
+        *((fault(code), Misconfigured) for code in range(21701, 21720)),
+        (fault(21712, status=422), Misconfigured),
+        (fault(21609), Misconfigured),
+        (fault(21624), Misconfigured),
         (fault(99999, status=401), Misconfigured),
         (fault(99999, status=403), Misconfigured),
         (fault(20404, status=404), Misconfigured),
@@ -165,11 +173,11 @@ def test_the_client_logs_neither_numbers_nor_texts(caplog: pytest.LogCaptureFixt
         (fault(21611), Retry),
         (fault(30001), Retry),
         (fault(30008), Retry),
-        (Answer(400, b"<html>"), Rejected),
+        (Answer(400, b"<html>"), Misconfigured),
         (Answer(403, b""), Misconfigured),
         (Answer(400, {"type": "about:blank", "code": 21211, "detail": "To"}), Rejected),
         (Answer(400, {"type": "about:blank", "code": 21606, "detail": "From"}), Misconfigured),
-        (Answer(400, {"code": True, "message": ["odd"]}), Rejected),
+        (Answer(400, {"code": True, "message": ["odd"]}), Misconfigured),
     ],
 )
 def test_a_refusal_is_the_messages_fault_or_ours_or_passes(answer: Answer, kind: type[Outcome]) -> None:
@@ -178,10 +186,13 @@ def test_a_refusal_is_the_messages_fault_or_ours_or_passes(answer: Answer, kind:
     assert len(server.asked) == 1
 
 
-def test_an_unsubscribed_number_is_not_gone() -> None:
-    outcome, _ = submitted(fault(21610))
+@pytest.mark.parametrize(
+    ("code", "gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
+)
+def test_a_landline_is_gone_and_an_unsubscribed_number_is_not(code: int, gone: bool) -> None:
+    outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
-    assert not outcome.gone
+    assert outcome.gone is gone
 
 
 def test_a_reason_says_what_was_answered_and_no_number() -> None:

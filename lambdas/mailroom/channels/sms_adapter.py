@@ -99,6 +99,7 @@ class SmsAdapter:
             message.reference.text,
             epoch(message.expires_at) if message.expires_at else None,
             {} if media else segments.checked(name, text, most).facts,
+            exact=message.template is None,
         )
 
     def _text(self, message: Sms) -> str:

@@ -21,6 +21,8 @@ class SmsRequest(Struct, frozen=True):
     reference: str
     expires: float | None = None
     facts: Facts = {}
+    exact: bool = True
+    """Whether the text is what was submitted before: a template may have been deployed anew since."""
 
 
 class SmsProvider(Protocol):

@@ -13,7 +13,7 @@ from mailroom.outcome import Misconfigured, Rejected
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
 _INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
-_OUR_PARAMETERS = ("TopicArn", "PlatformApplicationArn")
+_OUR_PARAMETERS = ("TargetArn", "TopicArn", "PlatformApplicationArn")
 
 
 def existing_endpoint(error: ClientError) -> str | None:

@@ -40,22 +40,27 @@ class SnsPush:
         *,
         applications: Mapping[str, str],
         topics: Sequence[str],
+        region: str = "",
         clock: Clock = time.time,
     ) -> None:
-        """`applications` are the ARNs of platform applications by the names that items call them by."""
+        """`applications` are the ARNs of platform applications by the names that items call them by; `region`
+        is the client's own ("": not known here)."""
         self.contract = push_to(applications)
         self._client = client
         self._applications = dict(applications)
         self._topics = topics
+        self._region = region
         self._clock = clock
 
     @classmethod
     def of(cls, settings: PushSender) -> "SnsPush":
         """The adapter that a function's settings describe."""
+        client = clients.sns(settings.submit_seconds)
         return cls(
-            clients.sns(settings.submit_seconds),
+            client,
             applications=settings.platform_applications,
             topics=settings.topics,
+            region=client.meta.region_name,
         )
 
     def prepare(self, message: Push) -> PushRequest:
@@ -90,6 +95,7 @@ class SnsPush:
         """The platforms that it may reach. Raises Invalid for what is not the stage's."""
         if message.is_token:
             return (_platform(self._applications[message.application]),)
+        self._check_region(message.recipient)
         endpoint = ENDPOINT.fullmatch(message.recipient)
         if endpoint is None:
             if message.recipient not in self._topics:
@@ -99,6 +105,13 @@ class SnsPush:
         if application not in self._applications.values():
             raise Invalid("to", "is an endpoint of no platform application of this stage; use another")
         return (endpoint["platform"],)
+
+    def _check_region(self, arn: str) -> None:
+        """Raise Invalid for an ARN of another region: SNS would call it wrong, or know of none."""
+        region = arn.split(":")[3]
+        if self._region and region != self._region:
+            here = f"SNS publishes in its own alone, here {self._region}"
+            raise Invalid("to", f"is of region {region}, and {here}; use one of there")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         endpoint = asked("SNS", lambda: self._endpoint(message), refusal_to_register)

@@ -22,6 +22,11 @@ from mailroom.outcome import Evidence, Outcome, Retry, Sent
 VALID_SECONDS = (1, 36_000)
 """How long a message may wait in Twilio's queue; https://www.twilio.com/docs/api/errors/90007."""
 
+RETRIED = "#rc=3&rp=ct,rt,5xx"
+"""How often, and after what, Twilio repeats a callback: of itself it does so once, and after a failed
+connection alone. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
+https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"""
+
 _PAGE_SIZE = 1000  # the most there is
 _MAX_PAGES = 5
 
@@ -95,7 +100,7 @@ class TwilioSms:
         if request.media:
             form["MediaUrl"] = list(request.media)
         if self._callback_url:
-            form["StatusCallback"] = f"{self._callback_url}/{request.reference}"
+            form["StatusCallback"] = f"{self._callback_url}/{request.reference}{RETRIED}"
         valid = seconds_left(request.expires, self._clock(), VALID_SECONDS)
         if valid is not None:
             form["ValidityPeriod"] = valid
