@@ -8,16 +8,15 @@ is taken again and changes nothing, like any event that comes twice.
 import hmac
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
-import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Meta, Struct
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom import clients
 from mailroom.body import encode
+from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
@@ -33,22 +32,6 @@ SECRET_SECONDS = 30
 """Twilio signs with a new auth token from one moment to the next."""
 KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "RawDlrDoneDate")
 """The fields that go on: never a message's text."""
-_REMEDY = 'put {"account_sid": …, "auth_token": …} into it, and let the function read it'
-_Filled = Annotated[str, Meta(min_length=1)]  # anybody can sign with an empty token
-
-
-class Credentials(Struct, frozen=True):
-    """What the secret holds, as far as callbacks need it. Never log it."""
-
-    account_sid: _Filled
-    auth_token: _Filled
-
-    def __repr__(self) -> str:
-        return "Credentials(…)"
-
-
-class Unconfigured(RuntimeError):
-    """The secret cannot be read, or is not in its form; the sentence says what would be right."""
 
 
 class TwilioCallbacks:
@@ -95,8 +78,8 @@ class TwilioCallbacks:
 
     def _check(self, said: Said) -> None:
         """Raise Refused for what Twilio has not signed, or signed for another account."""
-        credentials = self._credentials()
-        validator = RequestValidator(credentials.auth_token)
+        account = self._account()
+        validator = RequestValidator(account.auth_token)
         signature = said.signature.encode("utf-8", "replace")
         # Both are always compared, and in constant time.
         matches = [
@@ -107,16 +90,14 @@ class TwilioCallbacks:
         ]
         if not any(matches):
             raise Refused(403, "the signature is missing or wrong")
-        if said.fields.get("AccountSid") != credentials.account_sid:
+        if said.fields.get("AccountSid") != account.account_sid:
             raise Refused(403, "it is about another account")
 
-    def _credentials(self) -> Credentials:
+    def _account(self) -> TwilioAccount:
         try:
-            return msgspec.json.decode(self._secret.current().text, type=Credentials)
+            return account_of(self._secret.current().text)
         except (ClientError, BotoCoreError, LookupError) as error:
-            raise Unconfigured(f"Twilio's secret cannot be read: {error}; {_REMEDY}") from None
-        except (msgspec.MsgspecError, UnicodeError) as error:
-            raise Unconfigured(f"Twilio's secret is not in its form: {error}; {_REMEDY}") from None
+            raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
     def _send(self, said: Said) -> None:
         """Raises Refused for one that tells nothing, and botocore's errors."""

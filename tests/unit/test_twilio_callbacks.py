@@ -199,7 +199,7 @@ def test_a_secret_that_is_not_in_its_form_opens_to_nobody_and_says_what_to_do(
     assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS, ""))) == 500
     (line,) = log()
     assert line["level"] == "ERROR"
-    assert 'put {"account_sid"' in line["reason"]
+    assert 'not {"account_sid": "AC…", "auth_token": "…"}' in line["reason"]
     assert (TOKEN in json.dumps(line), door.queue.bodies) == (False, [])
 
 

@@ -1,21 +1,19 @@
 """Fax by SignalWire's Compatibility API, which has Twilio's shape and so is spoken with Twilio's client."""
 
-import logging
 import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from twilio.http.http_client import TwilioHttpClient
 from twilio.http.response import Response
-from twilio.rest import Client
 
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.signalwire_errors import reason_of
+from mailroom.channels.twilio_client import client, next_page
 from mailroom.discretion import discreet
 from mailroom.http_answers import body_of, epoch, refusal, text_of
-from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.http_once import NotSent, Unclear
 from mailroom.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger
 
@@ -28,13 +26,6 @@ _SLACK_SECONDS = 86_400
 """The list is asked for a day more than is needed: where the provider takes the date alone of a date-time,
 and excludes it, today's faxes would be missing, and one that is missing is sent twice."""
 
-# The client logs every request with its URL, at INFO.
-_silent = logging.Logger("silent")
-_silent.disabled = True
-
-# An empty one would be replaced by the process's own, whose TWILIO_REGION and TWILIO_EDGE rewrite any host.
-_ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
-
 
 class SignalWire:
     """Neither idempotency nor a reference of ours: what a lost answer left behind is found by the numbers."""
@@ -46,11 +37,7 @@ class SignalWire:
     ) -> None:
         """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
         at the provider, `seconds` the longest that one request may take."""
-        http = TwilioHttpClient(timeout=seconds, logger=_silent)
-        http.session = OnceSession(seconds)
-        self._client = Client(
-            project, token, account_sid=project, http_client=http, environment=dict(_ENVIRONMENT)
-        )
+        self._client = client(project, token, project, seconds)
         self._base = base_url.rstrip("/")
         self._faxes = f"{self._base}/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
         # Faxes hold personal data: the provider is asked to keep none.
@@ -123,16 +110,8 @@ class SignalWire:
             if not following:
                 return
             if number < _MAX_PAGES:
-                page = self._get(self._page(str(following)))
+                page = self._get(next_page(self._base, str(following)))
         raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
-
-    def _page(self, uri: str) -> str:
-        """Where the next page is: at the same host, which alone may see the token."""
-        if uri.startswith("/"):
-            return self._base + uri
-        if uri.startswith(f"{self._base}/"):
-            return uri
-        raise Unclear("a next page on another host")
 
 
 def _body(answer: Response) -> dict[str, Any]:

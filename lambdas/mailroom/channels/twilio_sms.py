@@ -1,22 +1,19 @@
 """Text messages by Twilio."""
 
-import logging
 import math
 import time
 from collections.abc import Container, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from twilio.http.http_client import TwilioHttpClient
-from twilio.rest import Client
-
 from mailroom.channels.sms_provider import SmsRequest, seconds_left
 from mailroom.channels.twilio_account import TwilioAccount
+from mailroom.channels.twilio_client import client, next_page
 from mailroom.channels.twilio_errors import outcome_of, reason_of
 from mailroom.channels.twilio_find import created, evidence
 from mailroom.clock import Clock
 from mailroom.http_answers import body_of, text_of
-from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.http_once import NotSent, Unclear
 from mailroom.outcome import Evidence, Outcome, Retry, Sent
 
 VALID_SECONDS = (1, 36_000)
@@ -29,13 +26,6 @@ https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"""
 
 _PAGE_SIZE = 1000  # the most there is
 _MAX_PAGES = 5
-
-# The client logs every request with its URL, at INFO.
-_silent = logging.Logger("silent")
-_silent.disabled = True
-
-# An empty one would be replaced by the process's own, whose TWILIO_REGION and TWILIO_EDGE rewrite any host.
-_ENVIRONMENT = {"TWILIO_REGION": "", "TWILIO_EDGE": ""}
 
 
 class TwilioSms:
@@ -58,16 +48,7 @@ class TwilioSms:
         """`base_url` is https://api.twilio.com; of `sender` and `messaging_service_sid` one is ""; to
         `callback_url`/reference go status callbacks ("": none); `seconds` is the longest that one request
         may take."""
-        http = TwilioHttpClient(timeout=seconds, logger=_silent)
-        http.session = OnceSession(seconds)
-        user, password = account.login
-        self._client = Client(
-            user,
-            password,
-            account_sid=account.account_sid,
-            http_client=http,
-            environment=dict(_ENVIRONMENT),
-        )
+        self._client = client(*account.login, account.account_sid, seconds)
         self._base = base_url.rstrip("/")
         path = f"/2010-04-01/Accounts/{quote(account.account_sid, safe='')}/Messages.json"
         self._messages = self._base + path
@@ -118,7 +99,7 @@ class TwilioSms:
             if not following or any(created(each) < oldest for each in messages):
                 return
             if number < _MAX_PAGES:
-                page = self._get(self._page(str(following)))
+                page = self._get(next_page(self._base, str(following)))
         raise Unclear(f"a list of messages of more than {_MAX_PAGES} pages")
 
     def _get(self, url: str, params: dict[str, object] | None = None) -> dict[str, Any]:
@@ -126,11 +107,3 @@ class TwilioSms:
         if answer.status_code != 200:
             raise Unclear(reason_of(answer.status_code, answer.text)[1])
         return body_of(answer.status_code, answer.text)
-
-    def _page(self, uri: str) -> str:
-        """Where the next page is: at the same host, which alone may see the credentials."""
-        if uri.startswith("/"):
-            return self._base + uri
-        if uri.startswith(f"{self._base}/"):
-            return uri
-        raise Unclear("a next page on another host")
