@@ -90,7 +90,7 @@ class Carrier:
         end = "undelivered" if name.startswith("landline") else "delivered"
         code: Item = {"ErrorCode": "30006"} if end == "undelivered" else {}
         at = int((self.clock() - SENT.timestamp()) * 1000)
-        for status, delay in ((end, 0), ("sent", 40), (end, 200)):
+        for status, delay in ((end, 0), (end, 200)):
             body = twilio(status, name, sid=sid, at=at, To=request.to, **(code if status == end else {}))
             self.queues.put(FEEDBACK, body, delay)
 
