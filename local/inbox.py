@@ -9,6 +9,9 @@ from rich.table import Table
 
 from local.aws import Endpoints
 
+BEGINNING = 60
+"""Characters of a text that are shown."""
+
 
 def fetch(url: str) -> list[dict[str, Any]]:
     """The list that lies there: accepted messages, faxes, or webhooks received; newest last."""
@@ -29,13 +32,20 @@ def _loaded(url: str) -> Any:
 def table(accepted: list[dict[str, Any]], last: int) -> Table:
     """The last so many messages; their content is in the JSON."""
     view = Table(title=f"{len(accepted)} accepted; the last {min(last, len(accepted))}", title_justify="left")
-    for heading in ("received", "channel", "to", "subject"):
-        view.add_column(heading, overflow="fold", no_wrap=heading != "subject")
+    for heading in ("received", "channel"):
+        view.add_column(heading, no_wrap=True)
+    for heading in ("to", "content"):
+        view.add_column(heading, overflow="fold")
     for each in accepted[-last:]:
-        view.add_row(
-            each["received_at"], each["channel"], each["to"], str(each["content"].get("subject") or "")
-        )
+        moment = each["received_at"].replace("T", " ").partition(".")[0]
+        view.add_row(moment, each["channel"], each["to"], _words(each["content"]))
     return view
+
+
+def _words(content: dict[str, Any]) -> str:
+    """A mail's subject, or how another message begins."""
+    found = next((content[name] for name in ("subject", "text", "body") if content.get(name)), "")
+    return found if len(found) <= BEGINNING else f"{found[: BEGINNING - 1]}…"
 
 
 def show(endpoints: Endpoints, as_json: bool, last: int) -> None:
