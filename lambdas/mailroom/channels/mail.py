@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container
+from functools import lru_cache
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct, field, structs
@@ -134,6 +135,7 @@ def listed(addresses: Addresses | None) -> list[str]:
     return [addresses] if isinstance(addresses, str) else addresses
 
 
+@lru_cache(maxsize=256)  # asked for by the claim, by the suppression list and by the way out
 def bare(text: str) -> str:
     """An address as the suppression list and events know it. Raises ValueError for what is none."""
     return address.split(text)[1].lower()
