@@ -250,7 +250,6 @@ def test_no_connection_does_not_say_that_there_is_none() -> None:
         adapter(nobody()).find(REQUEST, NOW, ())
 
 
-@pytest.mark.skipif(not SPEC.exists(), reason="Twilio's own description is not here")
 def test_twilios_own_example_is_understood() -> None:
     paths = json.loads(SPEC.read_text())["paths"]
     get = paths["/2010-04-01/Accounts/{AccountSid}/Messages.json"]["get"]
