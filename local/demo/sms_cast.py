@@ -10,6 +10,7 @@ from local.demo.cast import Message
 
 GOOD = 14
 LANDLINE = "+12025550132"
+NO_MOBILE = "+12025550141"
 UNICODE = "Привет! Это сообщение написано кириллицей и потому занимает больше места, чем латиница."
 """In UCS-2, which has room for 70 characters in one segment."""
 GSM, UCS2 = "GSM-7", "UCS-2"
@@ -30,7 +31,7 @@ def texts() -> list[Message]:
         _sms("throttled", "+12025550151"),
         _sms("slow", "+12025550155"),
         _sms("invalid", "+12025550140", reason="21211"),
-        _sms("no-mobile", "+12025550141", reason="21614"),
+        _sms("no-mobile", NO_MOBILE, reason="21614"),
         _sms("unsubscribed", "+12025550142", reason="21610"),
         _sms("to-nobody", "555-CALL-ME", reason="to: "),
         _sms("too-long", "+12025550160", text="ж" * 700, reason="text: "),
@@ -50,7 +51,7 @@ def texts() -> list[Message]:
 
 def marked() -> dict[str, str]:
     """The numbers that must be on the suppression list in the end, and why."""
-    return {LANDLINE: "bounce"}
+    return {LANDLINE: "bounce", NO_MOBILE: "gone"}
 
 
 def again() -> Message:
