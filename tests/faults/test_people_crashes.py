@@ -139,6 +139,17 @@ def test_each_push_ends_right_wherever_its_sender_stops_and_is_doubled_in_doubt_
         assert world.listed() == [f"{ENDPOINT}disabled"], where
 
 
+def test_a_disabled_endpoint_fails_its_first_push_and_suppresses_the_next(new_people_world: NewWorld) -> None:
+    world = new_people_world()
+    world.enqueue(push("disabled"))
+    world.settle()
+    assert world.found("disabled", "push")["status"] == "failed"
+    world.enqueue(push("disabled-later", to=f"{ENDPOINT}disabled"))
+    world.settle()
+    assert world.found("disabled-later", "push")["status"] == "suppressed"
+    assert world.sends() == {}
+
+
 def test_a_second_try_of_a_push_takes_the_place_of_the_first_on_the_device(
     new_people_world: NewWorld,
 ) -> None:
