@@ -66,7 +66,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
         if channel == "sms":
             return tuple(dict.fromkeys((phone.normalise(typed), typed)))
     except ValueError:
-        pass
+        return (typed,)
     return (typed,)
 
 

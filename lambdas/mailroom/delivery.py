@@ -157,8 +157,8 @@ class Delivery(Generic[M, R]):
     def _send(self, claim: Claimed, message: M, record: Received[M], unsure: bool) -> Wait:
         try:
             permitted = self._permitted(claim, self._whole(message))
-            if permitted is None:
-                return self._hold(claim) if unsure else self._suppress(claim, message)
+            if isinstance(permitted, str):
+                return self._hold(claim) if unsure else self._suppress(claim, permitted)
             request = self._adapter.prepare(permitted)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
@@ -198,13 +198,13 @@ class Delivery(Generic[M, R]):
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def _permitted(self, claim: Claimed, message: M) -> M | None:  # noqa: ARG002 - for those that know of any
-        """What of the message may be sent; None: nothing of it."""
+    def _permitted(self, claim: Claimed, message: M) -> M | str:  # noqa: ARG002 - for those that know of any
+        """What of the message may be sent, or why nothing of it may."""
         return message
 
-    def _suppress(self, claim: Claimed, message: M) -> Wait:
-        """Nothing of it may be sent."""
-        raise NotImplementedError
+    def _suppress(self, claim: Claimed, reason: str) -> Wait:
+        self._ledger.suppress(claim, reason)
+        return self._over("Suppressed", "suppressed")
 
     def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received[M]) -> Wait:
         match outcome:

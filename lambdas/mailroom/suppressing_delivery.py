@@ -32,26 +32,18 @@ class SuppressingDelivery(Delivery[M, R]):
         except Exception:  # noqa: BLE001 - logged; each message asks for itself, and waits where it cannot
             logger.warning("the suppression list could not be read", exc_info=True)
 
-    def _permitted(self, claim: Claimed, message: M) -> M | None:
-        listed = self._on_the_list(message)
+    def _permitted(self, claim: Claimed, message: M) -> M | str:
+        self._ask(set(message.addressees) - self._asked)
+        listed = [self._listed[each] for each in message.addressees if each in self._listed]
         if not listed:
             return message
         left = message.without({each.recipient for each in listed})
         if left is message or not left.addressees:
-            return None
+            return _sentence(listed[0])
         for each in listed:
             self._ledger.suppress_one(claim, each.recipient, _sentence(each))
         self._over("SuppressedInPart", "sent to some of its recipients", suppressed=len(listed))
         return left
-
-    def _suppress(self, claim: Claimed, message: M) -> Wait:
-        first = self._on_the_list(message)[0]
-        self._ledger.suppress(claim, _sentence(first))
-        return self._over("Suppressed", "suppressed", reason=first.reason)
-
-    def _on_the_list(self, message: M) -> list[Suppression]:
-        self._ask(set(message.addressees) - self._asked)
-        return [self._listed[each] for each in message.addressees if each in self._listed]
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: Received[M]) -> Wait:
         if outcome.gone:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Container
-from functools import lru_cache
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct, field, structs
@@ -69,13 +68,13 @@ class Mail(Message, frozen=True, kw_only=True):
     def addressees(self) -> tuple[str, ...]:
         """All of to, cc and bcc, each once, bare and in lower case."""
         everybody = (*listed(self.recipient), *listed(self.cc), *listed(self.bcc))
-        return tuple(dict.fromkeys(map(bare, everybody)))
+        return tuple(dict.fromkeys(map(address.bare, everybody)))
 
     def without(self, addressees: Container[str]) -> Self:
         """The same without these addresses in to, cc and bcc."""
         name = "email" if self.to is None else "to"
         left = {
-            also: [each for each in listed(addresses) if bare(each) not in addressees]
+            also: [each for each in listed(addresses) if address.bare(each) not in addressees]
             for also, addresses in ((name, self.recipient), ("cc", self.cc), ("bcc", self.bcc))
         }
         return structs.replace(self, **left)
@@ -133,12 +132,6 @@ def listed(addresses: Addresses | None) -> list[str]:
     if addresses is None:
         return []
     return [addresses] if isinstance(addresses, str) else addresses
-
-
-@lru_cache(maxsize=256)  # asked for by the claim, by the suppression list and by the way out
-def bare(text: str) -> str:
-    """An address as the suppression list and events know it. Raises ValueError for what is none."""
-    return address.split(text)[1].lower()
 
 
 def normalised(name: str, addresses: list[str]) -> list[str]:

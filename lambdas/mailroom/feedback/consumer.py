@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom import clients, phone, queues
-from mailroom.channels.mail import bare
+from mailroom import address, clients, phone, queues
 from mailroom.environment import Feedback as Settings
 from mailroom.errors import Malformed
 from mailroom.feedback.event import Event
@@ -153,7 +152,7 @@ class Feedback:
     def _canonical(self, key: Key, recipient: str) -> str:
         if key.event_type == "sms":
             return phone.normalise(recipient, self._settings.default_region or None)
-        return bare(recipient)
+        return address.bare(recipient)
 
 
 def _first_told(event: Event, told: Mapping[str, Any]) -> int:

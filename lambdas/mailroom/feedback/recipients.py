@@ -9,7 +9,7 @@ from mailroom.telemetry import logger
 def mailbox(text: str) -> str | None:
     """A mail address bare and in lower case, its domain in ASCII; None: it cannot be read."""
     try:
-        return address.split(text)[1].lower()
+        return address.bare(text)
     except ValueError:
         return None
 
