@@ -14,7 +14,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
 
-setup: .venv/.ready .local/ministack/.ready ## install everything into this folder
+setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everything into this folder
 
 .venv/.ready: requirements-dev.txt
 	@python3 -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mailroom needs Python 3.11 or newer; this is " + sys.version.split()[0])'
@@ -22,6 +22,9 @@ setup: .venv/.ready .local/ministack/.ready ## install everything into this fold
 	@test -x $(UV) || $(PY) -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.txt)"
 	$(UV) pip sync --quiet --python $(PY) requirements-dev.txt
 	@touch $@
+
+.venv/bin/mailroom: ops/mailroom.sh .venv/.ready
+	@install -m 755 ops/mailroom.sh $@
 
 .local/ministack/.ready: local/requirements.txt .venv/.ready
 	@test -x .local/ministack/bin/python || python3 -m venv .local/ministack

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY, bundles, calls, cpu, feedback, gateway, imports, rate
+from bench import REPOSITORY, bundles, calls, campaigns, cpu, feedback, gateway, imports, rate
 from local import stage
 from local.workspace import DOT_LOCAL, Workspace
 
@@ -47,6 +47,7 @@ def _deployed() -> dict[str, Any]:
 
 SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "calls": calls.measure,
+    "campaigns": lambda: campaigns.measure(lambda line: console.print(f"  {line}")),
     "cpu": cpu.measure,
     "deployed": _deployed,
     "feedback": feedback.measure,

@@ -11,17 +11,10 @@ from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
 from bench.ledger_size import LedgerSize
 from bench.stubs import answer_at_once
+from ops import prices
 
 MAILS = 1000
 
-PRICES = {
-    "dynamodb_write_unit": 0.625e-6,
-    "sqs_request": 0.40e-6,
-    "lambda_request": 0.20e-6,
-    "lambda_gb_second": 0.0000133334,
-    "ses_mail": 100e-6,
-}
-"""US dollars, us-east-1 list prices of 2026-11, arm64."""
 SENDER_SECONDS = 0.1
 """Assumed of one mail in the sender: SES's answer and two writes; not measured, for there is no account."""
 MEMORY_GB = 0.25
@@ -44,13 +37,14 @@ def measure() -> dict[str, Any]:
 
 
 def _dollars(ledger_units: float) -> dict[str, float]:
-    """What a million mails cost, by part. Lambda's pollers receive and delete in tens, as dispatch sends."""
+    """What a million mails cost in US dollars, by part. Lambda's pollers receive and delete in tens, as
+    dispatch sends."""
     parts = {
-        "mailbox and ledger writes": (1 + ledger_units) * PRICES["dynamodb_write_unit"],
-        "queue requests": 3 / 10 * PRICES["sqs_request"],
-        "invocations": (1 / 100 + 1 / 10) * PRICES["lambda_request"],
-        "sender's time": SENDER_SECONDS * MEMORY_GB * PRICES["lambda_gb_second"],
-        "SES": PRICES["ses_mail"],
+        "mailbox and ledger writes": (1 + ledger_units) * prices.WRITE_UNIT,
+        "queue requests": 3 / prices.QUEUED * prices.SQS_REQUEST,
+        "invocations": (1 / prices.DISPATCHED + 1 / prices.QUEUED) * prices.LAMBDA_REQUEST,
+        "sender's time": SENDER_SECONDS * MEMORY_GB * prices.LAMBDA_GB_SECOND,
+        "SES": prices.SES_MAIL,
     }
     dollars = {name: round(price * 1e6, 2) for name, price in parts.items()}
     return dollars | {"all but SES": round(sum(parts.values()) * 1e6 - dollars["SES"], 2)}

@@ -11,10 +11,13 @@ from bench.environment import clean
 
 ROUNDS = 15
 CLIENTS = {
+    "collect": ("dynamodb", "secretsmanager", "sqs"),
+    "compose": ("dynamodb", "secretsmanager", "sqs"),
     "dead_letters": ("dynamodb", "sqs"),
     "dispatch": ("dynamodb", "s3", "scheduler", "sqs"),
     "dispatch_scheduled": ("dynamodb", "s3", "scheduler", "sqs"),
     "feedback": ("dynamodb", "sqs"),
+    "messages_api": ("dynamodb", "s3"),
     "outcomes": ("sqs",),
     "retry_fax": ("sqs",),
     "send_fax": ("dynamodb", "s3", "secretsmanager", "sqs"),
@@ -23,6 +26,7 @@ CLIENTS = {
     "send_sms": ("dynamodb", "s3", "secretsmanager", "sqs"),
     "send_webhook": ("dynamodb", "s3", "secretsmanager", "sqs"),
     "twilio_callbacks": ("secretsmanager", "sqs"),
+    "unsubscribe": ("dynamodb", "secretsmanager"),
 }
 _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counter() - started)"
 

@@ -17,6 +17,8 @@ from local.workspace import UP
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 console = Console(highlight=False)
 
+PEOPLE = 5_000
+"""Who the example campaign finds in the database of `make up`."""
 NEXT_STEPS = """
 Next, in this shell:
   . .local/env
@@ -30,6 +32,12 @@ Next, in this shell:
     '{"id": {"S": "fax-1"}, "event_type": {"S": "fax"}, "to": {"S": "+12025550112"},
       "pdf_url": {"S": "https://example.com/letter.pdf"},
       "callback_url": {"S": "'$MAILROOM_PROVIDERS'/receiver/ok"}}'
+  ask="curl -s --aws-sigv4 aws:amz:us-east-1:execute-api --user test:test"
+  $ask $MAILROOM_API/messages -H 'Content-Type: application/json' -d \\
+    '{"id": "hello-2", "event_type": "mail", "email": "ada@example.com",
+      "first_name": "Ada", "last_name": "Lovelace"}'
+  $ask $MAILROOM_API/messages/hello-2          its status; $MAILROOM_API/swagger is for a browser
+  .venv/bin/mailroom campaign start weekly-followers --stage local --dry-run
   make inbox     what was sent
   make down      stop"""
 
@@ -44,8 +52,9 @@ def up() -> None:
     if known:
         console.print("Cleaning up after a stage that did not end well.")
         stage.stop(UP)
-    running = stage.start(UP, lambda line: console.print(f"- {line}"))
+    running = stage.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
     console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
+    console.print(f"API:    {running.variables()['MAILROOM_API']}")
     print(NEXT_STEPS)
 
 
@@ -69,8 +78,8 @@ def inbox(
 
 @app.command()
 def demo() -> None:
-    """Send 500 mails, 60 faxes, SMS, pushes and the awkward ones on a stage of its own; exit 0 only if all
-    is right."""
+    """Send 500 mails, 60 faxes, SMS, pushes and the awkward ones on a stage of its own, then a campaign
+    to 500 people that is killed half-way; exit 0 only if all is right."""
     from local.demo.run import run
 
     raise typer.Exit(run(console))

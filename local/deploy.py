@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from email.utils import parseaddr
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local import assembly
 from local.assembly import StackArtifact
@@ -45,6 +45,10 @@ class Deployment:
         self._ses = session.client("sesv2", endpoint_url=url, config=patient())
         self._sns = session.client("sns", endpoint_url=url, config=patient())
         self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
+
+    def keep(self, name: str, secret: Mapping[str, Any]) -> None:
+        """Create a secret of somebody else's, which the stacks only read: a database's, for one."""
+        self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path) -> dict[str, str]:
         """Create every stack, and do what a person does in a real account: verify the mail senders, put the

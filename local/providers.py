@@ -1,4 +1,5 @@
-"""The server of all provider simulators: each has its paths; `/inbox` shows what they accepted.
+"""The server of all provider simulators: each has its paths; `/inbox` shows what they accepted, and below
+`/api` is the stage's own HTTP API.
 
 `python -m local.providers --port N --emulator URL` runs it; `up` and `demo` start it so.
 """
@@ -17,6 +18,7 @@ from local.feedback_pages import FeedbackPages
 from local.http_provider import NoAnswer, Provider, Reply, Request
 from local.inbox_store import InboxStore
 from local.later import Later
+from local.public_api import PublicApi
 from local.ses_feedback import SesFeedback
 from local.ses_simulator import SesSimulator
 from local.ses_suppression import SuppressionList
@@ -125,6 +127,7 @@ class ProviderServer(ThreadingHTTPServer):
             FaxPages(line),
             WebhookReceiver(),
             InboxPages(inbox),
+            PublicApi(self._upstream),
         )
         super().__init__(("127.0.0.1", port), type("LocalHandler", (Handler,), {"providers": providers}))
 

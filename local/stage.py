@@ -1,52 +1,67 @@
 """The local stage, from synth to a pipeline that waits for messages; and its end."""
 
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 
-from local import emulator, processes, state
+from local import emulator, example_people, processes, state
 from local.aws import STAGE, Endpoints
 from local.deploy import Deployment
+from local.example_people import People
+from local.postgres import ASKED_FOR, LISTENING, Postgres
 from local.processes import StartError, wait_until
 from local.pump import DRIVING
 from local.state import State
 from local.workspace import REPOSITORY, Workspace
 
 START_SECONDS = 15.0
+PEOPLE = 50
+"""How many the example campaign's database has with news for them, where nobody wants more."""
+DATABASE_SECRET = f"mailroom-{STAGE}-app"
+"""Where cdk.json has the campaigns' database of this stage."""
 NOWHERE = "http://127.0.0.1:9"
 """The providers of an assembly that nobody deploys."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
-def start(workspace: Workspace, announce: Announce) -> State:
-    """Synthesize, start emulator, simulators and pump, deploy. Raises StartError or DeployError, and leaves
-    nothing behind."""
+def start(workspace: Workspace, announce: Announce, people: int = PEOPLE) -> State:
+    """Synthesize, start emulator, database, simulators and pump, deploy. `people` are those who the example
+    campaign finds in the database. Raises StartError or DeployError, and leaves nothing behind."""
     try:
-        return _start(workspace, announce)
+        return _start(workspace, announce, people)
     except BaseException:
         stop(workspace)
         raise
 
 
-def _start(workspace: Workspace, announce: Announce) -> State:
-    announce("starting the emulator and the providers' simulators")
-    aws_port, providers_port = emulator.free_ports(2)
+def _start(workspace: Workspace, announce: Announce, people: int) -> State:
+    announce("starting the emulator, the providers' simulators and a database")
+    aws_port, providers_port, database_port = emulator.free_ports(3)
     base = f"http://{emulator.LOOPBACK}"
     running = State(Endpoints(f"{base}:{aws_port}", f"{base}:{providers_port}"))
     running.processes["ministack"] = emulator.start(
         workspace, aws_port, running.endpoints.providers, running.endpoints.sns
     )
     running.save(workspace)
-    _module(workspace, running, "providers", "--port", str(providers_port))
+    aws = ("--emulator", running.endpoints.aws)
+    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    database = _start_database(workspace, running, database_port)
     announce("synthesizing the stacks")
     synthesize(workspace, running.endpoints.providers)
     _await_providers(workspace, running)
+    _await_database(workspace)
+    with database.connect() as connection:
+        example_people.create(connection, _people(people), datetime.now(UTC))
     announce("deploying the stacks")
-    running.outputs = Deployment(running.endpoints.aws).deploy(workspace.assembly)
-    _module(workspace, running, "pump")
+    deployment = Deployment(running.endpoints.aws)
+    deployment.keep(DATABASE_SECRET, database.secret)
+    running.outputs = deployment.deploy(workspace.assembly)
+    _module(workspace, running, "pump", *aws)
     _await_pump(workspace)
     _write_environment(workspace, running)
     return running
@@ -83,14 +98,35 @@ def stop(workspace: Workspace) -> bool:
     stopped = [each.stop() for each in reversed(list(known.processes.values()))] if known else []
     for path in (workspace.state, workspace.environment):
         path.unlink(missing_ok=True)
-    shutil.rmtree(workspace.scratch, ignore_errors=True)
+    for folder in (workspace.scratch, workspace.database):
+        shutil.rmtree(folder, ignore_errors=True)
     return any(stopped)
 
 
-def _module(workspace: Workspace, running: State, name: str, *options: str) -> None:
+def _people(mailed: int) -> People:
+    """So many with news; beside them some without, and some who want none."""
+    return People(mailed, quiet=mailed // 10, unwilling=mailed // 10)
+
+
+def _start_database(workspace: Workspace, running: State, port: int) -> Postgres:
+    """Not awaited: it comes up while the stacks are synthesized."""
+    password = secrets.token_urlsafe(24)
+    options = ("--folder", str(workspace.database), "--port", str(port))
+    _module(workspace, running, "postgres", *options, variables={ASKED_FOR: password})
+    guard = running.processes["postgres"].pid
+    return Postgres(port, password, workspace.database, guard)
+
+
+def _module(
+    workspace: Workspace,
+    running: State,
+    name: str,
+    *options: str,
+    variables: Mapping[str, str] | None = None,
+) -> None:
     module = f"local.{name}"
-    command = [sys.executable, "-m", module, "--emulator", running.endpoints.aws, *options]
-    environment = os.environ | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", module, *options]
+    environment = os.environ | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
     environment = {key: value for key, value in environment.items() if not key.startswith("AWS_")}
     running.processes[name] = processes.start(command, module, workspace.log(name), environment)
     running.save(workspace)
@@ -98,18 +134,23 @@ def _module(workspace: Workspace, running: State, name: str, *options: str) -> N
 
 def _await_providers(workspace: Workspace, running: State) -> None:
     url = f"{running.endpoints.providers}/health"
-    if not wait_until(lambda: emulator.answers(url), START_SECONDS):
-        raise StartError(
-            f"The providers' simulators did not start; the end of {workspace.log('providers')}:\n"
-            f"{workspace.tail('providers')}\nTry again: each start picks free ports."
-        )
+    _await(workspace, "providers", lambda: emulator.answers(url))
+
+
+def _await_database(workspace: Workspace) -> None:
+    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
 
 
 def _await_pump(workspace: Workspace) -> None:
     """Until then the emulator would work the fax queue itself, one line after another."""
-    if not wait_until(lambda: DRIVING in workspace.tail("pump"), START_SECONDS):
+    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
+
+
+def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
+    if not wait_until(up, START_SECONDS):
         raise StartError(
-            f"The pump did not start; the end of {workspace.log('pump')}:\n{workspace.tail('pump')}"
+            f"local.{name} did not start; the end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
+            "Try again: each start picks free ports."
         )
 
 

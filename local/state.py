@@ -12,6 +12,11 @@ MAILBOX = f"mailroom-{STAGE}-mailbox"
 LEDGER = f"mailroom-{STAGE}-ledger"
 
 EXPORTED = {
+    "MAILROOM_API": "ApiUrl",
+    "MAILROOM_AUDIENCE_QUEUE": "AudienceQueueUrl",
+    "MAILROOM_COLLECT_QUEUE": "CollectQueueUrl",
+    "MAILROOM_PREFERENCES": "PreferencesTableName",
+    "MAILROOM_RUNS": "RunsTableName",
     "MAILROOM_FAX_QUEUE": "FaxQueueUrl",
     "MAILROOM_PAYLOADS": "PayloadBucketName",
     "MAILROOM_SUPPRESSIONS": "SuppressionsTableName",

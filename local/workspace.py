@@ -35,6 +35,11 @@ class Workspace:
         """Temporary files of the emulator: it unpacks every function's code here."""
         return self.folder / "tmp"
 
+    @property
+    def database(self) -> Path:
+        """The data of the database that campaigns ask."""
+        return self.folder / "postgres"
+
     def log(self, process: str) -> Path:
         """The log of one background process."""
         return self.folder / f"{process}.log"

@@ -1,5 +1,5 @@
-"""`python -m ops`: the operator's commands."""
+"""`mailroom`, or `python -m ops`: the operator's commands."""
 
 from ops.cli import app
 
-app(prog_name="python -m ops")
+app(prog_name="mailroom")

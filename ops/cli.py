@@ -8,13 +8,17 @@ import boto3
 import typer
 from rich.progress import Progress
 
-from ops import suppressions_commands
+from ops import campaign_commands, preferences_commands, suppressions_commands
+from ops.plan_command import plan
 from ops.replay import Replay, Unprocessed
 from ops.schema import schema_of
 from ops.screen import Stage, aws_faults, screen
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(campaign_commands.app, name="campaign")
+app.add_typer(preferences_commands.app, name="preferences")
 app.add_typer(suppressions_commands.app, name="suppressions")
+app.command()(plan)
 
 
 @app.callback()
@@ -29,7 +33,7 @@ def schema(
 ) -> None:
     """Print the JSON Schema of a mailbox item.
 
-    Example: python -m ops schema mail > mail.schema.json
+    Example: mailroom schema mail > mail.schema.json
     """
     try:
         text = json.dumps(schema_of(channel), indent=2, ensure_ascii=False) + "\n"
@@ -55,7 +59,7 @@ def replay(
     not stays where it is. What was queued before is not sent twice: the ledger drops it. Exit code 1:
     something is left.
 
-    Example: python -m ops replay --stage prod --dry-run
+    Example: mailroom replay --stage prod --dry-run
     """
     with aws_faults(stage):
         found = Replay(boto3.Session(), stage).waiting()

@@ -17,15 +17,24 @@ Stage = Annotated[
     str,
     typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+class Refused(Exception):
+    """What was asked for cannot be done; a sentence that says why, and what there is instead."""
 
 
 @contextmanager
 def aws_faults(stage: str) -> Iterator[None]:
-    """Exit code 2, and what to check, where AWS is out of reach or refuses."""
+    """Exit code 2, and what to check, where AWS is out of reach or refuses, or a command does."""
     try:
         yield
+    except Refused as refused:
+        errors.print(plain(f"{refused}"), style="red", soft_wrap=True)
+        raise typer.Exit(2) from None
     except (ClientError, BotoCoreError) as error:
         errors.print(Text(f"{error}", style="red"))
         errors.print(f"Check the credentials, the region, and --stage {stage}.")
@@ -33,5 +42,11 @@ def aws_faults(stage: str) -> Iterator[None]:
 
 
 def plain(text: str) -> Text:
-    """What others wrote, as it is: no markup, and no control character reaches the terminal."""
+    """What others wrote, as it is and on one line: no markup, and no control character reaches the
+    terminal."""
+    return lines(text.replace("\n", "�"))
+
+
+def lines(text: str) -> Text:
+    """The same, of several lines."""
     return Text(_CONTROL.sub("�", text))

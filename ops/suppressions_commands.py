@@ -36,7 +36,7 @@ def list_(
 ) -> None:
     """Print who is on the list, the newest first.
 
-    Example: python -m ops suppressions list --stage prod --channel mail
+    Example: mailroom suppressions list --stage prod --channel mail
     """
     with aws_faults(stage):
         found = Lists(boto3.Session(), stage).listed(channel)
@@ -52,7 +52,7 @@ def list_(
 def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     """Say why a recipient gets nothing. Exit code 1: it is on no list of Mailroom's.
 
-    Example: python -m ops suppressions show ada@example.com --stage prod
+    Example: mailroom suppressions show ada@example.com --stage prod
     """
     with aws_faults(stage):
         found = Lists(boto3.Session(), stage).find(recipient)
@@ -79,7 +79,7 @@ def lift(
     An address of mail is taken off SES's list as well, which all stages of the account share in this region.
     Exit code 1: it was on no list, or SES did not do its part.
 
-    Example: python -m ops suppressions lift ada@example.com --channel mail --stage prod
+    Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """
     with aws_faults(stage):
         lists = Lists(boto3.Session(), stage)

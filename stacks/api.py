@@ -1,122 +1,132 @@
-"""What may be called from outside: for now, by Twilio, to say what became of an SMS."""
+"""What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
+say what became of an SMS."""
 
-import json
+import string
 
-from aws_cdk import App, Aws, RemovalPolicy
+from aws_cdk import App, Aws
 from aws_cdk import aws_apigatewayv2 as http
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
-from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
-from constructs import Construct
+from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 
-from stacks.constructs.alarms import errors, server_errors
-from stacks.constructs.findings import accept
-from stacks.constructs.function import KEPT_DAYS, HandlerFunction
-from stacks.constructs.grants import Grant
+from stacks.api_functions import messages_api, twilio_callbacks, unsubscribe
+from stacks.constructs.alarms import server_errors
+from stacks.constructs.api_stage import open_stage
+from stacks.constructs.door import Door
 from stacks.constructs.outputs import publish
+from stacks.constructs.secret import Secret
 from stacks.feedback import FeedbackStack
+from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
+MESSAGES = (
+    *(("POST", "/messages"), ("GET", "/messages"), ("GET", "/messages/{id}")),
+    *(("POST", "/messages/cancel"), ("POST", "/messages/{id}/cancel")),
+)
+"""Those without an id in the path take it from the query, where it may hold a slash."""
+DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
+UNSUBSCRIBE_PATH = "/unsubscribe"
+KEY_LENGTH = 44  # letters and digits: over 256 bits
 SERVER_ERRORS = (
-    "Status callbacks are answered 5xx; Twilio repeats them for seconds only, and what an SMS came to is "
-    "then not told. Read the log of twilio-callbacks: Twilio's secret is wrong, or SQS refuses."
+    "Requests are answered 5xx. Producers may repeat theirs, recipients who opt out are asked to; Twilio "
+    "repeats a status callback for seconds only, and what an SMS came to is then not told. Read the log of "
+    "messages-api, of unsubscribe and of twilio-callbacks: a secret is wrong, or DynamoDB, S3 or SQS refuses."
 )
-FUNCTION_ERRORS = (
-    "Status callbacks end in an error of the function; Twilio repeats them for seconds only. Read the log of "
-    "twilio-callbacks: its variables, its bundle, its time-out or its memory is wrong."
-)
-LOGGED = {
-    "requestId": "$context.requestId",
-    "requestTime": "$context.requestTime",
-    # Not the path, which names a message.
-    "routeKey": "$context.routeKey",
-    "status": "$context.status",
-    "protocol": "$context.protocol",
-    "sourceIp": "$context.identity.sourceIp",
-    "responseLength": "$context.responseLength",
-    "responseLatency": "$context.responseLatency",
-    "integrationStatus": "$context.integrationStatus",
-    "error": "$context.error.message",
-}
 
 
 class ApiStack(StageStack):
-    """An HTTP API, which speaks TLS alone. `twilio-callbacks` checks what comes and puts it on the feedback
-    queue."""
+    """An HTTP API, which speaks TLS alone. Messages are for whoever may sign for them, or has a token; a link
+    for opting out and a callback of Twilio's are proofs themselves, and their functions check them."""
 
-    def __init__(self, app: App, settings: Settings, feedback: FeedbackStack) -> None:
+    def __init__(self, app: App, settings: Settings, storage: MailboxStack, feedback: FeedbackStack) -> None:
         super().__init__(app, settings, "api")
         self.api = http.HttpApi(
             self, "Api", api_name=settings.name(), description=self.stack_name, create_default_stage=False
         )
         self.public_url = settings.api.public_url or self._own_url()
-        self._stage(settings)
-        function = self._twilio_callbacks(settings, feedback)
+        self.secret = self._unsubscribe_secret(settings)
+        open_stage(self, settings, self.api)
+        self._messages(settings, storage)
+        self._unsubscribe(settings, storage)
+        self._twilio_callbacks(settings, feedback)
         server_errors(self, self.api, settings.name("api-5xx"), SERVER_ERRORS)
-        errors(self, function, settings.name("twilio-callbacks-errors"), FUNCTION_ERRORS)
-        publish(self, ApiUrl=self.public_url)
+        publish(
+            self,
+            ApiUrl=self.public_url,
+            UnsubscribeUrl=self.unsubscribe_url,
+            UnsubscribeSecretName=settings.name("unsubscribe"),
+            UnsubscribeSecretArn=self.secret.secret_arn,
+        )
 
     @property
     def twilio_url(self) -> str:
         """Below it is a path for each message, which Twilio is given with it."""
         return f"{self.public_url}{TWILIO_PATH}"
 
+    @property
+    def unsubscribe_url(self) -> str:
+        """Below it is a path for each recipient and topic, which mails carry."""
+        return f"{self.public_url}{UNSUBSCRIBE_PATH}"
+
     def _own_url(self) -> str:
         return f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
 
-    def _stage(self, settings: Settings) -> None:
-        log = logs.LogGroup(
+    def _unsubscribe_secret(self, settings: Settings) -> Secret:
+        return Secret(
             self,
-            "AccessLog",
-            # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which
-            # has little room.
-            log_group_name=f"/aws/vendedlogs/{settings.name('api')}",
-            retention=KEPT_DAYS[settings.retention.log_days],
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        kind = http.CfnStage
-        kind(
-            self,
-            "Stage",
-            api_id=self.api.http_api_id,
-            stage_name="$default",
-            auto_deploy=True,
-            access_log_settings=kind.AccessLogSettingsProperty(
-                destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+            "UnsubscribeSecret",
+            settings,
+            name="unsubscribe",
+            description='What links for opting out are signed with: {"key"}, and "previous" for older keys',
+            # The same for ever: see Secret.
+            generated=secretsmanager.SecretStringGenerator(
+                secret_string_template="{}",  # noqa: S106 - the key comes into it
+                generate_string_key="key",
+                password_length=KEY_LENGTH,
+                include_space=False,
+                exclude_punctuation=True,
+                exclude_characters=string.punctuation,  # the emulator knows this way alone
             ),
-            default_route_settings=kind.RouteSettingsProperty(
-                throttling_rate_limit=settings.api.requests_per_second,
-                throttling_burst_limit=settings.api.burst,
-            ),
+            not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
+            "keeps the old one in the list of previous ones, which AWS's rotation would not.",
         )
 
-    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> lambda_.Function:
-        secret, queue = feedback.twilio_secret, feedback.worker.queue
-        assert secret is not None
-        function = HandlerFunction(
-            Construct(self, "TwilioCallbacks"),
-            settings,
-            name="twilio-callbacks",
-            handler="twilio_callbacks",
-            limits=settings.api,
-            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment={
-                "TWILIO_SECRET_ARN": secret.secret_arn,
-                "PUBLIC_URL": self.public_url,
-                "FEEDBACK_QUEUE_URL": queue.queue_url,
-            },
-        ).resource
-        routes = self.api.add_routes(
-            path=f"{TWILIO_PATH}/{{reference}}",
-            methods=[http.HttpMethod.POST],
-            integration=HttpLambdaIntegration(
-                "TwilioCallbacks", function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
-            ),
+    def _messages(self, settings: Settings, storage: MailboxStack) -> None:
+        function = messages_api(self, settings, storage, self.public_url)
+        door = Door(self.api, "MessagesApi", function)
+        authorizer = self._authorizer(settings)
+        for method, path in MESSAGES:
+            door.guarded(method, path, authorizer)
+        for method, path in DOCUMENTS:
+            if settings.api.public_docs:
+                door.open([method], path, "The stage publishes its API's description, which holds no data.")
+            else:
+                door.guarded(method, path, authorizer)
+
+    def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
+        jwt = settings.api.jwt
+        if jwt is None:
+            return HttpIamAuthorizer()
+        return HttpJwtAuthorizer(
+            "Jwt", jwt.issuer, jwt_audience=list(jwt.audience), authorizer_name=settings.name()
         )
-        for route in routes:
-            accept(
-                route, "APIG4", "Twilio signs each request with the account's token; the function checks it."
-            )
-        return function
+
+    def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
+        Door(self.api, "Unsubscribe", unsubscribe(self, settings, storage, self.secret)).open(
+            # Programs that check links ask for their head; nothing but POST changes anything.
+            ["GET", "HEAD", "POST"],
+            f"{UNSUBSCRIBE_PATH}/{{token}}",
+            "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
+            "for one address and one topic; the function checks it.",
+        )
+
+    def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
+        if feedback.twilio_secret is None:
+            return
+        function = twilio_callbacks(self, settings, feedback, feedback.twilio_secret, self.public_url)
+        Door(self.api, "TwilioCallbacks", function).open(
+            ["POST"],
+            f"{TWILIO_PATH}/{{reference}}",
+            "Twilio signs each request with the account's token; the function checks it.",
+        )

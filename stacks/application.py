@@ -1,20 +1,23 @@
 """Builds a stage's stacks and writes them out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from aws_cdk import App, Tags, Validations
 from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.api import ApiStack
+from stacks.campaign_files import EnabledCampaign
+from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
 from stacks.dead_letters import DeadLettersStack
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
-from stacks.load import load, with_providers
+from stacks.load import load, load_campaigns, with_providers
 from stacks.mailbox import MailboxStack
-from stacks.paths import ROOT
+from stacks.paths import CAMPAIGNS, ROOT
 from stacks.providers import Around
 from stacks.routes import Routes
 from stacks.routing import RoutingStack
@@ -26,14 +29,18 @@ class NagError(Exception):
     """cdk-nag found something; its text says what, and where."""
 
 
-def synthesize(context: Mapping[str, object], output: str | None = None) -> CloudAssembly:
-    """Write the stage that `context` names to `output`. The CDK CLI's context goes before both.
+def synthesize(
+    context: Mapping[str, object], output: str | None = None, campaigns: Path = CAMPAIGNS
+) -> CloudAssembly:
+    """Write the stage that `context` names to `output`, with campaigns of the folder `campaigns`. The CDK
+    CLI's context goes before the first two.
 
     Raises SettingsError for a wrong setting, NagError where cdk-nag finds something.
     """
     app = App(context={**_own_context(), **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
-    build(app, with_providers(settings, app.node.try_get_context("providers")))
+    enabled = load_campaigns(settings, campaigns)
+    build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
     return checked(app)
 
 
@@ -48,18 +55,21 @@ def checked(app: App) -> CloudAssembly:
         raise NagError(f"{findings}\nRepair what cdk-nag found, or accept it with its reason.") from error
 
 
-def build(app: App, settings: Settings) -> None:
+def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
     """All stacks of one stage."""
     storage = MailboxStack(app, settings)
     feedback = FeedbackStack(app, settings, storage)
-    api = ApiStack(app, settings, feedback) if settings.twilio else None
+    api = ApiStack(app, settings, storage, feedback)
     channels = ChannelsStack(app, settings, Around(settings, storage, feedback, api))
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)
     routes = Routes(channels, fax, webhook)
     routing = RoutingStack(app, settings, storage, routes)
-    DeadLettersStack(app, settings, storage, [*routes.workers(), routing.scheduled, feedback.worker])
+    workers = [*routes.workers(), routing.scheduled, feedback.worker]
+    if campaigns:
+        workers += CampaignsStack(app, settings, storage, campaigns).workers
+    DeadLettersStack(app, settings, storage, workers)
     for key, value in settings.deployment.tags.items():
         Tags.of(app).add(key, value)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

@@ -3,12 +3,17 @@
 import json
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from pydantic import ValidationError
 
+from stacks.campaign_files import EnabledCampaign, read_campaigns
+from stacks.paths import CAMPAIGNS
 from stacks.rules import broken_rules
+from stacks.rules.campaigns import broken_campaigns
+from stacks.rules.databases import broken_databases
 from stacks.sentences import SettingsError, sentence
-from stacks.settings import PROVIDERS_AT_SYNTH, Fax, Settings, Sms
+from stacks.settings import PROVIDERS_AT_SYNTH, Api, Fax, Settings, Sms
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
@@ -27,14 +32,28 @@ def load(stages: object, stage: object) -> Settings:
     return settings
 
 
+def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
+    """The campaigns of a stage, of those that lie in `folder`. Raises SettingsError."""
+    campaigns = read_campaigns(settings, folder)
+    for broken in broken_campaigns(settings, campaigns):
+        raise SettingsError(broken)
+    for broken in broken_databases(settings, campaigns, folder.parent):
+        raise SettingsError(broken)
+    return campaigns
+
+
 def with_providers(settings: Settings, providers: object) -> Settings:
-    """`settings` with each provider at `providers` whose base URL is known only now: below it under its own
-    name. Raises SettingsError where there is no such URL."""
-    placed: dict[str, Fax | Sms] = {}
+    """`settings` with each provider at `providers` whose base URL is known only now, below it under its own
+    name, and the API under api where it is reached by way of them. Raises SettingsError where there is no
+    such URL."""
+    placed: dict[str, Api | Fax | Sms] = {}
     for key, section in (("fax", settings.fax), ("sms", settings.sms)):
         if section is not None and section.base_url == PROVIDERS_AT_SYNTH:
             origin = _origin(f"mailroom.{settings.stage}.{key}.base_url", providers)
             placed[key] = section.model_copy(update={"base_url": f"{origin}/{section.provider}"})
+    if settings.api.public_url == PROVIDERS_AT_SYNTH:
+        origin = _origin(f"mailroom.{settings.stage}.api.public_url", providers)
+        placed["api"] = settings.api.model_copy(update={"public_url": f"{origin}/api"})
     return settings.model_copy(update=placed) if placed else settings
 
 
@@ -58,4 +77,4 @@ def _validated(section: object, stage: str) -> Settings:
         # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
         return Settings.model_validate_json(json.dumps({**section, "stage": stage}))
     except ValidationError as error:
-        raise SettingsError(sentence(error, Settings, f"mailroom.{stage}")) from error
+        raise SettingsError(sentence(error, Settings, f"mailroom.{stage}.")) from error

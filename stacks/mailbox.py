@@ -15,8 +15,8 @@ LINES = "lines"
 
 
 class MailboxStack(StageStack):
-    """Producers write the mailbox, the system the ledger and the suppression list; what is too large for an
-    item is in the bucket."""
+    """Producers write the mailbox, the system the ledger and the suppression list, recipients their
+    preferences; what is too large for an item is in the bucket."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__(app, settings, "mailbox")
@@ -40,6 +40,10 @@ class MailboxStack(StageStack):
         self.suppressions = Table(
             self, "Suppressions", settings, name="suppressions", key="recipient", sort_key="channel"
         )
+        # As long: nobody who has opted out may hear of a topic again because time has passed.
+        self.preferences = Table(
+            self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
+        )
         self.payloads = PrivateBucket(
             self,
             "Payloads",
@@ -51,6 +55,11 @@ class MailboxStack(StageStack):
             "LEDGER_TTL_SECONDS": str(settings.retention.ledger_days * DAY),
             "PAYLOAD_BUCKET": self.payloads.bucket_name,
         }
+        mailbox_days = settings.retention.mailbox_days
+        self.mailbox_environment = {
+            "MAILBOX_TABLE": self.mailbox.table_name,
+            "MAILBOX_TTL_SECONDS": str((mailbox_days or 0) * DAY),
+        }
         publish(self, PayloadBucketName=self.payloads.bucket_name)
-        if settings.retention.mailbox_days:
-            publish(self, MailboxTtlSeconds=str(settings.retention.mailbox_days * DAY))
+        if mailbox_days:
+            publish(self, MailboxTtlSeconds=str(mailbox_days * DAY))

@@ -5,4 +5,5 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LAMBDAS = ROOT / "lambdas"
 TEMPLATES = ROOT / "templates"
+CAMPAIGNS = ROOT / "campaigns"
 BUNDLES = ROOT / ".local" / "bundles"

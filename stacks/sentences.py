@@ -11,16 +11,24 @@ from pydantic_core import ErrorDetails
 
 KINDS = {"int": "a whole number", "float": "a number", "string": "text", "bool": "true or false"}
 
+SHORT = 120
+"""Characters of a value that a sentence shows."""
+
 
 class SettingsError(Exception):
     """A setting is wrong; its text is a sentence for whoever edits cdk.json."""
 
 
 def sentence(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
-    """The first fault in `error`, in words. `prefix` is the key under which `model` lies."""
-    fault = error.errors()[0]
-    path = [str(part) for part in fault["loc"] if part != "[key]"]
-    return f"{'.'.join([prefix, *path])}: {_complaint(fault, model, path)}"
+    """The first fault in `error`, in words. `prefix` stands before the key's path in `model`, such as
+    "mailroom.dev."."""
+    path = path_of(error)
+    return f"{prefix}{'.'.join(path)}: {_complaint(error.errors()[0], model, path)}"
+
+
+def path_of(error: ValidationError) -> list[str]:
+    """The key of the first fault in `error`, part by part."""
+    return [str(part) for part in error.errors()[0]["loc"] if part != "[key]"]
 
 
 def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> str:
@@ -39,10 +47,16 @@ def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> 
         case "string_pattern_mismatch":
             return f"{value!r} does not fit {fault['ctx']['pattern']}{_meaning(field)}."
         case "value_error":
-            return f"{value!r} {fault['ctx']['error']}."
-        case "too_short":
-            return f"is empty; give at least one{_meaning(field)}."
+            return f"{_short(value)} {fault['ctx']['error']}."
+        case "too_short" | "string_too_short" | "too_long":
+            return _wrong_size(fault, field)
     return _wrong_kind(kind, value, field)
+
+
+def _wrong_size(fault: ErrorDetails, field: FieldInfo | None) -> str:
+    if fault["type"] == "too_long":
+        return f"has {fault['ctx']['actual_length']} entries; give at most {fault['ctx']['max_length']}."
+    return f"is empty; give at least one{_meaning(field)}."
 
 
 def _wrong_kind(kind: str, value: object, field: FieldInfo | None) -> str:
@@ -51,6 +65,12 @@ def _wrong_kind(kind: str, value: object, field: FieldInfo | None) -> str:
         return f"{value!r} is of the wrong kind; use a {'list' if 'tuple' in kind else 'section in braces'}."
     hint = f"; {_range(field)}" if "number" in wanted else ""
     return f"{value!r} is not {wanted}{hint}."
+
+
+def _short(value: object) -> str:
+    """`value`, of which a query or a table would fill the screen."""
+    written = repr(value)
+    return written if len(written) <= SHORT else f"{written[:SHORT]}…"
 
 
 def _kind(annotation: Any) -> Any:

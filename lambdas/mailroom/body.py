@@ -19,6 +19,14 @@ def encode(item: Mapping[str, Any]) -> str:
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
+def scheduled(text: str) -> dict[str, Any]:
+    """What a schedule sent to a queue. What EventBridge could not send lies in the dead-letter queue as the
+    call that it would have made, and is redriven so. Raises Malformed."""
+    body = decode(text)
+    inner = body.get("MessageBody")
+    return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
+
+
 def decode(text: str) -> dict[str, Any]:
     """A queue body as an item. Raises Malformed."""
     try:

@@ -23,6 +23,7 @@ def _config(read_seconds: float, attempts: int) -> Config:
     return Config(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=read_seconds,
+        max_pool_connections=16,  # as many puts at a time as the HTTP API makes
         retries={"mode": "standard", "total_max_attempts": attempts},
         # Requests are built by code that mypy checks against the services' own types.
         parameter_validation=False,

@@ -57,6 +57,8 @@ def cause_of(letter: Letter, subject: Subject, item: Item) -> Cause:
             )
         case "event":
             return _UNRECORDED
+        case "campaign":
+            return _of_campaign(letter, subject)
         case "callback":
             return _of_callback(subject.detail, item)
     return _settled(subject, item) or _of_message(letter, item)
@@ -83,8 +85,7 @@ def _of_message(letter: Letter, item: Item) -> Cause:
     if letter.undelivered:
         return Cause(
             "undelivered",
-            f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then send its "
-            "key to the scheduled queue",
+            f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it",
         )
     if letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
@@ -96,6 +97,16 @@ def _of_message(letter: Letter, item: Item) -> Cause:
         sentence = _TROUBLES.get(code, _TROUBLE)
         return Cause(code, sentence.format(str(trouble.get("message", "")).rstrip(".")))
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
+
+
+def _of_campaign(letter: Letter, subject: Subject) -> Cause:
+    if letter.queue.startswith("collect-"):
+        sentence = (
+            f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
+        )
+        return Cause("uncollected", f"{sentence}; mend it, then redrive it, or start the run again")
+    sentence = f"people of campaign {subject.detail}, were not all composed; see the log of compose"
+    return Cause("uncomposed", f"{sentence}, mend it, then redrive it: nobody gets a second message")
 
 
 def _of_callback(name: str, item: Item) -> Cause:

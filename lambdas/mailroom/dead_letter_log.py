@@ -1,9 +1,10 @@
 """The memory of what was logged: each dead letter is told of once, over all passes and cold starts."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mailroom import clients
+from mailroom.batch_get import batch_get
 from mailroom.clock import Clock, milliseconds
 from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 
 KEPT_SECONDS = 15 * 86400
 """A dead-letter queue keeps nothing for more than 14 days."""
-_READS = 4
-
-
-class Unread(RuntimeError):
-    """DynamoDB did not hand out all that was asked for: it throttles."""
 
 
 class DeadLetterLog:
@@ -42,23 +38,10 @@ class DeadLetterLog:
         An outage's letters lie for days: to read what is known costs a fifth of a write that is refused.
         """
         asked = {each.message_id: each for each in letters}
-        keys: Any = [{"message_id": string(each)} for each in asked]
-        for _ in range(_READS):
-            if not keys:
-                return list(asked.values())
-            # Consistent: what a pass has just told must not be told by the next one.
-            request: Any = {
-                "Keys": keys,
-                "ConsistentRead": True,
-                "ProjectionExpression": "message_id",
-            }
-            reply = self._client.batch_get_item(RequestItems={self._table: request})
-            for item in reply["Responses"].get(self._table, []):
-                asked.pop(item["message_id"]["S"], None)
-            left: Any = reply.get("UnprocessedKeys") or {}
-            keys = left.get(self._table, {}).get("Keys", [])
-        if keys:
-            raise Unread("the table of dead letters could not be read whole: DynamoDB throttles")
+        keys = [{"message_id": string(each)} for each in asked]
+        # Consistent: what a pass has just told must not be told by the next one.
+        for item in batch_get(self._client, {self._table: keys}, consistent=True)[self._table]:
+            asked.pop(item["message_id"], None)
         return list(asked.values())
 
     def remember(self, letter: Letter, key: Key | None, cause: Cause) -> None:

@@ -1,13 +1,14 @@
 """What a dead letter is about: told from its body, which has its queue's form."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
 from mailroom import reference
-from mailroom.body import decode
+from mailroom.body import decode, scheduled
+from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels import fax
 from mailroom.dead_letter import Letter
 from mailroom.errors import Malformed
@@ -22,14 +23,14 @@ _DEEP = 5
 class Subject(Struct, frozen=True):
     """`key` is None where there is no message to name. A `message` is asked for by the letter itself. A
     `callback` and a provider's `event` only tell of one that is on its way or over: they do not mark it, and
-    no redrive of theirs would ever clear the mark.
+    no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
     """
 
-    kind: Literal["message", "callback", "event", "malformed"]
+    kind: Literal["message", "callback", "event", "campaign", "malformed"]
     key: Key | None = None
     attempt: int = 1
     detail: str = ""
-    """A callback's name in the ledger item, or what is wrong with a body."""
+    """A callback's name in the ledger item, a campaign and its run, or what is wrong with a body."""
 
 
 def subject_of(letter: Letter) -> Subject:
@@ -37,9 +38,10 @@ def subject_of(letter: Letter) -> Subject:
     try:
         if letter.queue.startswith("feedback-"):
             return Subject("event", _of_event(letter.body))
-        body = decode(letter.body)
-        if letter.queue.startswith("scheduled-"):
-            body = _unwrapped(body)
+        if (read := _of_campaign(letter.queue)) is not None:
+            part = read(letter.body)
+            return Subject("campaign", detail=f"{part.campaign:.60}, run {part.run:.60}")
+        body = scheduled(letter.body) if letter.queue.startswith("scheduled-") else decode(letter.body)
         # In other queues these are names like any other, and an item may have them.
         if letter.queue.startswith("webhook-") and "webhook_id" in body:
             return Subject("callback", _checked(key_of(body)), detail=str(body.get("name", ""))[:100])
@@ -51,10 +53,10 @@ def subject_of(letter: Letter) -> Subject:
         return Subject("malformed", detail=str(fault))
 
 
-def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
-    """What EventBridge Scheduler could not send comes as the call that it would have made."""
-    inner = body.get("MessageBody")
-    return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
+def _of_campaign(queue: str) -> Callable[[str], Start | Next | Chunk] | None:
+    if queue.startswith("collect-"):
+        return collect_body
+    return chunk_of if queue.startswith("audience-") else None
 
 
 def _checked(key: Key) -> Key:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
+from mailroom.choices import Unwanted
 from mailroom.claim import Claimed, InProgress, Unfounded
 from mailroom.clock import Clock
 from mailroom.environment import Sender
@@ -18,6 +19,7 @@ from mailroom.message import parse
 from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
+from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
 from mailroom.telemetry import logger
 
@@ -46,6 +48,7 @@ class Tools:
     sleep: Callable[[float], None]
     jitter: Callable[[], float]
     suppressions: Suppressions | None = None
+    preferences: Preferences | None = None
 
 
 class Received(Struct, Generic[M], frozen=True):
@@ -157,7 +160,7 @@ class Delivery(Generic[M, R]):
     def _send(self, claim: Claimed, message: M, record: Received[M], unsure: bool) -> Wait:
         try:
             permitted = self._permitted(claim, self._whole(message))
-            if isinstance(permitted, str):
+            if isinstance(permitted, Unwanted):
                 return self._hold(claim) if unsure else self._suppress(claim, permitted)
             request = self._adapter.prepare(permitted)
         except Invalid as fault:
@@ -198,13 +201,13 @@ class Delivery(Generic[M, R]):
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
-    def _permitted(self, claim: Claimed, message: M) -> M | str:  # noqa: ARG002 - for those that know of any
+    def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:  # noqa: ARG002 - for those that know of any
         """What of the message may be sent, or why nothing of it may."""
         return message
 
-    def _suppress(self, claim: Claimed, reason: str) -> Wait:
-        self._ledger.suppress(claim, reason)
-        return self._over("Suppressed", "suppressed")
+    def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
+        self._ledger.suppress(claim, why.code, why.sentence)
+        return self._over("Suppressed", "suppressed", code=why.code)
 
     def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Received[M]) -> Wait:
         match outcome:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients, queues
+from mailroom.admission import Admission
 from mailroom.body import encode
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
@@ -15,7 +16,7 @@ from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.guard import Guard
 from mailroom.ledger import Ledger
-from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
+from mailroom.message import Message
 from mailroom.payloads import Payloads
 from mailroom.queues import Entry
 from mailroom.schedules import Schedules
@@ -46,12 +47,16 @@ class Dispatcher:
     ) -> None:
         self._routes = routes
         self._delayed_routes = delayed_routes
-        self._callbacks = callbacks or Guard()
-        contracts = contracts_of(default_region)
-        self._contracts = {name: contracts[name] for name in routes}
+        self._admission = Admission(
+            contracts_of(default_region),
+            routes,
+            payloads=payloads,
+            callbacks=callbacks or Guard(),
+            clock=clock,
+            waiting=delayed_routes,
+        )
         self._ledger = ledger
         self._schedules = schedules
-        self._payloads = payloads
         self._sqs = sqs
         self._clock = clock
 
@@ -127,30 +132,11 @@ class Dispatcher:
         )
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
-        message = parse(item, self._contracts)
-        self._check(message)
+        message = self._admission.admit(item)
         body = encode(item)
         if len(body.encode()) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")
         return message, body
-
-    def _check(self, message: Message) -> None:
-        """What only the place and the hour decide."""
-        now = self._clock()
-        if message.attempt != 1:
-            raise Invalid("attempt", "is the system's own; name that attribute otherwise")
-        self._callbacks.admit("callback_url", message.callback_url)
-        if message.event_type in self._delayed_routes and "not_before" in message.variables:
-            raise Invalid("not_before", "is the system's own; use send_at")
-        if message.lane not in self._routes[message.event_type]:
-            lanes = ", ".join(self._routes[message.event_type])
-            raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
-        if message.payload_ref is not None:
-            self._payloads.key("payload_ref", message.payload_ref)
-        if message.expired(now):
-            raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
-        if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
-            raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
 
     def _wait(self, message: Message, due: float) -> None:
         self._schedules.put(message.key, due)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients, queues
-from mailroom.body import decode
+from mailroom.body import scheduled
 from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
@@ -46,7 +46,7 @@ class Due:
         malformed: dict[str, tuple[str, float]] = {}
         for record in event["Records"]:
             try:
-                keys[record["messageId"]] = key_of(decode(record["body"]))
+                keys[record["messageId"]] = key_of(scheduled(record["body"]))
             except Malformed as fault:
                 logger.error("not a key", extra={"reason": str(fault), "message_id": record["messageId"]})
                 # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.

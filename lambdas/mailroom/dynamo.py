@@ -1,48 +1,16 @@
 """DynamoDB's own forms: attribute values, and one update's expression."""
 
-import base64
 from collections.abc import Mapping
-from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from boto3.dynamodb.types import TypeDeserializer
 from msgspec import Struct
+
+from mailroom.attribute_values import Value as Value
+from mailroom.attribute_values import plain as plain
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
-
-Value = dict[str, Any]
-"""An attribute value in DynamoDB's form: `{"S": "text"}`."""
-
-
-class _PlainDeserializer(TypeDeserializer):  # type: ignore[misc,unused-ignore]
-    """Values that JSON can carry: whole numbers as int, binary as base64, sets as sorted lists."""
-
-    def _deserialize_n(self, value: str) -> int | Decimal:
-        # DynamoDB keeps 38 digits; JSON integers beyond 64 bits are not portable, decimals are.
-        return int(value) if len(value) <= 18 and value.lstrip("-").isdigit() else Decimal(value)
-
-    def _deserialize_b(self, value: Any) -> str:
-        # A stream record that reaches a function as JSON has base64 already; boto3 hands out bytes.
-        return value if isinstance(value, str) else base64.b64encode(bytes(value)).decode()
-
-    def _deserialize_ns(self, value: list[str]) -> list[int | Decimal]:
-        return sorted(self._deserialize_n(each) for each in value)
-
-    def _deserialize_ss(self, value: list[str]) -> list[str]:
-        return sorted(value)
-
-    def _deserialize_bs(self, value: list[Any]) -> list[str]:
-        return sorted(self._deserialize_b(each) for each in value)
-
-
-_deserialize = _PlainDeserializer().deserialize
-
-
-def plain(image: Mapping[str, Any]) -> dict[str, Any]:
-    """An item in DynamoDB's form as plain Python."""
-    return {name: _deserialize(value) for name, value in image.items()}
 
 
 def string(value: str) -> Value:
@@ -81,6 +49,8 @@ class Change(Struct):
     """Counters that grow by one."""
     unions: dict[str, Value] = {}
     """Sets that grow by these elements."""
+    names: dict[str, str] = {}
+    """Aliases that the condition uses beside those of what is set."""
 
     def request(self) -> dict[str, Any]:
         """The arguments of UpdateItem that say it."""
@@ -96,7 +66,7 @@ class Change(Struct):
         return {
             "UpdateExpression": text,
             "ConditionExpression": self.condition,
-            "ExpressionAttributeNames": names,
+            "ExpressionAttributeNames": {**names, **self.names},
             "ExpressionAttributeValues": values,
             # The answer to a failed condition carries the item: no read is needed to tell why.
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",

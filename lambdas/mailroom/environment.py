@@ -34,17 +34,21 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A sender's whose recipients may be on the suppression list."""
+    """A sender's whose recipients may be on the suppression list, or may have opted out of a topic."""
 
     suppressions_table: str
+    preferences_table: str
 
 
 class MailSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
-    """A mail sender's."""
+    """A mail sender's. `unsubscribe_url` is below which the links for opting out lie, and the secret is what
+    they are signed with."""
 
     mail_senders: list[str]
     configuration_set: str
     max_attachment_bytes: int
+    unsubscribe_url: str
+    unsubscribe_secret_arn: str
     templates: str = "templates/mail"
 
 
@@ -123,6 +127,74 @@ class TwilioCallbacks(Struct, frozen=True, kw_only=True, rename="upper"):
     twilio_secret_arn: str
     public_url: str
     feedback_queue_url: str
+
+
+class Database(Struct, frozen=True, kw_only=True):
+    """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
+    `username`, `password`, `dbname`). `pool_size` is how many connections one process may hold."""
+
+    secret_arn: str
+    pool_size: int = 1
+    sslmode: Literal["verify-full", "verify-ca", "require", "disable"] = "verify-full"
+    ca_file: str = ""
+    """The certificates of who may have signed the server's, from the bundle's root; "" is the system's."""
+    host: str = ""
+    port: int = 0
+    dbname: str = ""
+    """These three where the secret lacks them."""
+    connect_seconds: Seconds = 5
+    statement_seconds: Seconds = 60
+
+
+class Collect(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Collect's: its own queue, the one for composing, and the table of runs, whose items live for
+    `run_ttl_seconds` after their last change."""
+
+    queue_url: str
+    audience_queue_url: str
+    runs_table: str
+    lease_seconds: Seconds
+    run_ttl_seconds: Seconds
+    databases: dict[str, Database] = {}
+    campaigns: str = "campaigns.json"
+
+
+class Compose(Common, frozen=True, kw_only=True, rename="upper"):
+    """Compose's: whom it may write to, and the mailbox. `mailbox_ttl_seconds` is how long an item stays
+    there; 0 is for ever."""
+
+    queue_url: str
+    mailbox_table: str
+    preferences_table: str
+    runs_table: str
+    run_ttl_seconds: Seconds
+    default_region: str = ""
+    mailbox_ttl_seconds: Seconds = 0
+    databases: dict[str, Database] = {}
+    campaigns: str = "campaigns.json"
+
+
+class MessagesApi(Common, frozen=True, kw_only=True, rename="upper"):
+    """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `jwt_issuer` is who
+    signs its callers' tokens; "": they sign their requests by IAM."""
+
+    mailbox_table: str
+    lanes: dict[str, list[str]]
+    callback_schemes: list[str]
+    callback_ports: list[int]
+    public_url: str
+    jwt_issuer: str = ""
+    default_region: str = ""
+    mailbox_ttl_seconds: Seconds = 0
+    payload_ttl_seconds: Seconds = 0
+    """How long large content is kept; 0 is for ever."""
+
+
+class Unsubscribe(Struct, frozen=True, kw_only=True, rename="upper"):
+    """Unsubscribe's: where choices are kept, and what links are signed with."""
+
+    preferences_table: str
+    unsubscribe_secret_arn: str
 
 
 class DeadLetters(Common, frozen=True, kw_only=True, rename="upper"):

@@ -44,6 +44,7 @@ _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
 _KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), "if_not_exists({name}, {value})")
+_CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
@@ -147,10 +148,10 @@ class Ledger:
         end = self._end(claim.key, "failed", error_of(code, message), _OWN, adds=("attempts",))
         self._write_own(claim, end, "failed", code)
 
-    def suppress(self, claim: Claimed, message: str) -> None:
-        """It will not be sent: all that it is for are on the suppression list. `message` says why."""
-        end = self._end(claim.key, "suppressed", error_of("suppressed", message), _OWN, adds=("attempts",))
-        self._write_own(claim, end, "suppressed")
+    def suppress(self, claim: Claimed, code: str, message: str) -> None:
+        """It will not be sent: nobody whom it is for wants it, or can be reached. `message` says why."""
+        end = self._end(claim.key, "suppressed", error_of(code, message), _OWN, adds=("attempts",))
+        self._write_own(claim, end, "suppressed", code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """One of several is left out: what is sent goes to the others."""
@@ -222,6 +223,22 @@ class Ledger:
         waiting = f"{_WAITING} AND attribute_exists(id)"
         end = self._end(key, "cancelled", error_of("cancelled", message), waiting)
         return self._try(key, end, "cancelled")
+
+    def withdraw(
+        self, key: Key, message: str, to: str | list[str] | None = None, callback_url: str | None = None
+    ) -> bool:
+        """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`
+        and `callback_url` are the message's. False where it is past waiting."""
+        sets = {**about(to, callback_url), **error_of("cancelled", message)}
+        end = self._end(key, "cancelled", sets, _WAITING)
+        end.forms = _CALLBACKS_KEPT
+        return self._try(key, end, "cancelled")
+
+    def leave_out(self, key: Key, to: str | list[str] | None, code: str, message: str) -> bool:
+        """It is not even put into the mailbox, for whom it is for does not want it; `message` says so. False
+        where it has an item already, which decides."""
+        end = self._end(key, "suppressed", {**about(to, None), **error_of(code, message)}, _WAITING)
+        return self._try(key, end, "suppressed", code)
 
     def reopen(self, key: Key) -> int | None:
         """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet.

@@ -18,6 +18,9 @@ MAX_AHEAD_SECONDS = 366 * 86400
 
 LANES = ("normal", "bulk")
 
+MAX_TOPIC = 64
+"""Characters of a topic: it stands in the link by which one opts out, and a header has its bounds."""
+
 Time = Annotated[str, Meta(description="ISO 8601, for example 2026-11-21T09:00:00Z; without offset: UTC")]
 
 
@@ -43,7 +46,9 @@ class Message(Struct, frozen=True, kw_only=True):
     lane: Annotated[
         str, Meta(description="bulk never delays normal", extra_json_schema={"enum": list(LANES)})
     ] = "normal"
-    topic: Annotated[str | None, Meta(description="what a recipient can opt out of")] = None
+    topic: Annotated[
+        str | None, Meta(description=f"what a recipient can opt out of: 1 to {MAX_TOPIC} characters")
+    ] = None
     callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
     payload_ref: Annotated[
         str | None, Meta(description="s3://bucket/key: a JSON object with further attributes")
@@ -109,6 +114,8 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("send_at", "lies after expires_at; it would expire before it is sent")
         if due is not None and self.ttl is not None and self.ttl <= due:
             raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
+        if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
+            raise Invalid("topic", f"is no topic's name; use 1 to {MAX_TOPIC} printable characters")
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):

@@ -1,48 +1,52 @@
-"""The way of a message to people: whoever is on the suppression list gets nothing more."""
+"""The way of a message to people: whoever is on the suppression list gets nothing more, and whoever has opted
+out of a topic gets nothing of that."""
 
 from collections.abc import Iterable
 
 from mailroom.adapter import Adapter, M, R
+from mailroom.choices import Choices, Unwanted, Wanted
 from mailroom.claim import Claimed
-from mailroom.clock import iso, milliseconds
+from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.outcome import Rejected
 from mailroom.suppressions import Suppression, Suppressions
 from mailroom.telemetry import logger
 
-_WHY = {"bounce": "it bounced", "complaint": "its owner complained", "gone": "its provider dropped it"}
-
 
 class SuppressingDelivery(Delivery[M, R]):
-    """Asks the list once a batch, and leaves out who is on it. A recipient that turns out to be gone enters
-    it."""
+    """Asks once a batch, and leaves out who may get nothing. A recipient that turns out to be gone enters the
+    list."""
 
     def __init__(self, settings: Sender, adapter: Adapter[M, R], tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
-        self._asked: frozenset[str] = frozenset()
-        self._listed: dict[str, Suppression] = {}
+        if tools.suppressions is None or tools.preferences is None:
+            raise TypeError("no suppression list or preferences: their tables are not among the settings")
+        self._list: Suppressions = tools.suppressions
+        self._choices = Choices(tools.suppressions, tools.preferences)
+        self._asked: frozenset[Wanted] = frozenset()
+        self._unwanted: dict[Wanted, Unwanted] = {}
 
     def begin(self, messages: Iterable[M]) -> None:
         """Ask for all recipients of a batch in one read."""
-        self._asked, self._listed = frozenset(), {}
-        addressees = {each for message in messages for each in message.addressees}
+        self._asked, self._unwanted = frozenset(), {}
         try:
-            self._ask(addressees)
+            self._ask(each for message in messages for each in _wanted(message))
         except Exception:  # noqa: BLE001 - logged; each message asks for itself, and waits where it cannot
-            logger.warning("the suppression list could not be read", exc_info=True)
+            logger.warning("who may get nothing could not be read", exc_info=True)
 
-    def _permitted(self, claim: Claimed, message: M) -> M | str:
-        self._ask(set(message.addressees) - self._asked)
-        listed = [self._listed[each] for each in message.addressees if each in self._listed]
-        if not listed:
+    def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:
+        wanted = _wanted(message)
+        self._ask(wanted)
+        unwanted = {each.recipient: self._unwanted[each] for each in wanted if each in self._unwanted}
+        if not unwanted:
             return message
-        left = message.without({each.recipient for each in listed})
+        left = message.without(unwanted)
         if left is message or not left.addressees:
-            return _sentence(listed[0])
-        for each in listed:
-            self._ledger.suppress_one(claim, each.recipient, _sentence(each))
-        self._over("SuppressedInPart", "sent to some of its recipients", suppressed=len(listed))
+            return next(iter(unwanted.values()))
+        for recipient, why in unwanted.items():
+            self._ledger.suppress_one(claim, recipient, why.sentence)
+        self._over("SuppressedInPart", "sent to some of its recipients", suppressed=len(unwanted))
         return left
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: Received[M]) -> Wait:
@@ -59,20 +63,12 @@ class SuppressingDelivery(Delivery[M, R]):
         for each in message.addressees:
             self._list.mark(Suppression(each, message.event_type, "gone", now, reason, message.id))
 
-    def _ask(self, addressees: set[str]) -> None:
-        if addressees:
-            self._listed = {**self._listed, **self._list.find(self._settings.channel, addressees)}
-            self._asked |= addressees
-
-    @property
-    def _list(self) -> Suppressions:
-        if self._tools.suppressions is None:
-            raise TypeError("no suppression list: SUPPRESSIONS_TABLE is not among this sender's settings")
-        return self._tools.suppressions
+    def _ask(self, wanted: Iterable[Wanted]) -> None:
+        new = [each for each in wanted if each not in self._asked]
+        if new:
+            self._unwanted |= self._choices.find(self._settings.channel, new)
+            self._asked |= set(new)
 
 
-def _sentence(suppression: Suppression) -> str:
-    since = iso(suppression.at / 1000)[:10]
-    detail = f" ({suppression.detail})" if suppression.detail else ""
-    why = _WHY[suppression.reason]
-    return f"on the suppression list since {since}: {why}{detail}; an operator can lift it"
+def _wanted(message: M) -> list[Wanted]:
+    return [Wanted(each, message.topic) for each in message.addressees]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, convert
 
 from mailroom import clients
+from mailroom.batch_get import batch_get
 from mailroom.clock import Clock, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
 
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
 
 Reason = Literal["bounce", "complaint", "gone"]
 
-MAX_KEYS = 100
-"""A BatchGetItem's."""
 MAX_DETAIL = 300
-_READS = 4
 _NEWS = "(attribute_not_exists(lifted_at) OR lifted_at < :at)"
 _OPEN = f"{_NEWS} AND attribute_not_exists(reason)"
 # A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
@@ -41,16 +39,12 @@ class Suppression(Struct, frozen=True):
     message_id: str = ""
 
 
-class Unread(RuntimeError):
-    """DynamoDB did not hand out all that was asked for: whoever asked must try again."""
-
-
 class Suppressions:
     """One stage's list. Recipients are canonical: see `Message.addressees`."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
-        self._client = client
-        self._table = table
+        self.client = client
+        self.table = table
         self._clock = clock
 
     @classmethod
@@ -60,13 +54,9 @@ class Suppressions:
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
         """Those of `recipients` who are on the list, in one read for every hundred of them. Raises Unread."""
-        found: dict[str, Suppression] = {}
-        keys = [_key(each, channel) for each in dict.fromkeys(recipients)]
-        for start in range(0, len(keys), MAX_KEYS):
-            for item in self._read(keys[start : start + MAX_KEYS]):
-                if "reason" in item:
-                    found[item["recipient"]] = _suppression(item)
-        return found
+        keys = [key(each, channel) for each in dict.fromkeys(recipients)]
+        items = batch_get(self.client, {self.table: keys})[self.table]
+        return {found.recipient: found for found in map(suppression_of, items) if found}
 
     def mark(self, suppression: Suppression) -> bool:
         """Put a recipient on the list. False where that was known, or older than its lifting."""
@@ -80,7 +70,7 @@ class Suppressions:
         if suppression.reason == "complaint":
             change = Change(sets, _WORSE, {":worst": string("complaint")})
         try:
-            update(self._client, self._table, _key(suppression.recipient, suppression.channel), change)
+            update(self.client, self.table, key(suppression.recipient, suppression.channel), change)
         except ConditionFailed:
             return False
         return True
@@ -93,32 +83,24 @@ class Suppressions:
             removes=("reason", "at", "detail", "message_id"),
         )
         try:
-            old = update(self._client, self._table, _key(recipient, channel), change, "ALL_OLD")
+            old = update(self.client, self.table, key(recipient, channel), change, "ALL_OLD")
         except ConditionFailed:
             return None
-        return _suppression(old)
+        return suppression_of(old)
 
     def listed(self) -> Iterator[Suppression]:
         """All who are on the list, in no order."""
-        pages = self._client.get_paginator("scan").paginate(
-            TableName=self._table, FilterExpression="attribute_exists(reason)"
+        pages = self.client.get_paginator("scan").paginate(
+            TableName=self.table, FilterExpression="attribute_exists(reason)"
         )
-        yield from (_suppression(plain(item)) for page in pages for item in page["Items"])
-
-    def _read(self, keys: list[Sets]) -> Iterator[dict[str, Any]]:
-        asked: Any = {self._table: {"Keys": keys}}
-        for _ in range(_READS):
-            reply = self._client.batch_get_item(RequestItems=asked)
-            yield from map(plain, reply.get("Responses", {}).get(self._table, []))
-            asked = reply.get("UnprocessedKeys")
-            if not asked:
-                return
-        raise Unread("the suppression list could not be read whole: DynamoDB throttles")
+        yield from (convert(plain(item), Suppression) for page in pages for item in page["Items"])
 
 
-def _key(recipient: str, channel: str) -> Sets:
+def key(recipient: str, channel: str) -> Sets:
+    """Where a recipient stands."""
     return {"recipient": string(recipient), "channel": string(channel)}
 
 
-def _suppression(item: Mapping[str, Any]) -> Suppression:
-    return convert(dict(item), Suppression)
+def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
+    """A plain item of the table; None: it was lifted."""
+    return convert(dict(item), Suppression) if "reason" in item else None

@@ -16,6 +16,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Message, key_of
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
+from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
 from mailroom.telemetry import count, logger, working_on
 
@@ -38,12 +39,13 @@ class Worker(Generic[M, R]):
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,
         suppressions: Suppressions | None = None,
+        preferences: Preferences | None = None,
         delivery: "type[Delivery[M, R]]" = Delivery,
     ) -> None:
         self._queue_url = settings.queue_url
         self._sqs = sqs
         self._pace = Pace(settings.pace_seconds, clock, sleep)
-        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter, suppressions)
+        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter, suppressions, preferences)
         self._delivery = delivery(settings, adapter, tools)
 
     @classmethod
@@ -58,8 +60,8 @@ class Worker(Generic[M, R]):
             ledger=ledger,
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
-            suppressions=_list_of(settings),
             delivery=delivery,
+            **_tables_of(settings),
         )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
@@ -111,7 +113,10 @@ class Worker(Generic[M, R]):
             working_on(None)
 
 
-def _list_of(settings: Sender) -> Suppressions | None:
-    if isinstance(settings, SuppressingSender):
-        return Suppressions.of(settings.suppressions_table)
-    return None
+def _tables_of(settings: Sender) -> dict[str, Any]:
+    if not isinstance(settings, SuppressingSender):
+        return {}
+    return {
+        "suppressions": Suppressions.of(settings.suppressions_table),
+        "preferences": Preferences.of(settings.preferences_table),
+    }

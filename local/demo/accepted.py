@@ -25,9 +25,18 @@ def by_message(inbox: Iterable[Entry]) -> dict[str, list[Entry]]:
     return dict(found)
 
 
+def of_mail(mail: Entry) -> str:
+    """The id that a mail was sent for, by its header."""
+    return _decoded(mail["content"]["headers"].get("X-Correlation-ID", ""))
+
+
 def _of_callback(url: str) -> str:
-    """Its last part is base64url of the id; a further attempt's has its number after a dot."""
-    coded = url.rpartition("/")[2].partition(".")[0]
+    return _decoded(url.rpartition("/")[2])
+
+
+def _decoded(reference: str) -> str:
+    """Base64url of the id; a further attempt's has its number after a dot."""
+    coded = reference.partition(".")[0]
     try:
         return base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode() or UNKNOWN
     except ValueError:

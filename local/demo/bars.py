@@ -11,7 +11,7 @@ class Bars(Progress):
         columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
         super().__init__(*columns, console=console)
 
-    def plan(self, *, mails: int, faxes: int, callbacks: int, finals: int) -> None:
+    def plan(self, *, mails: int, faxes: int, callbacks: int, finals: int, campaign: int) -> None:
         """How much there will be of each."""
         self._mails_put = self.add_task("mails put into the mailbox", total=mails)
         self._mails = self.add_task("mails sent, or rejected", total=mails)
@@ -19,6 +19,8 @@ class Bars(Progress):
         self._faxes = self.add_task("faxes delivered, or given up", total=faxes)
         self._callbacks = self.add_task("callbacks received", total=callbacks)
         self._finals = self.add_task("all channels, what came back", total=finals)
+        self._killed = self.add_task("campaign, until killed", total=campaign)
+        self._campaign = self.add_task("campaign, started again", total=campaign)
         self._total = {"faxes": faxes, "callbacks": callbacks}
 
     def mail_put(self) -> None:
@@ -40,3 +42,9 @@ class Bars(Progress):
 
     def all_received(self, different: int) -> None:
         self.update(self._callbacks, completed=different)
+
+    def composed(self, count: int) -> None:
+        self.update(self._killed, completed=count)
+
+    def campaign_ended(self, count: int) -> None:
+        self.update(self._campaign, completed=count)

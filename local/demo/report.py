@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from local.demo.callback_verdict import CallbackVerdict
+from local.demo.campaign_verdict import CampaignVerdict
 from local.demo.channel_verdict import ChannelVerdict
 from local.demo.facts import Facts
 from local.demo.fax_verdict import FaxVerdict
@@ -32,6 +33,7 @@ def show(console: Console, result: Result, facts: Facts, mail: Mapping[str, Any]
     console.print(_table("Webhooks", _webhooks(result.callbacks)))
     console.print(_table("What came back", _feedback(result.feedback)))
     console.print(standing_table(result.channels))
+    console.print(_table("Campaign", _campaign(result.campaign)))
     for failure in result.failures[:SHOWN]:
         console.print(Text(f"WRONG: {failure}", style="red"))
     if len(result.failures) > SHOWN:
@@ -118,6 +120,26 @@ def _webhooks(verdict: CallbackVerdict) -> Iterator[Row]:
     yield "messages", str(verdict.webhooks), "webhooks in their own right"
     yield "verified", str(verdict.verified), "with the package standardwebhooks; must be all"
     yield "missing", str(verdict.missing), "must be 0"
+
+
+def _campaign(verdict: CampaignVerdict) -> Iterator[Row]:
+    yield (
+        "people",
+        str(verdict.people),
+        "have new followers this week; one opts out before the mail is composed",
+    )
+    yield (
+        "killed at",
+        str(verdict.before),
+        "messages in the mailbox: all that was queued or under way is lost",
+    )
+    yield "sent", str(verdict.sent), "mails, after the same run was started again"
+    yield "with a link", str(verdict.with_link), "for opting out with one click; must be all that were sent"
+    yield "suppressed", str(verdict.suppressed), "has opted out by that link in an earlier mail"
+    yield "uninvited", str(verdict.uninvited), "without news, or who switched it off; must be 0"
+    yield "sent twice", str(verdict.sent_twice), "must be 0"
+    yield "lost", str(verdict.lost), "must be 0"
+    yield "seconds", f"{verdict.seconds:.1f}", "from its start, without the time that it lay dead"
 
 
 def _mail(mail: Mapping[str, Any]) -> Panel:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.demo.callback_verdict import CallbackVerdict
+from local.demo.campaign_verdict import CampaignVerdict
 from local.demo.channel_verdict import ChannelVerdict
 from local.demo.fax_verdict import FaxVerdict
 from local.demo.feedback_verdict import FeedbackVerdict
@@ -12,7 +13,8 @@ from local.demo.verdict import Verdict
 
 @dataclass(frozen=True)
 class Result:
-    """`channels` counts the messages of each channel by their final status; `troubles` are failed
+    """`channels` counts the messages of each channel by their final status, the campaign's not among them;
+    `troubles` are failed
     expectations of the stage as a whole, such as a dead letter."""
 
     mails: Verdict
@@ -21,13 +23,14 @@ class Result:
     faxes: FaxVerdict
     callbacks: CallbackVerdict
     feedback: FeedbackVerdict
+    campaign: CampaignVerdict
     channels: dict[str, dict[str, int]]
     troubles: list[str]
 
     @property
     def failures(self) -> list[str]:
         """Every sentence about what is not as it should be."""
-        parts = (self.mails, self.sms, self.pushes, self.faxes, self.callbacks, self.feedback)
+        parts = (self.mails, self.sms, self.pushes, self.faxes, self.callbacks, self.feedback, self.campaign)
         return [*self.troubles, *(sentence for part in parts for sentence in part.failures)]
 
     def as_json(self) -> dict[str, Any]:
@@ -40,6 +43,7 @@ class Result:
             "faxes": _without_failures(self.faxes.as_json()),
             "callbacks": _without_failures(self.callbacks.as_json()),
             "feedback": _without_failures(self.feedback.as_json()),
+            "campaign": _without_failures(self.campaign.as_json()),
             "failures": self.failures,
         }
 

@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from rich.console import Console
 
 from local import stage
-from local.demo import devices, feedback, mails, push_cast, report, webhook_cast
-from local.demo.accepted import by_message
+from local.demo import campaign, devices, feedback, mails, push_cast, report, webhook_cast
+from local.demo.accepted import by_message, of_mail
 from local.demo.bars import Bars
 from local.demo.callback_verdict import judge_callbacks
 from local.demo.callbacks import different, read
+from local.demo.campaign import CampaignRun
+from local.demo.campaign_verdict import judge_campaign, ours
 from local.demo.channel_verdict import judge_channel
 from local.demo.facts import Facts
 from local.demo.fax_verdict import judge_faxes
@@ -37,7 +39,7 @@ def run(console: Console) -> int:
     stage.stop(DEMO)  # what an earlier demo left, if it was killed
     RESULT.unlink(missing_ok=True)
     try:
-        running = stage.start(DEMO, lambda line: console.print(f"- {line}"))
+        running = stage.start(DEMO, lambda line: console.print(f"- {line}"), campaign.PEOPLE + 1)
         result = _send_and_judge(console, running)
     finally:
         stage.stop(DEMO)
@@ -58,17 +60,22 @@ def _send_and_judge(console: Console, running: State) -> Result:
         run.settle()
         callbacks = read(run.watch.received(), facts.signing_secret)
         bars.all_received(len(different(callbacks)) - len(plan.webhooks))
+        told = run.watch.events(), run.watch.callbacks(), run.watch.suppressed()
+        run.campaign()
     watch, ledger, inbox = run.watch, run.watch.ledger(), run.watch.inbox()
-    sent, accepted = [each for each in inbox if each["channel"] == "mail"], by_message(inbox)
+    others = {key: row for key, row in ledger.items() if not ours(key[0])}
+    mailed = [each for each in inbox if each["channel"] == "mail"]
+    sent, accepted = [each for each in mailed if not ours(of_mail(each))], by_message(inbox)
     known = {message.item["id"] for message in [*plan.sms, *plan.pushes]}
     result = Result(
-        judge([*plan.mails, plan.again["mail"]], sent, ledger, run.sent.duplicates, run.sent.seconds),
-        judge_channel([*plan.sms, plan.again["sms"]], accepted, ledger),
-        judge_channel([*plan.pushes, plan.again["push"]], accepted, ledger),
-        judge_faxes(plan.faxes, watch.faxes(), ledger, facts.max_attempts, run.fax_seconds),
+        judge([*plan.mails, plan.again["mail"]], sent, others, run.sent.duplicates, run.sent.seconds),
+        judge_channel([*plan.sms, plan.again["sms"]], accepted, others),
+        judge_channel([*plan.pushes, plan.again["push"]], accepted, others),
+        judge_faxes(plan.faxes, watch.faxes(), others, facts.max_attempts, run.fax_seconds),
         judge_callbacks(callbacks, plan.told, webhook_cast.PAYLOADS),
-        judge_feedback(watch.events(), watch.callbacks(), watch.suppressed(), plan.marked),
-        standing(ledger),
+        judge_feedback(*told, plan.marked),
+        judge_campaign(run.weekly.told(), mailed, ledger, run.weekly.run),
+        standing(others),
         [
             *run.troubles,
             *_left_over(watch),
@@ -90,11 +97,13 @@ class _Run:
         self._finals = plan.finals()
         self.troubles: list[str] = []
         self.sent, self.fax_seconds = Sent(0, 0.0), 0.0
+        self.weekly = CampaignRun(running, self._postbox, self.watch)
         bars.plan(
             mails=len(plan.mails),
             faxes=len(plan.faxes),
             callbacks=sum(map(len, plan.told.values())),
             finals=len(self._finals),
+            campaign=len(self.weekly.expected),
         )
 
     def mails(self) -> None:
@@ -129,6 +138,14 @@ class _Run:
         with self._noting():
             self._patience.until_final(self._finals, FINAL_SECONDS, self._bars.final)
         with self._noting():
+            self._patience.until_quiet(QUIET_SECONDS)
+
+    def campaign(self) -> None:
+        """A run that loses all that was under way; then the same once more, and one person less."""
+        with self._noting():
+            self.weekly.begin_and_kill(self._bars.composed)
+            self.weekly.opt_out()
+            self.weekly.start_again(self._bars.campaign_ended)
             self._patience.until_quiet(QUIET_SECONDS)
 
     def _put(self, items: Sequence[dict[str, object]]) -> None:

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,14 +17,12 @@ import jsii
 from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.unused import prune, unused
+from stacks.constructs.unused import prune, uncompiled, unused
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
-# Made for people and browsers: a third of powertools is Swagger's page.
-USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi", "*.js", "*.css")
-# What no function of ours imports: a bundle has a size to keep.
-UNCOMPILED = re.compile(r"aws_lambda_powertools/(event_handler/|utilities/(?!__init__|jmespath_utils))")
+# Made for people.
+USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
 
 @dataclass(frozen=True)
@@ -70,13 +68,22 @@ class Target:
 class Bundle:
     """The files of one function."""
 
-    def __init__(self, handler: str, target: Target, *, templates: str = "") -> None:
+    def __init__(
+        self,
+        handler: str,
+        target: Target,
+        *,
+        templates: str = "",
+        extras: Mapping[str, bytes] | None = None,
+    ) -> None:
         """`handler` is a file in lambdas/ without its ending; `templates` is the folder in templates/ that it
-        takes along, "" for none."""
+        takes along, "" for none; `extras` are further files by their paths in the bundle."""
         self.handler = handler
         self.target = target
         self.templates = templates
+        self.extras = extras or {}
         self.unused = unused(handler)
+        self.uncompiled = uncompiled(handler)
         self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
 
     def code(self) -> lambda_.Code:
@@ -90,11 +97,15 @@ class Bundle:
     def fingerprint(self) -> str:
         """A hash over everything that goes in, over the rules of this file and over what is left out."""
         target = self.target
-        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {self.unused}".encode())
+        left_out = f"{self.unused} {self.uncompiled}"
+        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {left_out}".encode())
         digest.update(Path(__file__).read_bytes())
         for file in sorted([self.requirements, *self._sources()]):
             digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
             digest.update(file.read_bytes() if file.exists() else b"")
+        for path, content in sorted(self.extras.items()):
+            digest.update(f"\0{path}\0{len(content)}\0".encode())
+            digest.update(content)
         return digest.hexdigest()
 
     def try_bundle(self, output_dir: str, *_: object, **__: object) -> bool:
@@ -109,8 +120,12 @@ class Bundle:
             inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
             inside.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, inside)
-        for ours in (output / "mailroom", output / f"{self.handler}.py"):
-            self._compile(ours, output)
+        for path, content in self.extras.items():
+            (output / path).parent.mkdir(parents=True, exist_ok=True)
+            (output / path).write_bytes(content)
+        for ours in ("mailroom", f"{self.handler}.py", "campaigns"):
+            if (output / ours).exists():
+                self._compile(output / ours, output)
 
     def _sources(self) -> Iterator[Path]:
         yield LAMBDAS / f"{self.handler}.py"
@@ -123,7 +138,8 @@ class Bundle:
     def _packages(self) -> Path:
         """The installed requirements, kept for the next build that wants the same."""
         target = self.target
-        wanted = f"{self.requirements.read_text()}{target.uv_arguments()}{target.python}{self.unused}"
+        left_out = f"{self.unused}{self.uncompiled}"
+        wanted = f"{self.requirements.read_text()}{target.uv_arguments()}{target.python}{left_out}"
         kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
@@ -154,7 +170,7 @@ class Bundle:
         compiler(
             path,
             quiet=1,
-            rx=UNCOMPILED,
+            rx=re.compile(self.uncompiled),
             stripdir=str(root),
             prependdir="/var/task",
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,

@@ -11,8 +11,9 @@ from constructs import Construct
 from stacks.constructs.bundle import Bundle, Target
 from stacks.constructs.findings import accept
 from stacks.constructs.grants import Grant, accept_wildcards, policy
+from stacks.constructs.network import connect, in_network
 from stacks.constructs.outputs import pascal, publish
-from stacks.settings import Function, Settings
+from stacks.settings import Function, Network, Settings
 
 KEPT_DAYS = {
     1: logs.RetentionDays.ONE_DAY,
@@ -26,7 +27,11 @@ KEPT_DAYS = {
 
 
 class HandlerFunction(Construct):
-    """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log."""
+    """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log.
+
+    `extras` are further files of its bundle. `recursive` is for one that feeds its own queue: Lambda would
+    stop it after some sixteen rounds. With a `network` it stands in that.
+    """
 
     def __init__(
         self,
@@ -39,10 +44,14 @@ class HandlerFunction(Construct):
         grants: Sequence[Grant],
         environment: Mapping[str, str],
         templates: str = "",
+        extras: Mapping[str, bytes] | None = None,
+        recursive: bool = False,
+        network: Network | None = None,
     ) -> None:
         super().__init__(scope, "Function")
         target = Target(settings.deployment.bundle_platform)
         log_group = self._log_group(settings, name)
+        connecting = in_network(_function_arn(self, settings.name(name))) if network else []
         self.resource = lambda_.Function(
             self,
             "Resource",
@@ -50,13 +59,16 @@ class HandlerFunction(Construct):
             runtime=target.runtime,
             architecture=target.architecture,
             handler=f"{handler}.handler",
-            code=Bundle(handler, target, templates=templates).code(),
+            code=Bundle(handler, target, templates=templates, extras=extras).code(),
             timeout=Duration.seconds(limits.timeout_seconds),
             memory_size=limits.memory_mb,
-            role=self._role([*grants, _write_log(self, settings.name(name))]),
+            role=self._role([*grants, *connecting, _write_log(self, settings.name(name))]),
             log_group=log_group,
             environment={**_telemetry(settings, name), **environment},
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if recursive else None,
         )
+        if network:
+            connect(self.resource, network)
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(name)}FunctionName": self.resource.function_name})
@@ -79,6 +91,16 @@ class HandlerFunction(Construct):
         )
         accept_wildcards(role, grants)
         return role
+
+
+def _function_arn(scope: Construct, name: str) -> str:
+    """By name, not by reference: the function waits for the role that this goes into."""
+    return Stack.of(scope).format_arn(
+        service="lambda",
+        resource="function",
+        resource_name=name,
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
 
 
 def _write_log(scope: Construct, function_name: str) -> Grant:

@@ -12,13 +12,15 @@ from stacks.constructs.findings import accept
 
 @dataclass(frozen=True)
 class Grant:
-    """Allows `actions` on `resources`. Raises ValueError for a wildcard without a reason."""
+    """Allows `actions` on `resources`, or denies them whatever else allows them. Raises ValueError for a
+    wildcard without a reason."""
 
     actions: Sequence[str]
     resources: Sequence[str]
     conditions: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     wildcard: str = ""
     """Why a resource has to hold a `*`."""
+    denied: bool = False
 
     def __post_init__(self) -> None:
         if any("*" in action for action in self.actions):
@@ -29,7 +31,10 @@ class Grant:
     def statement(self) -> iam.PolicyStatement:
         """The grant in IAM's words."""
         return iam.PolicyStatement(
-            actions=list(self.actions), resources=list(self.resources), conditions=dict(self.conditions)
+            effect=iam.Effect.DENY if self.denied else iam.Effect.ALLOW,
+            actions=list(self.actions),
+            resources=list(self.resources),
+            conditions=dict(self.conditions),
         )
 
 

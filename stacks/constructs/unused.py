@@ -17,6 +17,12 @@ ALWAYS = (
     # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
 )
+# Two thirds of powertools: Swagger's page, for browsers.
+PAGE = ("aws_lambda_powertools/event_handler/openapi/swagger_ui/swagger-ui*",)
+UTILITIES = "__init__|jmespath_utils"
+"""What every function imports of powertools' utilities."""
+UNCOMPILED = rf"aws_lambda_powertools/(event_handler/|utilities/(?!{UTILITIES}))"
+UNCOMPILED_OF_API = rf"aws_lambda_powertools/utilities/(?!{UTILITIES}|data_classes|typing|metadata)"
 BY_HANDLER = {
     # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
     "twilio_callbacks": (
@@ -30,7 +36,13 @@ after all. An ending slash means folders alone."""
 
 def unused(handler: str) -> tuple[str, ...]:
     """The globs of what the function of `handler` does not use."""
-    return (*ALWAYS, *BY_HANDLER.get(handler, ()))
+    page = () if handler == "messages_api" else PAGE
+    return (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
+
+
+def uncompiled(handler: str) -> str:
+    """A pattern of the paths whose bytecode the function of `handler` has no use for."""
+    return UNCOMPILED_OF_API if handler == "messages_api" else UNCOMPILED
 
 
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """A queue, its dead-letter queue with an alarm, its function, and the mapping between them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aws_cdk import Duration, Stack
@@ -15,7 +15,7 @@ from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import pascal, publish
 from stacks.derived import QueueRules
-from stacks.settings import Function, Polling, Settings
+from stacks.settings import Function, Network, Polling, Settings
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,12 @@ class Work:
     environment: Mapping[str, str]
     templates: str = ""
     """The folder in templates/ that the function takes along; "" for none."""
+    extras: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files of the function's bundle, by their paths in it."""
+    recursive: bool = False
+    """Whether the function feeds its own queue."""
+    network: Network | None = None
+    """Where in a VPC the function stands; None: in none."""
     fifo: bool = False
     """In order within a message group, and one of a group at a time."""
 
@@ -109,6 +115,9 @@ class Worker(Construct):
             grants=[*work.grants, self._consume()],
             environment={"QUEUE_URL": self.queue.queue_url, **work.environment},
             templates=work.templates,
+            extras=work.extras,
+            recursive=work.recursive,
+            network=work.network,
         ).resource
         lambda_.EventSourceMapping(
             self,

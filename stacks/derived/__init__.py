@@ -1,5 +1,14 @@
 """Numbers that follow from the settings by the design's rules. All times are in seconds."""
 
+from stacks.derived.campaigns import (
+    FIRST_PAGE_QUERIES,
+    PATIENCE_SECONDS,
+    PUT_SECONDS,
+    collect_polling,
+    collect_rules,
+    compose_polling,
+    compose_rules,
+)
 from stacks.derived.fax import FaxRules, fax_rules, invocations_to_finish, mover_rules
 from stacks.derived.lanes import LaneRow, lane_rows
 from stacks.derived.queues import QueueRules, feedback_rules, queue_rules, scheduled_rules
@@ -8,6 +17,9 @@ from stacks.derived.webhook import webhook_rules
 
 __all__ = [
     "DAY",
+    "FIRST_PAGE_QUERIES",
+    "PATIENCE_SECONDS",
+    "PUT_SECONDS",
     "RECEIVES_OVER",
     "SHORTEST_JITTER",
     "SQS_RECEIVES",
@@ -15,6 +27,10 @@ __all__ = [
     "LaneRow",
     "QueueRules",
     "Waits",
+    "collect_polling",
+    "collect_rules",
+    "compose_polling",
+    "compose_rules",
     "fax_rules",
     "feedback_rules",
     "invocations_to_finish",

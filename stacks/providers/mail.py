@@ -11,14 +11,16 @@ from stacks.settings import Settings
 
 
 def mail(stack: Stack, around: Around) -> Needs:
-    """The senders' addresses, the configuration set, and the templates."""
+    """The senders' addresses, the configuration set, the links for opting out, and the templates."""
     settings = around.settings
     return Needs(
-        grants=[_send_email(stack, settings), around.find_suppressed()],
+        grants=[_send_email(stack, settings), around.find_unwilling(), around.api.secret.read()],
         environment={
-            **around.suppressions(),
+            **around.unwilling(),
             "MAIL_SENDERS": json.dumps(settings.mail.senders),
             "CONFIGURATION_SET": settings.configuration_set,
+            "UNSUBSCRIBE_URL": around.api.unsubscribe_url,
+            "UNSUBSCRIBE_SECRET_ARN": around.api.secret.secret_arn,
             "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
         },
         templates="mail",

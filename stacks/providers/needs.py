@@ -12,28 +12,32 @@ from stacks.settings import Settings
 
 @dataclass(frozen=True)
 class Around:
-    """The stage that a sender stands in. `api` is missing where no provider calls back."""
+    """The stage that a sender stands in."""
 
     settings: Settings
     storage: MailboxStack
     feedback: FeedbackStack
-    api: ApiStack | None
+    api: ApiStack
 
     def find_by_number(self) -> Grant:
         """Asking the ledger which of a provider's messages to a number are whose."""
         return Grant(["dynamodb:Query"], [f"{self.storage.ledger.table_arn}/index/{LINES}"])
 
-    def find_suppressed(self) -> Grant:
-        """Asking the suppression list, in one read for all of a message's recipients."""
-        return Grant(["dynamodb:BatchGetItem"], [self.storage.suppressions.table_arn])
+    def find_unwilling(self) -> Grant:
+        """Asking the suppression list and people's preferences, in one read for all of a batch."""
+        tables = (self.storage.suppressions, self.storage.preferences)
+        return Grant(["dynamodb:BatchGetItem"], [table.table_arn for table in tables])
 
     def mark_suppressed(self) -> Grant:
         """Putting on the list whom the provider says to be gone."""
         return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
 
-    def suppressions(self) -> dict[str, str]:
-        """Where the suppression list is."""
-        return {"SUPPRESSIONS_TABLE": self.storage.suppressions.table_name}
+    def unwilling(self) -> dict[str, str]:
+        """Where the suppression list and the preferences are."""
+        return {
+            "SUPPRESSIONS_TABLE": self.storage.suppressions.table_name,
+            "PREFERENCES_TABLE": self.storage.preferences.table_name,
+        }
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ def push(_: Stack, around: Around) -> Needs:
         grants=[
             *_to_endpoints(sorted(section.platform_applications.values())),
             *([Grant(["sns:Publish"], section.topics)] if section.topics else []),
-            around.find_suppressed(),
+            around.find_unwilling(),
             around.mark_suppressed(),
         ],
         environment={
-            **around.suppressions(),
+            **around.unwilling(),
             "PLATFORM_APPLICATIONS": json.dumps(section.platform_applications),
             "TOPICS": json.dumps(section.topics),
         },

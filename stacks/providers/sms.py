@@ -18,12 +18,12 @@ def sms(stack: Stack, around: Around) -> Needs:
     return Needs(
         grants=[
             *provider.grants,
-            around.find_suppressed(),
+            around.find_unwilling(),
             around.mark_suppressed(),
             around.find_by_number(),
         ],
         environment={
-            **around.suppressions(),
+            **around.unwilling(),
             "SMS_PROVIDER": section.provider,
             "SMS_SENDER": section.sender or "",
             "DEFAULT_REGION": around.settings.default_region,
@@ -37,16 +37,15 @@ def sms(stack: Stack, around: Around) -> Needs:
 
 
 def _twilio(_: Stack, around: Around, section: Sms) -> Needs:
-    secret, api = around.feedback.twilio_secret, around.api
+    secret = around.feedback.twilio_secret
     assert secret is not None
-    assert api is not None
     return Needs(
         [secret.read()],
         {
             "TWILIO_SECRET_ARN": secret.secret_arn,
             "SMS_BASE_URL": section.url,
             "MESSAGING_SERVICE_SID": section.messaging_service_sid or "",
-            "CALLBACK_URL": api.twilio_url,
+            "CALLBACK_URL": around.api.twilio_url,
         },
     )
 

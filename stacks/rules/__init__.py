@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.derived import scheduled_rules
+from stacks.rules.campaigns import broken_campaign_section
 from stacks.rules.channels import broken_channels
 from stacks.rules.dead_letters import broken_dead_letters
 from stacks.rules.fax import broken_fax
@@ -28,3 +29,4 @@ def broken_rules(settings: Settings) -> Iterator[str]:
     yield from broken_push(settings)
     yield from broken_feedback(settings)
     yield from broken_dead_letters(settings)
+    yield from broken_campaign_section(settings)

@@ -10,10 +10,10 @@ from stacks.settings import Channel, Settings
 
 OWN_SECTIONS = ("fax", "webhook")
 """Event types that are no row: each has a stack and a section of its own."""
-QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback"}
+QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
 FUNCTIONS = {
     *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
-    *("feedback", "twilio-callbacks", "dead-letters"),
+    *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
 }
 
 

@@ -1,8 +1,12 @@
 """What can be set for a stage, in `cdk.json` under context `mailroom`, then the stage's name."""
 
+from stacks.settings.api import Api
+from stacks.settings.campaign import Audience, Campaign, Schedule
+from stacks.settings.campaigns import Campaigns, Network
 from stacks.settings.channels import Channel, Lane, LaneName, Mail
+from stacks.settings.databases import Database
 from stacks.settings.fax import Fax, RetryMover
-from stacks.settings.feedback import Api, DeadLetters, Feedback
+from stacks.settings.feedback import DeadLetters, Feedback
 from stacks.settings.push import Push
 from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
 from stacks.settings.sms import Sms
@@ -13,8 +17,12 @@ from stacks.settings.webhook import Webhook
 __all__ = [
     "PROVIDERS_AT_SYNTH",
     "Api",
+    "Audience",
     "Backoff",
+    "Campaign",
+    "Campaigns",
     "Channel",
+    "Database",
     "DeadLetters",
     "Deployment",
     "EventType",
@@ -24,12 +32,14 @@ __all__ = [
     "Lane",
     "LaneName",
     "Mail",
+    "Network",
     "Patience",
     "Polling",
     "Push",
     "Redelivery",
     "Retention",
     "RetryMover",
+    "Schedule",
     "Scheduled",
     "Section",
     "Settings",

@@ -1,9 +1,8 @@
-"""What comes back from providers, and over which way; and what became of nothing at all."""
+"""What comes back from providers; and what became of nothing at all."""
 
 from pydantic import Field
 
 from stacks.settings.sections import Function, Polling, Redelivery
-from stacks.settings.urls import ORIGIN
 
 
 class Feedback(Function, Polling, Redelivery):
@@ -15,19 +14,6 @@ class Feedback(Function, Polling, Redelivery):
     batch_window_seconds: int = Field(default=2, ge=0, le=300)
     """How long the first of a batch may wait for the others."""
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-
-
-class Api(Function):
-    """The HTTP API and the function behind it."""
-
-    public_url: str | None = Field(default=None, pattern=rf"^{ORIGIN}$")
-    """The API's own domain where it has one: https, without a path; null takes API Gateway's."""
-    timeout_seconds: int = Field(default=10, ge=1, le=29)
-    """Twilio waits 15 s for an answer, API Gateway 30."""
-    requests_per_second: int = Field(default=500, ge=1, le=10_000)
-    """What more comes in a second is answered 429, over all routes."""
-    burst: int = Field(default=500, ge=1, le=5_000)
-    """How many requests may come at once."""
 
 
 class DeadLetters(Function):

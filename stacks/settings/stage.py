@@ -4,9 +4,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from stacks.settings.api import Api
+from stacks.settings.campaigns import Campaigns
 from stacks.settings.channels import Channel, Mail
+from stacks.settings.databases import Database, DatabaseName
 from stacks.settings.fax import Fax
-from stacks.settings.feedback import Api, DeadLetters, Feedback
+from stacks.settings.feedback import DeadLetters, Feedback
 from stacks.settings.push import Push
 from stacks.settings.sections import Function, Polling, Redelivery, Section
 from stacks.settings.sms import Sms
@@ -62,10 +65,11 @@ class Deployment(Section):
     """12 digits; null takes the account of whoever deploys."""
     region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
     """Such as eu-central-1; null takes the region of whoever deploys."""
-    bundle_platform: Literal["aarch64-manylinux2014", "x86_64-manylinux2014", "host"] = (
-        "aarch64-manylinux2014"
+    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = (
+        "aarch64-manylinux_2_28"
     )
-    """Whose wheels the functions get; host, for the emulator, is this machine and its Python."""
+    """Whose wheels the functions get: Lambda's own glibc is 2.34. host, for the emulator, is this machine
+    and its Python."""
     removal: Literal["retain", "destroy"] = "retain"
     """What becomes of tables, buckets and secrets when a stack is deleted."""
     deletion_protection: bool = True
@@ -93,7 +97,9 @@ class Settings(Section):
     scheduled: Scheduled = Scheduled()
     feedback: Feedback = Feedback()
     api: Api = Api()
-    """Deployed where a provider calls back: Twilio."""
+    campaigns: Campaigns = Campaigns()
+    databases: dict[DatabaseName, Database] = Field(default_factory=dict)
+    """The databases that campaigns may ask, by the names that these call them."""
     dead_letters: DeadLetters = DeadLetters()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()

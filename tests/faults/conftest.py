@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 import pytest
 from moto import mock_aws
 
+from tests.faults.campaign_world import CampaignWorld
 from tests.faults.fax_world import FaxWorld
 from tests.faults.people_world import PeopleWorld
 from tests.faults.webhook_world import WebhookWorld
 from tests.faults.world import World
 
-World_ = TypeVar("World_", World, FaxWorld, WebhookWorld, PeopleWorld)
+World_ = TypeVar("World_", World, FaxWorld, WebhookWorld, PeopleWorld, CampaignWorld)
 
 
 def _one_after_another(make: Callable[..., World_]) -> Iterator[Callable[..., World_]]:
@@ -44,6 +45,12 @@ def new_fax_world() -> Iterator[Callable[..., FaxWorld]]:
 def new_webhook_world() -> Iterator[Callable[[], WebhookWorld]]:
     """Worlds of the webhook sender."""
     yield from _one_after_another(WebhookWorld)
+
+
+@pytest.fixture
+def new_campaign_world() -> Iterator[Callable[..., CampaignWorld]]:
+    """Worlds of campaigns; their arguments are the audience and the campaign's definition."""
+    yield from _one_after_another(CampaignWorld)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from mailroom.feedback.consumer import Feedback
 from mailroom.ledger import Ledger
 from mailroom.outcome import Evidence, Outcome, Rejected, Retry, Sent
 from mailroom.payloads import Payloads
+from mailroom.preferences import Preferences
 from mailroom.reference import read
 from mailroom.sms_delivery import SmsDelivery
 from mailroom.suppressing_delivery import SuppressingDelivery
@@ -136,14 +137,16 @@ class PeopleWorld:
         self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
         create_ledger(self._dynamodb)
         create_table(self._dynamodb, "suppressions", "recipient", "channel")
+        create_table(self._dynamodb, "preferences", "recipient", "topic")
         watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item", "get_paginator")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.list = Suppressions(watched, "suppressions", self.clock)
+        self.preferences = Preferences(watched, "preferences", self.clock)
         self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
         self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
 
     def close(self) -> None:
-        for table in ("ledger", "suppressions"):
+        for table in ("ledger", "suppressions", "preferences"):
             self._dynamodb.delete_table(TableName=table)
 
     def enqueue(self, *items: Item | str) -> None:
@@ -161,6 +164,7 @@ class PeopleWorld:
             "sleep": self.clock.sleep,
             "jitter": lambda: 0.5,
             "suppressions": self.list,
+            "preferences": self.preferences,
         }
         if url == PUSH:
             settings = PushSender(**_settings("push", PUSH), platform_applications={"phones": APP}, topics=[])
@@ -247,6 +251,7 @@ def _settings(channel: str, url: str) -> Item:
         "submit_seconds": 10,
         "record_seconds": 5,
         "suppressions_table": "suppressions",
+        "preferences_table": "preferences",
     }
 
 

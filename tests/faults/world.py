@@ -18,6 +18,7 @@ from mailroom.ledger import Ledger
 from mailroom.mailbox import Mailbox
 from mailroom.message import Key
 from mailroom.payloads import Payloads
+from mailroom.preferences import Preferences
 from mailroom.schedules import Schedules
 from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions
@@ -57,9 +58,11 @@ class World:
         for table in ("ledger", "mailbox"):
             create_table(self._dynamodb, table)
         create_table(self._dynamodb, "suppressions", "recipient", "channel")
+        create_table(self._dynamodb, "preferences", "recipient", "topic")
         watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
+        self.preferences = Preferences(watched, "preferences", self.clock)
         # Another function's writes: they are no place for this one to stop.
         self._feedback = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._mailbox = Mailbox(watched, "mailbox")
@@ -67,7 +70,7 @@ class World:
         self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
 
     def close(self) -> None:
-        for table in ("ledger", "mailbox", "suppressions"):
+        for table in ("ledger", "mailbox", "suppressions", "preferences"):
             self._dynamodb.delete_table(TableName=table)
 
     def put(self, *items: Item) -> None:
@@ -104,6 +107,9 @@ class World:
             submit_seconds=10,
             record_seconds=5,
             suppressions_table="suppressions",
+            preferences_table="preferences",
+            unsubscribe_url="https://api.example.com/unsubscribe",
+            unsubscribe_secret_arn="arn:unsubscribe",
             mail_senders=["no-reply@example.com"],
             configuration_set="mailroom",
             max_attachment_bytes=1000,
@@ -126,6 +132,7 @@ class World:
             sleep=self.clock.sleep,
             jitter=lambda: 0.5,
             suppressions=self.suppressions,
+            preferences=self.preferences,
             delivery=SuppressingDelivery,
         )
 

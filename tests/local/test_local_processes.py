@@ -76,6 +76,10 @@ def test_the_environment_names_providers_queue_bucket_and_tables_where_the_stack
         "FaxQueueUrl": "http://q/fax.fifo",
         "PayloadBucketName": "payloads",
         "SuppressionsTableName": "suppressions",
+        "ApiUrl": "http://127.0.0.1:2/api",
+        "CollectQueueUrl": "http://q/collect",
+        "PreferencesTableName": "preferences",
+        "RunsTableName": "runs",
         "Other": "x",
     }
     variables = State(ENDPOINTS, outputs=outputs).variables()
@@ -83,6 +87,9 @@ def test_the_environment_names_providers_queue_bucket_and_tables_where_the_stack
     assert variables["MAILROOM_FAX_QUEUE"] == "http://q/fax.fifo"
     assert variables["MAILROOM_PAYLOADS"] == "payloads"
     assert variables["MAILROOM_SUPPRESSIONS"] == "suppressions"
+    assert variables["MAILROOM_API"] == "http://127.0.0.1:2/api"
+    assert variables["MAILROOM_COLLECT_QUEUE"] == "http://q/collect"
+    assert (variables["MAILROOM_PREFERENCES"], variables["MAILROOM_RUNS"]) == ("preferences", "runs")
     assert "MAILROOM_FAX_QUEUE" not in State(ENDPOINTS).variables()
 
 

@@ -146,4 +146,4 @@ def test_without_credentials_region_or_profile_it_says_what_to_check(
 def test_the_help_of_a_command_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
-    assert f"python -m ops {command} " in result.stdout
+    assert f"mailroom {command} " in result.stdout

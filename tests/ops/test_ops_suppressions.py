@@ -288,4 +288,4 @@ def test_a_lift_needs_a_channel_that_has_a_list() -> None:
 def test_the_help_of_each_command_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
-    assert f"python -m ops suppressions {command} " in result.stdout
+    assert f"mailroom suppressions {command} " in result.stdout

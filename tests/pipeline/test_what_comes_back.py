@@ -40,12 +40,10 @@ def callback(
     pipeline: Pipeline, path: str, token: str, fields: dict[str, str], body: bytes | None = None
 ) -> int:
     """POST as Twilio would, signed with a token for that path; the status of the answer."""
-    public = pipeline.output("ApiUrl")
-    url = f"{public}{path}"
-    api = public.removeprefix("https://").partition(".")[0]
+    url = f"{pipeline.output('ApiUrl')}{path}"
     signature = RequestValidator(token).compute_signature(url, fields)
     request = urllib.request.Request(
-        f"{pipeline.running.endpoints.aws}/restapis/{api}/$default/_user_request_{path}",
+        url,
         data=urlencode(fields).encode() if body is None else body,
         headers={
             "Content-Type": "application/x-www-form-urlencoded",

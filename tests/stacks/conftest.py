@@ -6,8 +6,9 @@ from functools import cache
 import pytest
 
 from stacks.application import synthesize
+from tests.stacks.campaign_folders import AUDIENCES, changes_for, of_each_kind
 from tests.stacks.templates import Templates
-from tests.stacks.variants import NO_BUNDLES, templates_of
+from tests.stacks.variants import NO_BUNDLES, templates_of, variant
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +34,12 @@ def dev(stage: Callable[[str], Templates]) -> Templates:
 def prod(stage: Callable[[str], Templates]) -> Templates:
     """Stage prod: everything protected."""
     return stage("prod")
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """Stage dev with a campaign for each kind of audience."""
+    folder = tmp_path_factory.mktemp("whole")
+    campaigns = of_each_kind(folder)
+    out = folder / "out"
+    return Templates(out, variant(out, changes_for(*AUDIENCES), campaigns=campaigns))

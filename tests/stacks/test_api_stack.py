@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.refusals import REMOVED
+from mailroom.oversize import PREFIX
+from tests.stacks.refusals import REMOVED, refusal
 from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AWS, variant
+from tests.stacks.variants import AWS, JWT, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
@@ -26,19 +27,78 @@ def watched(template: Template, alarm: dict[str, Any]) -> str:
     return name
 
 
-def test_the_one_route_is_twilios_callback_for_a_message(dev: Templates) -> None:
-    (route,) = dev["api"].all("ApiGatewayV2::Route")
-    assert route["RouteKey"] == "POST /callbacks/twilio/{reference}"
-    (integration,) = dev["api"].all("ApiGatewayV2::Integration")
+MESSAGES = {
+    *("POST /messages", "GET /messages", "GET /messages/{id}"),
+    *("POST /messages/cancel", "POST /messages/{id}/cancel"),
+}
+DOCUMENTS = {"GET /openapi.json", "GET /swagger"}
+LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
+CALLBACKS = {"POST /callbacks/twilio/{reference}"}
+
+
+def behind(template: Template, route: dict[str, Any]) -> str:
+    """The function that a route leads to."""
+    target = route["Target"]["Fn::Join"][1][1]["Ref"]
+    integration = template.body["Resources"][target]["Properties"]
     assert (integration["IntegrationType"], integration["PayloadFormatVersion"]) == ("AWS_PROXY", "2.0")
-    function = dev["api"].body["Resources"][integration["IntegrationUri"]["Fn::GetAtt"][0]]["Properties"]
-    assert function["FunctionName"] == "mailroom-dev-twilio-callbacks"
+    function = template.body["Resources"][integration["IntegrationUri"]["Fn::GetAtt"][0]]["Properties"]
+    name: str = function["FunctionName"]
+    return name.removeprefix("mailroom-dev-")
 
 
-def test_api_gateway_may_invoke_the_function_for_that_route_alone(dev: Templates) -> None:
-    (permission,) = dev["api"].all("Lambda::Permission")
-    assert permission["Principal"] == "apigateway.amazonaws.com"
-    assert text(permission["SourceArn"]).endswith(":<ApiF70053CD>/*/*/callbacks/twilio/{reference}")
+def routes_of(template: Template) -> dict[str, tuple[str, str]]:
+    """For each route the function behind it, and who is let in."""
+    return {
+        route["RouteKey"]: (behind(template, route), route["AuthorizationType"])
+        for route in template.all("ApiGatewayV2::Route")
+    }
+
+
+def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev: Templates) -> None:
+    assert routes_of(dev["api"]) == {
+        **dict.fromkeys(MESSAGES | DOCUMENTS, ("messages-api", "AWS_IAM")),
+        **dict.fromkeys(LINKS, ("unsubscribe", "NONE")),
+        **dict.fromkeys(CALLBACKS, ("twilio-callbacks", "NONE")),
+    }
+    assert not dev["api"].all("ApiGatewayV2::Authorizer")
+
+
+def test_tokens_of_one_issuer_may_be_let_in_instead(tmp_path: Path) -> None:
+    api = variant(tmp_path, {"api.jwt": JWT})["api"]
+    routes = routes_of(api)
+    assert {routes[each] for each in MESSAGES | DOCUMENTS} == {("messages-api", "JWT")}
+    assert {routes[each][1] for each in LINKS | CALLBACKS} == {"NONE"}
+    (authorizer,) = api.all("ApiGatewayV2::Authorizer")
+    assert authorizer["JwtConfiguration"] == {"Issuer": JWT["issuer"], "Audience": JWT["audience"]}
+    assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+    (asked,) = {route.get("AuthorizerId", {}).get("Ref") for route in api.all("ApiGatewayV2::Route")} - {None}
+    assert api.body["Resources"][asked]["Properties"] == authorizer
+    assert api.environment("mailroom-dev-messages-api")["JWT_ISSUER"] == JWT["issuer"]
+
+
+def test_the_description_may_be_for_everybody_and_messages_are_not(tmp_path: Path) -> None:
+    routes = routes_of(variant(tmp_path, {"api.public_docs": True})["api"])
+    assert {routes[each] for each in DOCUMENTS} == {("messages-api", "NONE")}
+    assert {routes[each] for each in MESSAGES} == {("messages-api", "AWS_IAM")}
+
+
+def test_no_page_of_another_origin_may_call(dev: Templates) -> None:
+    assert "CorsConfiguration" not in dev["api"].one("ApiGatewayV2::Api")
+
+
+def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Templates) -> None:
+    permitted: dict[str, set[str]] = {}
+    for each in dev["api"].all("Lambda::Permission"):
+        assert each["Principal"] == "apigateway.amazonaws.com"
+        function = each["FunctionName"]["Fn::GetAtt"][0]
+        name = dev["api"].body["Resources"][function]["Properties"]["FunctionName"]
+        path = text(each["SourceArn"]).partition(":<ApiF70053CD>/*/*")[2]
+        permitted.setdefault(name.removeprefix("mailroom-dev-"), set()).add(path)
+    assert permitted == {
+        "messages-api": {each.partition(" ")[2] for each in MESSAGES | DOCUMENTS},
+        "unsubscribe": {"/unsubscribe/{token}"},
+        "twilio-callbacks": {"/callbacks/twilio/{reference}"},
+    }
 
 
 def test_an_http_api_has_one_stage_that_is_throttled_and_deploys_itself(dev: Templates) -> None:
@@ -63,7 +123,7 @@ def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_whil
     }
 
 
-def test_the_function_reads_the_secret_and_sends_to_the_feedback_queue_and_does_nothing_else(
+def test_callbacks_are_checked_with_the_secret_and_sent_to_the_feedback_queue_and_no_more(
     dev: Templates,
 ) -> None:
     may = dev["api"].policy("mailroom-dev-twilio-callbacks")
@@ -107,16 +167,132 @@ def test_an_alarm_rings_when_the_api_answers_with_server_errors(dev: Templates) 
     assert (alarm["Threshold"], alarm["Period"], alarm["EvaluationPeriods"]) == (1, 300, 1)
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
     assert alarm["TreatMissingData"] == "notBreaching"
-    assert "log of twilio-callbacks" in alarm["AlarmDescription"]
+    for function in ("messages-api", "unsubscribe", "twilio-callbacks"):
+        assert f"of {function}" in alarm["AlarmDescription"]
 
 
-def test_an_alarm_rings_when_the_function_fails(dev: Templates) -> None:
-    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName="mailroom-dev-twilio-callbacks-errors")
-    assert watched(dev["api"], alarm) == "mailroom-dev-twilio-callbacks"
-    assert "log of twilio-callbacks" in alarm["AlarmDescription"]
+@pytest.mark.parametrize("function", ["messages-api", "unsubscribe", "twilio-callbacks"])
+def test_an_alarm_rings_when_a_function_fails(dev: Templates, function: str) -> None:
+    alarm = dev["api"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-errors")
+    assert watched(dev["api"], alarm) == f"mailroom-dev-{function}"
+    assert f"log of {function}" in alarm["AlarmDescription"]
 
 
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])
-def test_where_nobody_calls_back_there_is_no_api(tmp_path: Path, changes: dict[str, object]) -> None:
-    stacks: dict[str, Template] = variant(tmp_path, changes)
-    assert "api" not in stacks
+def test_where_twilio_sends_nothing_it_has_no_route_function_or_secret(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    stacks = variant(tmp_path, changes)
+    assert routes_of(stacks["api"]).keys() == MESSAGES | DOCUMENTS | LINKS
+    functions = {each["FunctionName"] for each in stacks["api"].all("Lambda::Function")}
+    assert functions == {"mailroom-dev-messages-api", "mailroom-dev-unsubscribe"}
+    assert not stacks["feedback"].all("SecretsManager::Secret")
+
+
+def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger(dev: Templates) -> None:
+    may = dev["api"].policy("mailroom-dev-messages-api")
+    assert may.keys() == LOG | {
+        *("dynamodb:PutItem", "dynamodb:GetItem", "dynamodb:Query", "dynamodb:UpdateItem", "s3:PutObject"),
+    }
+    (mailbox,) = may["dynamodb:PutItem"]
+    assert "ExportsOutputFnGetAttMailbox" in mailbox
+    (ledger,) = may["dynamodb:UpdateItem"]
+    assert "ExportsOutputFnGetAttLedger" in ledger
+    assert may["dynamodb:GetItem"] == may["dynamodb:Query"] == {mailbox, ledger}
+    bucket = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
+    assert may["s3:PutObject"] == {f"{bucket}/{PREFIX}*"}
+
+
+def test_the_api_knows_the_lanes_of_every_channel(dev: Templates, tmp_path: Path) -> None:
+    lanes = json.loads(dev["api"].environment("mailroom-dev-messages-api")["LANES"])
+    assert lanes == {
+        "mail": ["normal", "bulk"],
+        **{each: ["normal"] for each in ("sms", "fax", "webhook")},
+    }
+    without = variant(tmp_path, {"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
+    assert json.loads(without.environment("mailroom-dev-messages-api")["LANES"]).keys() == {"mail", "webhook"}
+
+
+def test_how_long_an_item_stays_in_the_mailbox_is_told_where_it_is_a_setting(
+    dev: Templates, tmp_path: Path
+) -> None:
+    assert dev["api"].environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == "0"
+    bounded = variant(tmp_path, {"retention.mailbox_days": 30})["api"]
+    assert bounded.environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
+
+
+def test_how_long_large_content_is_kept_is_told(tmp_path: Path) -> None:
+    api = variant(tmp_path, {"retention.payload_days": 50})["api"]
+    assert api.environment("mailroom-dev-messages-api")["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
+
+
+def test_who_opts_out_writes_one_table_and_reads_one_secret(dev: Templates) -> None:
+    may = dev["api"].policy("mailroom-dev-unsubscribe")
+    assert may.keys() == LOG | {
+        *("dynamodb:GetItem", "dynamodb:UpdateItem", "secretsmanager:GetSecretValue"),
+    }
+    (table,) = may["dynamodb:UpdateItem"]
+    assert "ExportsOutputFnGetAttPreferences" in table
+    assert may["dynamodb:GetItem"] == {table}
+
+
+def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templates) -> None:
+    secret = dev["api"].one("SecretsManager::Secret", Name="mailroom-dev-unsubscribe")
+    made = secret["GenerateSecretString"]
+    assert (made["SecretStringTemplate"], made["GenerateStringKey"], made["PasswordLength"]) == (
+        *("{}", "key"),
+        44,
+    )
+    assert made["ExcludePunctuation"] is True
+    checked = dev["api"].environment("mailroom-dev-unsubscribe")["UNSUBSCRIBE_SECRET_ARN"]
+    assert checked == dev["api"].output("UnsubscribeSecretArn")
+    signed = dev["channels"].environment("mailroom-dev-send-mail")["UNSUBSCRIBE_SECRET_ARN"]
+    assert "ExportsOutputRefUnsubscribeSecret" in signed
+    assert dev["api"].output("UnsubscribeSecretName") == "mailroom-dev-unsubscribe"
+
+
+def test_mails_carry_links_to_the_apis_own_address(dev: Templates, tmp_path: Path) -> None:
+    assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
+    told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
+    assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")
+    stacks = variant(tmp_path, {"api.public_url": "https://mail.example.com"})
+    told = stacks["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
+    assert told == stacks["api"].output("UnsubscribeUrl") == "https://mail.example.com/unsubscribe"
+
+
+def test_an_api_behind_the_simulators_is_where_the_app_is_told(tmp_path: Path) -> None:
+    changes = {"api.public_url": "providers"}
+    stacks = variant(tmp_path, changes, providers="http://127.0.0.1:4711")
+    assert stacks["api"].output("ApiUrl") == "http://127.0.0.1:4711/api"
+    told = stacks["channels"].environment("mailroom-dev-send-sms")
+    assert told["CALLBACK_URL"] == "http://127.0.0.1:4711/api/callbacks/twilio"
+
+
+def test_both_functions_have_numbers_of_their_own(tmp_path: Path, dev: Templates) -> None:
+    def numbers(template: Template, name: str) -> tuple[int, int]:
+        function = template.one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
+        return function["Timeout"], function["MemorySize"]
+
+    assert numbers(dev["api"], "messages-api") == (29, 512)
+    assert numbers(dev["api"], "unsubscribe") == (10, 256)
+    assert numbers(dev["api"], "twilio-callbacks") == (10, 256)
+    changes = {"api.messages": {"memory_mb": 1024}, "api.unsubscribe": {"timeout_seconds": 5}}
+    api = variant(tmp_path, changes)["api"]
+    assert numbers(api, "messages-api") == (29, 1024)
+    assert numbers(api, "unsubscribe") == (5, 256)
+    assert numbers(api, "twilio-callbacks") == (10, 256)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("api.messages.timeout_seconds", 30, "30 is over 29; use 1 to 29."),
+        ("api.jwt.issuer", "http://login.example.com", "'http://login.example.com' does not fit "),
+        ("api.jwt.audience", [], "is empty; give at least one: a token's `aud` has to be one of these."),
+        ("api.public_docs", "yes", "'yes' is not true or false."),
+    ],
+)
+def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str) -> None:
+    stages_own = {"api.jwt.issuer": {**JWT, "issuer": value}, "api.jwt.audience": {**JWT, "audience": value}}
+    setting = "api.jwt" if key in stages_own else key
+    assert refusal(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")

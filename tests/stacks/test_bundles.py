@@ -12,6 +12,7 @@ import app
 from stacks.constructs import bundle
 from stacks.constructs.bundle import Bundle, Target
 from stacks.paths import LAMBDAS, TEMPLATES
+from tests.stacks.campaign_folders import changes_for, put
 from tests.stacks.templates import Template
 from tests.stacks.variants import PUSH, PUSH_ROW, variant
 
@@ -19,7 +20,13 @@ COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_ex
 TEMPLATED = {"jinja2", "markupsafe", "templates"}
 SEGMENTS = {"sms_toolkit", "six.py"}
 HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
+DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs", "psycopg_pool"}
+MODELS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
 HANDLERS = {
+    "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
+    "compose": COMMON | DATABASE | {"compose.py", "campaigns.json", "phonenumbers"},
+    "messages_api": COMMON | MODELS | {"messages_api.py", "phonenumbers"},
+    "unsubscribe": COMMON | {"unsubscribe.py", "itsdangerous"},
     "dispatch": COMMON | {"dispatch.py", "phonenumbers"},
     "dead_letters": COMMON | {"dead_letters.py"},
     "dispatch_scheduled": COMMON | {"dispatch_scheduled.py", "phonenumbers"},
@@ -27,13 +34,17 @@ HANDLERS = {
     "outcomes": COMMON | {"outcomes.py"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
-    "send_mail": COMMON | TEMPLATED | {"send_mail.py"},
+    "send_mail": COMMON | TEMPLATED | {"send_mail.py", "itsdangerous"},
     "send_push": COMMON | {"send_push.py"},
     "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
     "twilio_callbacks": COMMON | {"twilio_callbacks.py", "twilio"},
 }
 FUNCTIONS = {
+    "collect": ("campaigns", "collect"),
+    "compose": ("campaigns", "compose"),
+    "messages_api": ("api", "messages-api"),
+    "unsubscribe": ("api", "unsubscribe"),
     "dispatch": ("routing", "dispatch"),
     "dead_letters": ("dead-letters", "dead-letters"),
     "dispatch_scheduled": ("routing", "dispatch-scheduled"),
@@ -52,10 +63,14 @@ LATER = {
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.templates",
+    "itsdangerous": "import mailroom.unsubscribe_links",
+    "psycopg": "import psycopg, psycopg_pool",
 }
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {"send_fax": "channels.signalwire", "send_sms": "channels.twilio_sms"}
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
+EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
+"""What the stack puts there: the definitions of its campaigns."""
 TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms"}
 LISTING = """
 import sys, {handler}
@@ -66,7 +81,7 @@ for name in {modules}:
 """
 # Their wheels have none; METADATA says MIT.
 WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info", "sms_toolkit-1.0.8.dist-info"}
-LAMBDA = Target("aarch64-manylinux2014")
+LAMBDA = Target("aarch64-manylinux_2_28")
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
 
 
@@ -77,7 +92,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pat
     for platform in (LAMBDA.platform, "host"):
         for handler in HANDLERS:
             folder = tmp_path_factory.mktemp(f"{handler}-{platform}")
-            Bundle(handler, Target(platform), templates=TEMPLATES_OF.get(handler, "")).build(folder)
+            templates = TEMPLATES_OF.get(handler, "")
+            bundle_of = Bundle(handler, Target(platform), templates=templates, extras=EXTRAS.get(handler))
+            bundle_of.build(folder)
             folders[handler, platform] = folder
     return folders
 
@@ -85,7 +102,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pat
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
     """Stage dev with every function that there is."""
-    return variant(tmp_path_factory.mktemp("everything"), {"push": PUSH, "channels.push": PUSH_ROW})
+    root = tmp_path_factory.mktemp("everything")
+    changes = {"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly")}
+    return variant(root / "out", changes, campaigns=put(root))
 
 
 def size(folder: Path) -> int:
@@ -119,7 +138,7 @@ def test_every_package_of_a_bundle_is_imported_by_its_handler(
         for package, work in LATER.items()
         if package in HANDLERS[handler]
     )
-    modules = sorted(Path(each).stem for each in HANDLERS[handler] - {"templates"})
+    modules = sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
     # -P: not the folder we are in; boto3 comes from here, as on AWS from the runtime, and after the bundle.
     ended = subprocess.run(
         [sys.executable, "-P", "-c", LISTING.format(handler=handler, modules=modules, later=later)],
@@ -228,6 +247,14 @@ def test_what_no_function_uses_of_a_package_is_left_out(built: dict[tuple[str, s
     ]
 
 
+@every_handler
+def test_swaggers_page_goes_along_to_the_one_function_that_shows_it(
+    built: dict[tuple[str, str], Path], handler: str
+) -> None:
+    pages = [*built[handler, LAMBDA.platform].rglob("swagger-ui*")]
+    assert bool(pages) == (handler == "messages_api")
+
+
 def test_of_twilios_package_a_callbacks_check_takes_one_module(built: dict[tuple[str, str], Path]) -> None:
     folder = built["twilio_callbacks", LAMBDA.platform]
     assert {each.name for each in (folder / "twilio").iterdir()} == {"__init__.py", "request_validator.py"}
@@ -248,6 +275,10 @@ def test_a_sender_takes_its_own_channels_templates_alone(
         ("send_fax", 8),
         ("send_sms", 8),
         ("send_mail", 6),
+        ("collect", 19),
+        ("compose", 20),
+        ("messages_api", 16),
+        ("unsubscribe", 4),
         ("feedback", 5),
         ("twilio_callbacks", 4),
         ("dead_letters", 4),

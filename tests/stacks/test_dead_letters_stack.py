@@ -27,6 +27,13 @@ def test_every_dead_letter_queue_of_the_stage_is_looked_at_under_its_short_name(
         assert re.search(f":ExportsOutputRef{short}DeadLetters", url)
 
 
+def test_what_campaigns_leave_behind_is_looked_at_as_well(whole: Templates) -> None:
+    given = whole["dead-letters"].environment("mailroom-dev-dead-letters")
+    assert {"collect-dlq", "audience-dlq"} < json.loads(given["DEAD_LETTER_QUEUES"]).keys()
+    looked_at = whole["dead-letters"].policy("mailroom-dev-dead-letters")["sqs:ReceiveMessage"]
+    assert len([each for each in looked_at if re.search("(Collect|Audience)DeadLetters", each)]) == 2
+
+
 def test_it_receives_and_puts_back_and_may_delete_nothing(dev: Templates) -> None:
     may = dev["dead-letters"].policy("mailroom-dev-dead-letters")
     look = {"sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes"}

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from mailroom import environment
+from mailroom.environment import MessagesApi as ApiSettings
 from tests.stacks.templates import Templates, text
 
 FUNCTIONS = [
@@ -15,6 +16,10 @@ FUNCTIONS = [
     ("channels", "send-sms", "send_sms", environment.SmsSender),
     ("feedback", "feedback", "feedback", environment.Feedback),
     ("api", "twilio-callbacks", "twilio_callbacks", environment.TwilioCallbacks),
+    ("api", "messages-api", "messages_api", ApiSettings),
+    ("api", "unsubscribe", "unsubscribe", environment.Unsubscribe),
+    ("campaigns", "collect", "collect", environment.Collect),
+    ("campaigns", "compose", "compose", environment.Compose),
     ("dead-letters", "dead-letters", "dead_letters", environment.DeadLetters),
     ("fax", "send-fax", "send_fax", environment.FaxSender),
     ("fax", "retry-fax", "retry_fax", environment.RetryFax),
@@ -34,25 +39,25 @@ every_function = pytest.mark.parametrize(("stack", "name", "handler", "settings"
 
 @every_function
 def test_a_function_runs_its_handler_on_arm_and_keeps_its_log_for_a_while(
-    dev: Templates, stack: str, name: str, handler: str, settings: type[msgspec.Struct]
+    whole: Templates, stack: str, name: str, handler: str, settings: type[msgspec.Struct]
 ) -> None:
-    function = dev[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
+    function = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
     assert function["Handler"] == f"{handler}.handler"
     assert (function["Runtime"], function["Architectures"]) == ("python3.14", ["arm64"])
-    log = dev[stack].one("Logs::LogGroup", LogGroupName=f"/aws/lambda/mailroom-dev-{name}")
+    log = whole[stack].one("Logs::LogGroup", LogGroupName=f"/aws/lambda/mailroom-dev-{name}")
     assert log["RetentionInDays"] == 30
 
 
 @every_function
 def test_a_function_is_told_all_that_its_handler_reads_and_nothing_else(
-    dev: Templates,
+    whole: Templates,
     monkeypatch: pytest.MonkeyPatch,
     stack: str,
     name: str,
     handler: str,
     settings: type[msgspec.Struct],
 ) -> None:
-    given = dev[stack].environment(f"mailroom-dev-{name}")
+    given = whole[stack].environment(f"mailroom-dev-{name}")
     for variable, value in given.items():
         monkeypatch.setenv(variable, value)
     assert environment.read(settings)

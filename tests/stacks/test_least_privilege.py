@@ -28,7 +28,7 @@ def logical(stage: Templates, stack: str, kind: str, **properties: str) -> str:
 
 
 @pytest.mark.parametrize(("function", "queue"), [("send-mail", "mail"), ("send-mail-bulk", "mail-bulk")])
-def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_and_sends(
+def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_links_and_sends(
     dev: Templates, function: str, queue: str
 ) -> None:
     may = dev["channels"].policy(f"mailroom-dev-{function}")
@@ -39,10 +39,15 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_and_send
         "ses:SendEmail",
         "s3:GetObject",
         "s3:ListBucket",
+        "secretsmanager:GetSecretValue",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
     assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
-    assert all("ExportsOutputFnGetAttSuppressions" in each for each in may["dynamodb:BatchGetItem"])
+    preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
+    assert "ExportsOutputFnGetAttPreferences" in preferences
+    assert "ExportsOutputFnGetAttSuppressions" in suppressions
+    (secret,) = may["secretsmanager:GetSecretValue"]
+    assert "ExportsOutputRefUnsubscribeSecret" in secret
     assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
     assert may["s3:ListBucket"] == {PAYLOADS}
     assert may["ses:SendEmail"] == {
@@ -196,7 +201,7 @@ def test_a_schedule_may_send_to_its_queue_or_that_queues_dlq_and_only_for_this_g
 
 def test_no_role_has_a_wildcard_action_a_bare_wildcard_or_a_policy_that_is_not_ours(dev: Templates) -> None:
     roles = [role for stack in dev.stacks.values() for role in stack.all("IAM::Role")]
-    assert len(roles) == 13
+    assert len(roles) == 15
     for role in roles:
         assert "ManagedPolicyArns" not in role
         for action, resources in allowed(role).items():

@@ -62,6 +62,20 @@ def test_a_suppressed_recipient_is_found_by_channel_and_stays_for_ever(dev: Temp
         assert dev["mailbox"].output(what)
 
 
+def test_a_recipients_choice_is_found_by_topic_and_stays_for_ever(dev: Templates) -> None:
+    found = dev["mailbox"].one("DynamoDB::Table", TableName="mailroom-dev-preferences")
+    assert found["KeySchema"] == [
+        {"AttributeName": "recipient", "KeyType": "HASH"},
+        {"AttributeName": "topic", "KeyType": "RANGE"},
+    ]
+    assert found["BillingMode"] == "PAY_PER_REQUEST"
+    assert found["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert "StreamSpecification" not in found
+    assert "TimeToLiveSpecification" not in found
+    for what in ("PreferencesTableName", "PreferencesTableArn"):
+        assert dev["mailbox"].output(what)
+
+
 def test_prod_outlives_mistakes(prod: Templates) -> None:
     kept = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
     data = [
@@ -70,7 +84,7 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
         for each in stack.body["Resources"].values()
         if each["Type"] in kept
     ]
-    assert len(data) == 9
+    assert len(data) == 11
     assert {each["DeletionPolicy"] for each in data} == {"Retain"}
     for table in (*prod["mailbox"].all("DynamoDB::Table"), *prod["dead-letters"].all("DynamoDB::Table")):
         assert table["DeletionProtectionEnabled"] is True

@@ -57,8 +57,9 @@ SERVICE = "MG" + "0" * 32
         (
             "api.public_url",
             "https://example.com/mail",
-            "'https://example.com/mail' does not fit ^https://[A-Za-z0-9.-]+(:[0-9]+)?$: the API's own "
-            "domain where it has one: https, without a path; null takes API Gateway's.",
+            "'https://example.com/mail' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?|providers)$: the "
+            "API's own domain where it has one: https, without a path; null takes API Gateway's. Or "
+            "providers, which the app is told by -c providers=URL.",
         ),
         ("dead_letters.every_minutes", 0, "0 is under 1; use 1 to 1440."),
     ],

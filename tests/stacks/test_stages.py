@@ -16,9 +16,10 @@ from aws_cdk.aws_s3 import Bucket
 from stacks.application import NagError, build, checked, synthesize
 from stacks.load import load
 from stacks.paths import ROOT
+from tests.stacks.campaign_folders import AUDIENCES, NETWORK, changes_for, of_each_kind
 from tests.stacks.refusals import REMOVED
 from tests.stacks.templates import Templates
-from tests.stacks.variants import AWS, NO_BUNDLES, PUSH, PUSH_ROW, variant
+from tests.stacks.variants import AWS, JWT, NO_BUNDLES, PUSH, PUSH_ROW, variant
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 STACKS = ["api", "channels", "dead-letters", "fax", "feedback", "mailbox", "routing", "webhook"]
@@ -26,10 +27,14 @@ STACKS = ["api", "channels", "dead-letters", "fax", "feedback", "mailbox", "rout
 
 def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates, tmp_path: Path) -> None:
     lint = Path(sys.executable).with_name("cfn-lint")
-    variant(tmp_path, {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW})
-    folders = [dev.folder, prod.folder, tmp_path]
+    changes = {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW}
+    kinds = [*AUDIENCES]
+    campaigns = of_each_kind(tmp_path)
+    others = tmp_path / "out"
+    variant(others, {**changes, **changes_for(*kinds, campaigns__network=NETWORK)}, campaigns=campaigns)
+    folders = [dev.folder, prod.folder, others]
     templates = [str(file) for folder in folders for file in folder.glob("*.template.json")]
-    assert len(templates) == 3 * len(STACKS) - 1  # AWS calls nobody back: no API
+    assert len(templates) == 3 * len(STACKS) + 1  # the last one has campaigns
     # W3005: CDK writes a function's dependency on its role a second time, in words.
     found = subprocess.run(
         [lint, "--ignore-checks", "W3005", "--", *templates], capture_output=True, text=True, check=False
@@ -44,21 +49,37 @@ def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates, tmp_pa
         {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW},
         {"sms": None, "channels.sms": REMOVED},
         {"deployment.point_in_time_recovery": False, "fax": None},
+        {"api.jwt": JWT, "api.public_docs": True},
+        {"campaigns.network": NETWORK, **changes_for(*AUDIENCES)},
     ],
-    ids=["aws", "without-sms", "without-recovery"],
+    ids=["aws", "without-sms", "without-recovery", "tokens", "campaigns"],
 )
 def test_whatever_is_chosen_passes_cdk_nag(tmp_path: Path, stage: str, changes: dict[str, object]) -> None:
-    assert "dead-letters" in variant(tmp_path, {"push": None, "channels.push": REMOVED, **changes}, stage)
+    quiet: dict[str, object] = {"push": None, "channels.push": REMOVED}
+    assert "dead-letters" in variant(
+        tmp_path / "out",
+        {**quiet, "campaigns.enabled": [], "campaigns.overrides": {}, **changes},
+        stage,
+        providers="http://127.0.0.1:9",
+        campaigns=of_each_kind(tmp_path),
+    )
 
 
 def test_the_local_stage_differs_in_settings_not_in_shape(
     stage: Callable[[str], Templates], tmp_path: Path
 ) -> None:
     local = stage("local").stacks
-    dev = variant(tmp_path, {"push": PUSH, "channels.push": PUSH_ROW})
-    for name in STACKS:
+    changes = {"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly-followers")}
+    dev = variant(tmp_path, changes)
+    for name in (*STACKS, "campaigns"):
         kinds = [sorted(each["Type"] for each in of[name].body["Resources"].values()) for of in (local, dev)]
         assert kinds[0] == kinds[1]
+
+
+def test_the_local_stages_schedule_is_there_and_never_fires(stage: Callable[[str], Templates]) -> None:
+    """The emulator would not say the time that it fires at."""
+    schedule = stage("local")["campaigns"].one("Scheduler::Schedule")
+    assert schedule["ScheduleExpression"] == "cron(0 13 ? 1 WED 2199)"
 
 
 def test_the_local_stage_runs_on_this_python_and_leaves_the_streams_to_the_pump(

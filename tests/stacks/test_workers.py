@@ -15,6 +15,8 @@ WORKERS = [
     ("fax", "fax-retry", "retry-fax"),
     ("routing", "scheduled", "dispatch-scheduled"),
     ("webhook", "webhook", "send-webhook"),
+    ("campaigns", "collect", "collect"),
+    ("campaigns", "audience", "compose"),
 ]
 RECEIVES = {
     "mail": 45,
@@ -25,9 +27,11 @@ RECEIVES = {
     "fax-retry": 28,
     "scheduled": 26,
     "webhook": 20,
+    "collect": 26,
+    "audience": 26,
 }
-BATCHES = {"fax": 1, "webhook": 1, "feedback": 100}
-CONCURRENCY = {"webhook": 10, "feedback": 10}
+BATCHES = {"fax": 1, "webhook": 1, "feedback": 100, "collect": 1, "audience": 2}
+CONCURRENCY = {"webhook": 10, "feedback": 10, "audience": 4}
 every_worker = pytest.mark.parametrize(("stack", "name", "function"), WORKERS)
 
 
@@ -42,28 +46,28 @@ def queue_of(template: Template, name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("stack", "name", "function"), [each for each in WORKERS if each[1] != "fax"])
 def test_visibility_is_six_time_outs_and_the_batch_window(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    found = dev[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
-    window = dev[stack].mapping(f"mailroom-dev-{function}")["MaximumBatchingWindowInSeconds"]
-    assert queue_of(dev[stack], name)["VisibilityTimeout"] == 6 * found["Timeout"] + window
+    found = whole[stack].one("Lambda::Function", FunctionName=f"mailroom-dev-{function}")
+    window = whole[stack].mapping(f"mailroom-dev-{function}")["MaximumBatchingWindowInSeconds"]
+    assert queue_of(whole[stack], name)["VisibilityTimeout"] == 6 * found["Timeout"] + window
 
 
 @every_worker
 def test_what_is_received_too_often_goes_to_its_own_dead_letter_queue(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    redrive = queue_of(dev[stack], name)["RedrivePolicy"]
-    target = dev[stack].body["Resources"][redrive["deadLetterTargetArn"]["Fn::GetAtt"][0]]["Properties"]
+    redrive = queue_of(whole[stack], name)["RedrivePolicy"]
+    target = whole[stack].body["Resources"][redrive["deadLetterTargetArn"]["Fn::GetAtt"][0]]["Properties"]
     assert target["QueueName"] == physical(f"{name}-dlq")
     assert redrive["maxReceiveCount"] == RECEIVES[name]
 
 
 @every_worker
 def test_a_dead_letter_queue_takes_from_its_queue_alone_and_keeps_for_14_days(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    dead_letters = queue_of(dev[stack], f"{name}-dlq")
+    dead_letters = queue_of(whole[stack], f"{name}-dlq")
     allow = dead_letters["RedriveAllowPolicy"]
     assert allow["redrivePermission"] == "byQueue"
     assert [text(each) for each in allow["sourceQueueArns"]] == [
@@ -74,21 +78,21 @@ def test_a_dead_letter_queue_takes_from_its_queue_alone_and_keeps_for_14_days(
 
 @every_worker
 def test_a_mapping_reports_single_failures_and_bounds_its_workers(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    mapping = dev[stack].mapping(f"mailroom-dev-{function}")
+    mapping = whole[stack].mapping(f"mailroom-dev-{function}")
     assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert mapping["ScalingConfig"] == {"MaximumConcurrency": CONCURRENCY.get(name, 2)}
     assert mapping["BatchSize"] == BATCHES.get(name, 10)
-    source = dev[stack].body["Resources"][mapping["EventSourceArn"]["Fn::GetAtt"][0]]["Properties"]
+    source = whole[stack].body["Resources"][mapping["EventSourceArn"]["Fn::GetAtt"][0]]["Properties"]
     assert source["QueueName"] == physical(name)
 
 
 @every_worker
 def test_an_alarm_counts_visible_and_hidden_dead_letters_and_stays(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")
+    alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-dlq-not-empty")
     metrics = {each["Id"]: each for each in alarm["Metrics"]}
     (watched,) = (each for each in metrics.values() if each["ReturnData"])
     assert watched["Expression"] == "visible + hidden"
@@ -101,51 +105,51 @@ def test_an_alarm_counts_visible_and_hidden_dead_letters_and_stays(
     assert alarm["TreatMissingData"] == "ignore"
     for part in names:
         queue = metrics[part]["MetricStat"]["Metric"]["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
-        assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(f"{name}-dlq")
+        assert whole[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(f"{name}-dlq")
 
 
 @every_worker
 def test_an_alarm_rings_when_a_message_waited_for_half_of_its_queues_retention(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
+    alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-backlog-old")
     assert alarm["MetricName"] == "ApproximateAgeOfOldestMessage"
     # The fax queue keeps as long as a dead-letter queue: what waits behind others may wait for long.
     assert alarm["Threshold"] == (7 if name == "fax" else 2) * 86_400
     queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
-    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
+    assert whole[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
 
 
 @every_worker
 def test_an_alarm_rings_before_a_queue_has_as_many_in_flight_as_sqs_allows(
-    dev: Templates, stack: str, name: str, function: str
+    whole: Templates, stack: str, name: str, function: str
 ) -> None:
-    alarm = dev[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-in-flight-many")
+    alarm = whole[stack].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-in-flight-many")
     assert alarm["MetricName"] == "ApproximateNumberOfMessagesNotVisible"
     assert alarm["Threshold"] == 100_000 < 120_000
     queue = alarm["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
-    assert dev[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
+    assert whole[stack].body["Resources"][queue]["Properties"]["QueueName"] == physical(name)
 
 
 @pytest.mark.parametrize("name", ["dispatch", "outcomes"])
-def test_an_alarm_rings_when_a_stream_gave_up_on_records(dev: Templates, name: str) -> None:
-    alarm = dev["routing"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-gave-up")
+def test_an_alarm_rings_when_a_stream_gave_up_on_records(whole: Templates, name: str) -> None:
+    alarm = whole["routing"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{name}-gave-up")
     assert alarm["MetricName"] == "OnFailureDestinationDeliveredEventCount"
     (dimension,) = alarm["Dimensions"]
     assert dimension["Name"] == "EventSourceMappingUUID"
-    mapping = dev["routing"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
-    assert mapping == dev["routing"].mapping(f"mailroom-dev-{name}")
+    mapping = whole["routing"].body["Resources"][dimension["Value"]["Ref"]]["Properties"]
+    assert mapping == whole["routing"].mapping(f"mailroom-dev-{name}")
     assert mapping["MetricsConfig"] == {"Metrics": ["EventCount"]}
-    assert dev["routing"].output(f"{name.capitalize()}GaveUpAlarmArn")
+    assert whole["routing"].output(f"{name.capitalize()}GaveUpAlarmArn")
 
 
-@pytest.mark.parametrize("stack", ["channels", "fax", "feedback", "routing", "webhook"])
-def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates, stack: str) -> None:
-    resources = dev[stack].body["Resources"]
+@pytest.mark.parametrize("stack", ["campaigns", "channels", "fax", "feedback", "routing", "webhook"])
+def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(whole: Templates, stack: str) -> None:
+    resources = whole[stack].body["Resources"]
     queues = {name for name, each in resources.items() if each["Type"] == "AWS::SQS::Queue"}
     assert all(resources[name]["Properties"]["SqsManagedSseEnabled"] for name in queues)
     guarded = set()
-    for policy in dev[stack].all("SQS::QueuePolicy"):
+    for policy in whole[stack].all("SQS::QueuePolicy"):
         (statement,) = (each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny")
         assert (statement["Action"], statement["Principal"]) == ("sqs:*", {"AWS": "*"})
         assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
@@ -154,13 +158,13 @@ def test_every_queue_is_encrypted_and_refuses_all_that_is_not_tls(dev: Templates
 
 
 @every_worker
-def test_queue_alarm_and_function_are_outputs(dev: Templates, stack: str, name: str, function: str) -> None:
+def test_queue_alarm_and_function_are_outputs(whole: Templates, stack: str, name: str, function: str) -> None:
     queue = "".join(map(str.capitalize, name.split("-")))
     for what in ("QueueUrl", "QueueArn", "DlqUrl", "DlqArn", "DlqAlarmName", "DlqAlarmArn"):
-        assert dev[stack].output(f"{queue}{what}")
-    assert dev[stack].output(f"{''.join(map(str.capitalize, function.split('-')))}FunctionName")
+        assert whole[stack].output(f"{queue}{what}")
+    assert whole[stack].output(f"{''.join(map(str.capitalize, function.split('-')))}FunctionName")
 
 
-def test_the_queues_of_the_stage_are_these(dev: Templates) -> None:
-    named = {queue["QueueName"] for stack in dev.stacks.values() for queue in stack.all("SQS::Queue")}
+def test_the_queues_of_the_stage_are_these(whole: Templates) -> None:
+    named = {queue["QueueName"] for stack in whole.stacks.values() for queue in stack.all("SQS::Queue")}
     assert named == {physical(name + suffix) for _, name, _ in WORKERS for suffix in ("", "-dlq")}

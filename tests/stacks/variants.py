@@ -8,6 +8,7 @@ from typing import Any
 from aws_cdk.cx_api import CloudAssembly
 
 from stacks.application import synthesize
+from stacks.paths import CAMPAIGNS
 from tests.stacks.refusals import REMOVED, STAGES
 from tests.stacks.templates import Template
 
@@ -22,6 +23,8 @@ ANDROID = "arn:aws:sns:eu-central-1:111122223333:app/GCM/shop"
 NEWS = "arn:aws:sns:eu-central-1:111122223333:news"
 PUSH = {"platform_applications": {"ios": IOS, "android": ANDROID}, "topics": [NEWS]}
 
+JWT = {"issuer": "https://login.example.com/", "audience": ["mailroom"]}
+
 
 def templates_of(assembly: CloudAssembly, stage: str) -> dict[str, Template]:
     """The templates of a stage's stacks, by short name."""
@@ -32,10 +35,15 @@ def templates_of(assembly: CloudAssembly, stage: str) -> dict[str, Template]:
 
 
 def variant(
-    folder: Path, changes: Mapping[str, object], stage: str = "dev", *, providers: str | None = None
+    folder: Path,
+    changes: Mapping[str, object],
+    stage: str = "dev",
+    *,
+    providers: str | None = None,
+    campaigns: Path = CAMPAIGNS,
 ) -> dict[str, Template]:
     """`stage` with its settings changed: full keys below the stage, such as channels.sms. `providers` is the
-    app's context of that name."""
+    app's context of that name, `campaigns` the folder that its campaigns lie in."""
     stages = copy.deepcopy(STAGES)
     for key, value in changes.items():
         section: Any = stages[stage]
@@ -47,5 +55,5 @@ def variant(
         else:
             section[last] = value
     context = {"stage": stage, "mailroom": stages, **({"providers": providers} if providers else {})}
-    assembly = synthesize({**context, **NO_BUNDLES}, str(folder))
+    assembly = synthesize({**context, **NO_BUNDLES}, str(folder), campaigns)
     return templates_of(assembly, stage)

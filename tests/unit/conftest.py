@@ -31,8 +31,10 @@ from tests.unit.support import (
     LEASE,
     LEDGER,
     MAILBOX,
+    PREFERENCES,
     QUEUES,
     REGION,
+    RUNS,
     SENDER,
     SUPPRESSIONS,
     TTL,
@@ -55,16 +57,16 @@ _KEYS: Any = {
 }
 
 
-_LISTED: Any = {
-    "KeySchema": [
-        {"AttributeName": "recipient", "KeyType": "HASH"},
-        {"AttributeName": "channel", "KeyType": "RANGE"},
-    ],
-    "AttributeDefinitions": [
-        {"AttributeName": name, "AttributeType": "S"} for name in ("recipient", "channel")
-    ],
-    "BillingMode": "PAY_PER_REQUEST",
-}
+def _keyed(first: str, second: str) -> Any:
+    """What makes a table with two keys of strings."""
+    return {
+        "KeySchema": [
+            {"AttributeName": first, "KeyType": "HASH"},
+            {"AttributeName": second, "KeyType": "RANGE"},
+        ],
+        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in (first, second)],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +115,9 @@ def _make(aws: Aws) -> None:
     aws.dynamodb.create_table(
         TableName=LEDGER, AttributeDefinitions=keys, GlobalSecondaryIndexes=[index, lines], **_KEYS
     )
-    aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_LISTED)
+    aws.dynamodb.create_table(TableName=SUPPRESSIONS, **_keyed("recipient", "channel"))
+    aws.dynamodb.create_table(TableName=PREFERENCES, **_keyed("recipient", "topic"))
+    aws.dynamodb.create_table(TableName=RUNS, **_keyed("campaign", "run"))
     for name in QUEUES:
         aws.urls[name] = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}")["QueueUrl"]
     aws.s3.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"})

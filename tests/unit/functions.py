@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from moto.ses.models import ses_backends
 
-from tests.unit.support import BUCKET, GROUP, LEDGER, MAILBOX, REGION, SENDER, SUPPRESSIONS, Aws
+from tests.unit.support import BUCKET, GROUP, LEDGER, MAILBOX, PREFERENCES, REGION, SENDER, SUPPRESSIONS, Aws
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 Load = Callable[[str], Handler]
 HANDLERS = ("dispatch", "dispatch_scheduled", "send_mail")
+LOADED = (*HANDLERS, "collect", "compose")
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -28,6 +29,9 @@ def environment(aws: Aws) -> dict[str, str]:
         "PAYLOAD_BUCKET": BUCKET,
         "MAILBOX_TABLE": MAILBOX,
         "SUPPRESSIONS_TABLE": SUPPRESSIONS,
+        "PREFERENCES_TABLE": PREFERENCES,
+        "UNSUBSCRIBE_URL": "https://api.mailroom.example/unsubscribe",
+        "UNSUBSCRIBE_SECRET_ARN": "mailroom-test-unsubscribe",
         "ROUTES": json.dumps({"mail": {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}}),
         "DELAYED_ROUTES": "{}",
         "CALLBACK_SCHEMES": '["https"]',
@@ -65,7 +69,7 @@ def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
         return loaded
 
     yield handler
-    for name in HANDLERS:
+    for name in LOADED:
         sys.modules.pop(name, None)
 
 

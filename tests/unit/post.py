@@ -10,12 +10,13 @@ from mailroom.environment import Sender
 from mailroom.ledger import Ledger
 from mailroom.outcome import Sent
 from mailroom.payloads import Payloads
+from mailroom.preferences import Preferences
 from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler
-from tests.unit.support import BUCKET, LEASE, LEDGER, TTL, Aws, FakeClock, Item
+from tests.unit.support import BUCKET, LEASE, LEDGER, PREFERENCES, TTL, Aws, FakeClock, Item
 
 Log = Callable[[], list[dict[str, Any]]]
 Counted = Callable[[], dict[str, float]]
@@ -61,6 +62,7 @@ class Post:
             sleep=clock.sleep,
             jitter=lambda: jitter,
             suppressions=suppressions,
+            preferences=_preferences(suppressions, clock),
             delivery=SuppressingDelivery if suppressions else Delivery,
         )
 
@@ -81,6 +83,10 @@ class Post:
     @property
     def submitted(self) -> list[str]:
         return [message.id for message in self.adapter.submitted]
+
+
+def _preferences(suppressions: Suppressions | None, clock: FakeClock) -> Preferences | None:
+    return Preferences(suppressions.client, PREFERENCES, clock) if suppressions else None
 
 
 Make = Callable[..., Post]

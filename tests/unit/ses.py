@@ -1,5 +1,6 @@
 """The SES adapter with a client that says what it is told."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +9,11 @@ from mailroom.channels.ses import SesMail
 from mailroom.errors import Invalid
 from mailroom.payloads import Payloads
 from mailroom.templates import Templates
+from mailroom.unsubscribe_links import Links
 from tests.unit.shelf import OURS
 from tests.unit.support import BUCKET, SENDER, mail
+from tests.unit.unsubscribing import URL, kept, keys
+from tests.unit.webhooks import Secrets
 
 SENDERS = [SENDER, "news@bücher.example"]
 
@@ -39,8 +43,23 @@ def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
     )
 
 
+def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> SesMail:
+    """The adapter with links for opting out."""
+    return SesMail(
+        client,
+        Templates(root),
+        Payloads(None, BUCKET),  # type: ignore[arg-type]
+        senders=SENDERS,
+        configuration_set="mailroom-test",
+        max_attachment_bytes=1000,
+        links=Links(kept(secrets or keys()), URL),
+    )
+
+
 def prepared(**attributes: Any) -> dict[str, Any]:
-    return adapter(Ses()).prepare(mail(**attributes))
+    request = adapter(Ses()).prepare(mail(**attributes))
+    assert isinstance(request, dict), request
+    return request
 
 
 def problem(**attributes: Any) -> str:

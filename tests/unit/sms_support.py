@@ -12,7 +12,7 @@ from mailroom.environment import SmsSender
 from mailroom.message import parse
 from mailroom.outcome import Evidence, NotFound, Outcome, Sent
 from mailroom.payloads import Payloads
-from tests.unit.support import BUCKET, LEDGER, SUPPRESSIONS, Aws, Item
+from tests.unit.support import BUCKET, LEDGER, PREFERENCES, SUPPRESSIONS, Aws, Item
 
 TO = "+15555550100"
 FROM = "+15555550199"
@@ -35,6 +35,7 @@ SMS_SETTINGS: dict[str, Any] = {
     "submit_seconds": 10.0,
     "record_seconds": 5.0,
     "suppressions_table": SUPPRESSIONS,
+    "preferences_table": PREFERENCES,
     "sms_provider": "twilio",
     "sms_base_url": "https://twilio.example",
     "sms_sender": FROM,

@@ -37,10 +37,16 @@ MAILBOX = "mailroom-test-mailbox"
 SUPPRESSIONS = "mailroom-test-suppressions"
 
 
+PREFERENCES = "mailroom-test-preferences"
+
+
+RUNS = "mailroom-test-campaign-runs"
+
+
 BUCKET = "mailroom-test-payloads-123456789012-eu-central-1"
 
 
-QUEUES = ("mail", "mail-bulk", "scheduled")
+QUEUES = ("mail", "mail-bulk", "scheduled", "collect", "audience")
 
 
 GROUP = "mailroom-test"

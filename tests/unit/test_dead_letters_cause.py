@@ -113,3 +113,16 @@ def test_a_body_that_is_no_message_says_what_is_wrong() -> None:
 
 def test_an_event_that_was_not_recorded_says_so() -> None:
     assert cause({}, Subject("event"), "feedback-dlq").code == "unrecorded"
+
+
+@pytest.mark.parametrize(
+    ("queue", "code", "words"),
+    [
+        ("collect-dlq", "uncollected", "a page of campaign weekly, run r, was not collected"),
+        ("audience-dlq", "uncomposed", "nobody gets a second message"),
+    ],
+)
+def test_a_campaigns_letter_names_its_run_and_the_next_step(queue: str, code: str, words: str) -> None:
+    found = cause({}, Subject("campaign", detail="weekly, run r"), queue)
+    assert found.code == code
+    assert words in found.message

@@ -76,6 +76,29 @@ def test_a_callback_is_about_the_message_that_it_tells_of() -> None:
     assert about("webhook-dlq", body) == Subject("callback", Key("m-1", "mail"), detail="sent.1")
 
 
+@pytest.mark.parametrize(
+    ("queue", "body"),
+    [
+        ("collect-dlq", {"campaign": "weekly", "scheduled_at": "2026-11-18T13:00:00Z"}),
+        (
+            "collect-dlq",
+            {"campaign": "weekly", "run": "2026-11-18T13:00Z", "start": "s", "page": 7, "cursor": 1},
+        ),
+        (
+            "audience-dlq",
+            {
+                "campaign": "weekly",
+                "run": "2026-11-18T13:00Z",
+                "scheduled_at": "x",
+                "recipients": [{"key": "1"}],
+            },
+        ),
+    ],
+)
+def test_a_campaigns_letter_is_about_its_run_and_marks_no_message(queue: str, body: dict[str, Any]) -> None:
+    assert about(queue, body) == Subject("campaign", detail="weekly, run 2026-11-18T13:00Z")
+
+
 @pytest.mark.parametrize("inner", [SES, TAGGED, SMS, TWILIO])
 @pytest.mark.parametrize(
     "wrap",
@@ -128,6 +151,8 @@ def test_several_events_of_one_message_name_it() -> None:
         ("scheduled-dlq", {"MessageBody": "cut o", "QueueUrl": "https://x"}, "not a JSON object"),
         ("scheduled-dlq", {"MessageBody": "{}"}, "no `id` and `event_type`"),
         ("mail-dlq", SCHEDULERS, "no `id` and `event_type`"),
+        ("collect-dlq", {"campaign": "weekly"}, "neither a start nor a page"),
+        ("audience-dlq", {"campaign": "weekly"}, "not a chunk"),
         ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
         ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
         ("feedback-dlq", "not JSON", "the body is not JSON"),

@@ -1,5 +1,6 @@
 """What schedules send when the time has come: a key, read back and dispatched, or found taken back."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -33,6 +34,15 @@ def waiting(aws: Aws, ledger: Ledger, **changes: Any) -> None:
 def test_a_message_whose_time_has_come_is_dispatched(due: Due, aws: Aws, ledger: Ledger) -> None:
     waiting(aws, ledger, first_name="Vincent")
     assert failures(due.handle(sqs_event(KEYS))) == []
+    assert [each["first_name"] for each in aws.bodies()] == ["Vincent"]
+
+
+def test_what_eventbridge_could_not_send_is_dispatched_once_it_is_redriven(
+    due: Due, aws: Aws, ledger: Ledger
+) -> None:
+    waiting(aws, ledger, first_name="Vincent")
+    wrapped = {"QueueUrl": "https://sqs/scheduled", "MessageBody": json.dumps(KEYS)}
+    assert failures(due.handle(sqs_event(wrapped))) == []
     assert [each["first_name"] for each in aws.bodies()] == ["Vincent"]
 
 

@@ -49,6 +49,21 @@ def test_a_reserved_header_is_refused_in_any_case(name: str) -> None:
         assert problem(headers={each: "y"}) == (f"headers.{each}", sentence)
 
 
+@pytest.mark.parametrize("name", ["List-Unsubscribe", "list-unsubscribe-post", "LIST-UNSUBSCRIBE"])
+def test_a_header_for_opting_out_is_ones_own_only_where_there_is_no_topic(name: str) -> None:
+    assert read(headers={name: "<mailto:no@example.com>"}).headers == {name: "<mailto:no@example.com>"}
+    found = problem(topic="followers", headers={"X-Team": "post", name: "<mailto:no@example.com>"})
+    assert found == (
+        f"headers.{name}",
+        "is made here for a mail with a topic; leave it out, or the topic",
+    )
+
+
+def test_other_headers_of_lists_are_ones_own_in_any_mail() -> None:
+    headers = {"List-Id": "<followers.example.com>", "List-Help": "<https://example.com>"}
+    assert read(topic="followers", headers=headers).headers == headers
+
+
 @pytest.mark.parametrize("value", [5, {"a": "b"}, None, ["a"]])
 def test_a_header_value_that_is_no_string_is_refused(value: Any) -> None:
     assert problem(headers={"X-Team": value})[0] == "headers.X-Team"

@@ -1,14 +1,33 @@
 """send_mail, as Lambda runs it: an environment, an event, and what must come back."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from mailroom.dynamo import plain
+from mailroom.templates import Templates
 from tests.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.unit.functions import Load
+from tests.unit.shelf import OURS
 from tests.unit.support import BUCKET, LEDGER, MAILBOX, Aws, Item, image, item
+from tests.unit.unsubscribing import KEY, TOPIC, URL, token
+
+_NAMES = iter(range(1000))
+
+
+@pytest.fixture(autouse=True)
+def _links(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret that links for opting out are signed with, once for each process that begins."""
+    name, text = f"mailroom-test-links-{next(_NAMES)}", json.dumps({"key": KEY})
+    arn = boto3.client("secretsmanager").create_secret(Name=name, SecretString=text)["ARN"]
+    for name, value in (
+        ("UNSUBSCRIBE_URL", URL),
+        ("UNSUBSCRIBE_SECRET_ARN", arn),
+    ):
+        monkeypatch.setenv(name, value)
 
 
 def test_a_mail_goes_from_the_table_to_ses_once(load: Load, aws: Aws, outbox: list[Any]) -> None:
@@ -37,10 +56,34 @@ def test_send_mail_sends_attachments_of_the_payload_bucket(load: Load, aws: Aws,
     assert len(outbox) == 1
 
 
+def test_a_mail_with_a_topic_carries_the_link_of_the_stages_own_url_and_secret(
+    load: Load, aws: Aws, outbox: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "subject.txt").write_text("Hello")
+    (tmp_path / "a" / "body.txt").write_text("{{ unsubscribe_url }}")
+    monkeypatch.setenv("TEMPLATES", str(tmp_path))
+    event = sqs_event(item(text=..., subject=..., template="a", topic=TOPIC))
+    assert failures(load("send_mail")(event, lambda_context())) == []
+    (sent,) = outbox
+    assert sent.body == f"{URL}/{token('vincent@example.com')}"
+
+
+def test_where_the_links_secret_cannot_be_read_only_mails_with_a_topic_wait(
+    load: Load, aws: Aws, outbox: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNSUBSCRIBE_SECRET_ARN", "arn:aws:secretsmanager:eu-central-1:123456789012:secret:no")
+    event = sqs_event(item(id="with", topic=TOPIC), item(id="without"))
+    assert failures(load("send_mail")(event, lambda_context())) == ["r-0"]
+    assert "completedAt" not in aws.item("with")
+    assert aws.item("without")["status"] == "sent"
+    assert len(outbox) == 1
+
+
 BAD_FOR_A_SENDER: list[tuple[Item, str]] = [
     (
         {"text": ..., "subject": ..., "template": "nosuch"},
-        "template: 'nosuch' is unknown; use one of: default",
+        f"template: 'nosuch' is unknown; use one of: {', '.join(Templates(OURS).names())}",
     ),
     (
         {"text": ..., "subject": ..., "email": "v@example.com", "first_name": "V"},

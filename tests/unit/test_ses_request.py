@@ -60,7 +60,9 @@ def test_email_is_a_recipient_like_to() -> None:
 def test_without_a_content_the_default_template_is_rendered_from_all_attributes() -> None:
     message = mail(to=None, email="v@example.com", subject=None, text=None)
     message.variables.update(first_name="Vincent", last_name="van Gogh")
-    simple = adapter(Ses()).prepare(message)["Content"]["Simple"]
+    request = adapter(Ses()).prepare(message)
+    assert isinstance(request, dict)
+    simple = request["Content"]["Simple"]
     assert simple["Subject"]["Data"] == "Vincent, there is a message for you"
     assert set(simple["Body"]) == {"Html", "Text"}
 
@@ -94,9 +96,9 @@ def attached(aws: Aws, *attachments: dict[str, Any], limit: int = 1000) -> list[
     aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"%PDF")
     aws.s3.put_object(Bucket=BUCKET, Key="bills/noname", Body=b"abc")
     message = mail(attachments=[Attachment(**each) for each in attachments])
-    parts: list[dict[str, Any]] = adapter(Ses(), aws.s3, limit).prepare(message)["Content"]["Simple"][
-        "Attachments"
-    ]
+    request = adapter(Ses(), aws.s3, limit).prepare(message)
+    assert isinstance(request, dict)
+    parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
     return parts
 
 

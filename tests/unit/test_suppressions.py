@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.suppressions import Suppression, Suppressions, Unread
+from mailroom.batch_get import Unread
+from mailroom.suppressions import Suppression, Suppressions
 from tests.unit.fakes import Meddler
 from tests.unit.support import NOW_MS, SUPPRESSIONS, Aws, FakeClock
 

@@ -73,12 +73,16 @@ def test_an_attribute_may_be_called_like_something_that_jinja_knows(shelf: Shelf
         assert shelf.text(f"{{{{ {name} }}}}", **{name: "mine"}) == "mine"
 
 
+NO_TEXTS = {"new_followers": 3, "followers": ["<followers>", "Eve"]}
+"""Variables of ours that are not texts."""
+
+
 @pytest.mark.parametrize("name", Templates(OURS).names())
 def test_every_template_of_ours_renders_from_its_variables_alone(name: str) -> None:
     parser = Environment(autoescape=True)
     sources = [path.read_text(encoding="utf-8") for path in (OURS / name).iterdir()]
     wanted = set().union(*(meta.find_undeclared_variables(parser.parse(source)) for source in sources))
-    content = Templates(OURS).render(name, {each: f"<{each}>" for each in wanted})
+    content = Templates(OURS).render(name, {each: NO_TEXTS.get(each, f"<{each}>") for each in wanted})
     assert content.subject
     assert content.html or content.text
     assert "{{" not in f"{content}"

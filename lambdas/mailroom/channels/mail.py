@@ -7,23 +7,14 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, Struct, field, structs
 
 from mailroom import address
+from mailroom.channels.mail_headers import check_headers
 from mailroom.errors import Invalid
 from mailroom.message import Message
 
 MAX_RECIPIENTS = 50
 """SES v2: to, cc and bcc of one mail together."""
-MAX_OWN_HEADERS = 12
-"""SES v2 takes 15 a mail. X-Correlation-ID is ours; two are kept free."""
 MAX_ATTACHMENTS = 20
 """Each is a request to S3 while the rest of the batch waits."""
-HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
-HEADER_VALUE = re.compile(r"[ -~]{1,995}")
-
-_RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
-    *("message-id", "mime-version", "received", "dkim-signature"),
-    "x-correlation-id",
-}
-_RESERVED_PREFIXES = ("content-", "x-ses-", "resent-", "arc-")
 
 Addresses = str | list[str]
 
@@ -98,7 +89,7 @@ class Mail(Message, frozen=True, kw_only=True):
         if self.from_ is not None:
             normalised("from", [self.from_])
         self._check_content()
-        check_headers(self.headers)
+        check_headers(self.headers, topical=self.topic is not None)
 
     def _check_recipients(self) -> None:
         name = "to" if self.to is not None else "email"
@@ -145,20 +136,3 @@ def _normalised(name: str, at: int, text: str, count: int) -> str:
     except ValueError as error:
         place = name if count == 1 else f"{name}[{at}]"
         raise Invalid(place, f"{text!r:.80} {error}") from None
-
-
-def check_headers(headers: dict[str, Any]) -> None:
-    """Raise Invalid for a header that SES refuses, that would break out of its line, or that is ours."""
-    if len(headers) > MAX_OWN_HEADERS:
-        raise Invalid("headers", f"has {len(headers)} entries; use at most {MAX_OWN_HEADERS}")
-    for name, value in headers.items():
-        where = f"headers.{name!r}" if address.has_control(name) else f"headers.{name:.126}"
-        lower = name.lower()
-        if not HEADER_NAME.fullmatch(name):
-            raise Invalid(where, "is not a header's name; use printable ASCII without a colon or space")
-        if lower in _RESERVED or lower.startswith(_RESERVED_PREFIXES):
-            raise Invalid(where, "is a reserved header; use the item's own attributes, or another name")
-        if not isinstance(value, str):
-            raise Invalid(where, "is not a string; use one")
-        if not HEADER_VALUE.fullmatch(value):
-            raise Invalid(where, "is not a header's value; use 1 to 995 of printable ASCII, no line break")

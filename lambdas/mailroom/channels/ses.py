@@ -1,43 +1,46 @@
 """Mail by Amazon SES v2."""
 
 import mimetypes
+import time
 from collections.abc import Container
 from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+)
 
 from mailroom import address, clients
 from mailroom.channels.mail import Attachment, Mail, listed, normalised
+from mailroom.channels.mail_headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
+from mailroom.channels.ses_errors import outcome_of
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
-from mailroom.outcome import Evidence, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
 from mailroom.payloads import Payloads
+from mailroom.secret import Secret, unreadable
 from mailroom.templates import Content, Templates
+from mailroom.unsubscribe_links import Keyless, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
 
 Request = dict[str, Any]
 """The arguments of `send_email`."""
+Prepared = Request | Outcome
+"""A request, or why there can be none now: the key that links for opting out are signed with was not read."""
 
-_THROTTLED = {"TooManyRequestsException", "ThrottlingException", "Throttling"}
-_QUOTA_SECONDS = 900
-"""The daily quota opens again by the hour: a long wait, or it burns receives."""
-_OURS = {
-    "AccountSuspendedException",
-    "SendingPausedException",
-    "MailFromDomainNotVerifiedException",
-    "NotFoundException",  # the configuration set
-}
-_CREDENTIALS = (
-    "AccessDenied",
-    "UnrecognizedClient",
-    "InvalidClientToken",
-    "Expired",
-    "Signature",
-    "Incomplete",
+LINK = "unsubscribe_url"
+"""The template's variable."""
+
+_ONE_ALONE = (
+    "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
+    "the template ask `{% if unsubscribe_url is defined %}`"
 )
 
 
@@ -56,8 +59,11 @@ class SesMail:
         senders: list[str],
         configuration_set: str,
         max_attachment_bytes: int,
+        links: Links | None = None,
     ) -> None:
+        """`links` may be None where no mail has a topic."""
         self._client = client
+        self._links = links
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
@@ -76,14 +82,29 @@ class SesMail:
             senders=settings.mail_senders,
             configuration_set=settings.configuration_set,
             max_attachment_bytes=settings.max_attachment_bytes,
+            links=_links(settings),
         )
 
-    def prepare(self, message: Mail) -> Request:
-        """The whole request: addresses, rendered content, headers, tags, attachments. Raises Invalid."""
+    def prepare(self, message: Mail) -> Prepared:
+        """The whole request: addresses, rendered content, headers, tags, attachments. Raises Invalid.
+
+        A mail with a topic and one addressee carries a link for opting out: in its headers (RFC 8058), and as
+        the template's variable `unsubscribe_url`, whatever the item calls so itself. One to several has
+        neither: all would get the same link, and whoever used it would choose for somebody else.
+        """
+        try:
+            link = self._link(message)
+        except Keyless as fault:
+            return Misconfigured(str(fault))
+        except (ClientError, BotoCoreError) as error:
+            return unreadable("the secret of the links for opting out", error)
+        return self._request(message, link)
+
+    def _request(self, message: Mail, link: str | None) -> Request:
         reference = message.reference
-        headers = {"X-Correlation-ID": reference.text, **message.headers}
+        headers = {"X-Correlation-ID": reference.text, **_unsubscribe(link), **message.headers}
         simple = {
-            **_simple(self._content(message)),
+            **_simple(self._content(message, link)),
             "Headers": [{"Name": name, "Value": value} for name, value in headers.items()],
         }
         if message.attachments:
@@ -104,14 +125,16 @@ class SesMail:
             request["ReplyToAddresses"] = normalised("reply_to", listed(message.reply_to))
         return request
 
-    def submit(self, request: Request) -> Outcome:
+    def submit(self, request: Prepared) -> Outcome:
         """Hand it to SES. A 5xx answer or none at all raises: then nobody knows."""
+        if not isinstance(request, dict):
+            return request  # nothing was asked of anybody
         try:
             reply = self._client.send_email(**request)
         except ClientError as error:
             if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
                 raise
-            return _refusal(error)
+            return outcome_of(error)
         except NoCredentialsError as error:
             return Misconfigured(str(error))
         except (EndpointConnectionError, ConnectTimeoutError) as error:
@@ -122,10 +145,25 @@ class SesMail:
         """SES cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
         return Unknowable()
 
-    def _content(self, mail: Mail) -> Content:
+    def _link(self, mail: Mail) -> str | None:
+        """Where its addressee opts out; None: it has none. Raises what reading the key does."""
+        addressees = mail.addressees
+        if mail.topic is None or len(addressees) != 1:
+            return None
+        if self._links is None:
+            raise TypeError("no links for opting out, and a mail with a topic")
+        return self._links.url(addressees[0], mail.topic)
+
+    def _content(self, mail: Mail, link: str | None) -> Content:
         if mail.inline:
             return Content(mail.subject or "", mail.html, mail.text)
-        return self._templates.render(mail.template or "default", mail.variables)
+        variables = mail.variables if link is None else {**mail.variables, LINK: link}
+        try:
+            return self._templates.render(mail.template or "default", variables)
+        except Invalid as fault:
+            if fault.field == LINK and LINK not in variables:
+                raise Invalid(LINK, _ONE_ALONE) from None
+            raise
 
     def _sender(self, mail: Mail) -> str:
         if mail.from_ is None:
@@ -145,6 +183,16 @@ class SesMail:
             left -= len(content)
             parts.append(_part(at, attachment, content))
         return parts
+
+
+def _links(settings: MailSender) -> Links:
+    secret = Secret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
+    return Links(secret, settings.unsubscribe_url)
+
+
+def _unsubscribe(link: str | None) -> dict[str, str]:
+    """The two headers that let a mail program opt its owner out with one click."""
+    return {} if link is None else {UNSUBSCRIBE: f"<{link}>", UNSUBSCRIBE_POST: ONE_CLICK}
 
 
 def _simple(content: Content) -> dict[str, Any]:
@@ -177,19 +225,3 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
-
-
-def _refusal(error: ClientError) -> Outcome:
-    """What SES's answer means. All of these prove that nothing was sent."""
-    code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
-    reason = f"{code}: {text}"
-    if code == "LimitExceededException" or "daily message quota" in text.lower():
-        return Retry(reason, after=_QUOTA_SECONDS)
-    if code in _THROTTLED or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
-        return Retry(reason)
-    if code in _OURS or code.startswith(_CREDENTIALS):
-        return Misconfigured(reason)
-    if code in {"MessageRejected", "BadRequestException"}:
-        # In the sandbox, and for a sender that nobody verified, SES says so in words alone.
-        return Misconfigured(reason) if "not verified" in text else Rejected(reason)
-    return Misconfigured(reason)

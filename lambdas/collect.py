@@ -1,0 +1,18 @@
+"""Collects a campaign's audience: one page of it an invocation, its people out, the next page's cursor on."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.campaigns.wiring import Collecting
+from mailroom.environment import Collect
+from mailroom.telemetry import instrumented
+
+collecting = Collecting(environment.read(Collect))
+
+
+@instrumented
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """A batch of the collect queue, and the records that must come back; or an operator's dry run."""
+    if "dry_run" in event:
+        return collecting.dry_run(event["dry_run"])
+    return collecting.collector.handle(event)

@@ -1,0 +1,18 @@
+"""Composes a campaign's messages: people of its audience in, items of the mailbox out."""
+
+from typing import Any
+
+from mailroom import environment
+from mailroom.campaigns.wiring import Composing
+from mailroom.environment import Compose
+from mailroom.telemetry import instrumented
+
+composing = Composing(environment.read(Compose))
+
+
+@instrumented
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """A batch of the audience queue, and the records that must come back; or an operator's dry run."""
+    if "dry_run" in event:
+        return composing.dry_run(event["dry_run"], context.get_remaining_time_in_millis)
+    return composing.composer.handle(event, context.get_remaining_time_in_millis)

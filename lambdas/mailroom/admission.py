@@ -1,0 +1,56 @@
+"""What an item must be to enter: its channel's contract, and what only the place and the hour decide."""
+
+import time
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from mailroom.clock import Clock
+from mailroom.errors import Invalid
+from mailroom.guard import Guard
+from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
+from mailroom.payloads import Payloads
+
+
+class Admission:
+    """Judges items for one stage. `lanes` are those that each of its channels has; `waiting` are the channels
+    whose queue cannot delay a message, so that one of another queue's attributes is taken."""
+
+    def __init__(
+        self,
+        contracts: Mapping[str, type[Message]],
+        lanes: Mapping[str, Collection[str]],
+        *,
+        payloads: Payloads,
+        callbacks: Guard,
+        clock: Clock = time.time,
+        waiting: Collection[str] = (),
+    ) -> None:
+        self._contracts = {name: contracts[name] for name in lanes}
+        self._lanes = lanes
+        self._payloads = payloads
+        self._callbacks = callbacks
+        self._clock = clock
+        self._waiting = waiting
+
+    def admit(self, item: Mapping[str, Any]) -> Message:
+        """The message that the item asks for. Raises Malformed where it has no key, Invalid otherwise."""
+        message = parse(item, self._contracts)
+        self._check(message)
+        return message
+
+    def _check(self, message: Message) -> None:
+        now = self._clock()
+        if message.attempt != 1:
+            raise Invalid("attempt", "is the system's own; name that attribute otherwise")
+        self._callbacks.admit("callback_url", message.callback_url)
+        if message.event_type in self._waiting and "not_before" in message.variables:
+            raise Invalid("not_before", "is the system's own; use send_at")
+        if message.lane not in self._lanes[message.event_type]:
+            lanes = ", ".join(self._lanes[message.event_type])
+            raise Invalid("lane", f"{message.lane!r} is not set up for {message.event_type}; use {lanes}")
+        if message.payload_ref is not None:
+            self._payloads.key("payload_ref", message.payload_ref)
+        if message.expired(now):
+            raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
+        if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
+            raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")

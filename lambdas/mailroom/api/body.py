@@ -1,0 +1,105 @@
+"""A request's body and headers, read strictly; none of it is judged here."""
+
+import base64
+import binascii
+import re
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom.api.problems import Refusal
+from mailroom.body import decode
+from mailroom.errors import Malformed
+
+MAX_BODY_BYTES = 5 * 1024 * 1024
+"""Lambda takes 6 MB an invocation, in which the body stands as a JSON string."""
+MAX_MESSAGES = 1000
+KEY_HEADER = "Idempotency-Key"
+KEY = r"[!-~](?:[ -~]{0,178}[!-~])?"
+"""1 to 180 bytes of printable ASCII."""
+_JSON = re.compile(r"application/(?:json|[\w.+-]+\+json)", re.ASCII | re.IGNORECASE)
+
+
+class Entries(Struct, frozen=True):
+    """What a request asks for: its entries, as they came, and whether they came as a list."""
+
+    entries: list[Any]
+    listed: bool
+
+
+def entries_of(event: Mapping[str, Any], key: str | None) -> Entries:
+    """The messages that a request asks for, each with an id where the Idempotency-Key gives it one.
+
+    Raises Refusal: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
+    """
+    if key is not None and not re.fullmatch(KEY, key):
+        raise Refusal.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
+    body = _body(event)
+    if "messages" not in body or "event_type" in body:  # a template may well have a variable `messages`
+        return Entries([_named_once(body, key)], listed=False)
+    messages = body["messages"]
+    if not isinstance(messages, list):
+        raise Refusal.of_field("messages", "is no list; give 1 to 1,000 messages, or send one as the body")
+    if not 1 <= len(messages) <= MAX_MESSAGES:
+        raise Refusal.of_field(
+            "messages", f"has {len(messages)} entries; give 1 to {MAX_MESSAGES:,} a request"
+        )
+    for other in body:
+        if other != "messages":
+            raise Refusal.of_field(other[:60], "stands beside messages; put it into the messages themselves")
+    return Entries([_named(each, key, at) for at, each in enumerate(messages)], listed=True)
+
+
+def _named_once(item: dict[str, Any], key: str | None) -> dict[str, Any]:
+    id_ = item.get("id")
+    if key is None or id_ == key:
+        return item
+    if id_ is not None:
+        raise Refusal.of_field(
+            "id", f"is {id_!r:.200}, but the {KEY_HEADER} is {key!r}; give one, or the same"
+        )
+    return {**item, "id": key}
+
+
+def _named(entry: Any, key: str | None, at: int) -> Any:
+    if key is None or not isinstance(entry, dict) or entry.get("id") is not None:
+        return entry
+    return {**entry, "id": f"{key}#{at}"}
+
+
+def _body(event: Mapping[str, Any]) -> dict[str, Any]:
+    kind = _header(event, "content-type").partition(";")[0].strip()
+    if not _JSON.fullmatch(kind):
+        said = f"is {kind[:60]!r}" if kind else "is missing"
+        raise Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            f"Content-Type: {said}; send JSON as application/json",
+            [("Content-Type", f"{said}; use application/json")],
+        )
+    content = _content(event)
+    if len(content) > MAX_BODY_BYTES:
+        raise Refusal(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the body has {len(content)} bytes; send at most {MAX_BODY_BYTES}, in several requests",
+        )
+    try:
+        return decode(content.decode())
+    except (Malformed, UnicodeDecodeError) as fault:
+        raise Refusal(HTTPStatus.BAD_REQUEST, f"{fault}") from None
+
+
+def _content(event: Mapping[str, Any]) -> bytes:
+    body: str = event.get("body") or ""
+    if not event.get("isBase64Encoded"):
+        return body.encode("utf-8", "surrogatepass")
+    try:
+        return base64.b64decode(body, validate=True)
+    except binascii.Error:
+        raise Refusal(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
+
+
+def _header(event: Mapping[str, Any], name: str) -> str:
+    headers: Mapping[str, str] = event.get("headers") or {}
+    return next((value for each, value in headers.items() if each.lower() == name), "")

@@ -1,0 +1,143 @@
+"""The API's routes, and what is answered when one of them cannot."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.exceptions import NotFoundError
+from aws_lambda_powertools.event_handler.openapi.exceptions import RequestValidationError
+from aws_lambda_powertools.event_handler.openapi.params import Header, Path, Query
+from botocore.exceptions import BotoCoreError, ClientError
+from pydantic import BeforeValidator
+
+from mailroom.api import answers, document
+from mailroom.api.body import KEY, KEY_HEADER, entries_of
+from mailroom.api.document import Described
+from mailroom.api.intake import Intake
+from mailroom.api.item_schemas import ID_BOUNDS
+from mailroom.api.problems import Refusal, problem
+from mailroom.api.states import States
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.environment import MessagesApi as Settings
+from mailroom.reference import MAX_ID_BYTES
+from mailroom.telemetry import logger
+
+Handles = Callable[[Any], Callable[[Callable[[Any], Response[str]]], Any]]
+"""Powertools' own registration, which is not typed."""
+_ID = f"the message's id, at most {MAX_ID_BYTES} bytes of UTF-8"
+# Bounds stand in the description alone: whoever checks them says in a sentence what is wrong.
+_BOUNDS: Any = {"json_schema_extra": ID_BOUNDS}
+IdInPath = Annotated[str, BeforeValidator(unquote), Path(description=_ID, **_BOUNDS)]
+IdInQuery = Annotated[str, Query(alias="id", description=f"{_ID}; of any characters", **_BOUNDS)]
+EventType = Annotated[
+    str | None,
+    Query(
+        description="which of the messages with that id; needed where there are several",
+        json_schema_extra={"enum": list(CONTRACTS)},
+    ),
+]
+Key = Annotated[
+    str | None,
+    Header(
+        alias=KEY_HEADER,
+        json_schema_extra={"pattern": f"^{KEY}$"},
+        description="the id of a message that has none; those of a list get `key#0`, `key#1` …",
+    ),
+]
+
+
+def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
+    """The resolver with all routes."""
+    api = Described(settings)
+    _take_messages(api, settings, intake)
+    _tell_states(api, states)
+    _describe(api)
+    _explain_errors(api)
+    return api
+
+
+def _take_messages(api: Described, settings: Settings, intake: Intake) -> None:
+    @api.post(
+        "/messages",
+        summary="Send one message, or a list",
+        description="Each message of a list is taken or refused on its own; the answer says which.",
+        operation_id="send",
+        responses=document.POSTED,
+        openapi_extensions={"requestBody": document.request_body(tuple(settings.lanes))},
+    )
+    def post(idempotency_key: Key = None) -> Response[str]:
+        asked = entries_of(api.current_event.raw_event, idempotency_key)
+        taken = intake.take(asked.entries)
+        return answers.of_list(taken) if asked.listed else answers.of_one(taken[0])
+
+
+def _tell_states(api: Described, states: States) -> None:
+    told: Any = {"responses": document.LOOKED_UP, "summary": "Where a message is"}
+    cancelled: Any = {
+        "responses": document.CANCELLED,
+        "summary": "Take back a message that waits for its send_at",
+    }
+
+    @api.get("/messages/<id>", operation_id="status", **told)
+    def get(id: IdInPath, event_type: EventType = None) -> Response[str]:  # noqa: A002
+        return answers.of_status(states.of(id, event_type))
+
+    @api.get("/messages", operation_id="statusByQuery", **told)
+    def find(id_: IdInQuery, event_type: EventType = None) -> Response[str]:
+        return answers.of_status(states.of(id_, event_type))
+
+    @api.post("/messages/<id>/cancel", operation_id="cancel", **cancelled)
+    def cancel(id: IdInPath, event_type: EventType = None) -> Response[str]:  # noqa: A002
+        return answers.of_status(states.cancel(id, event_type))
+
+    @api.post("/messages/cancel", operation_id="cancelByQuery", **cancelled)
+    def take_back(id_: IdInQuery, event_type: EventType = None) -> Response[str]:
+        return answers.of_status(states.cancel(id_, event_type))
+
+
+def _describe(api: Described) -> None:
+    @api.get("/openapi.json", include_in_schema=False, compress=True)
+    def description() -> Response[str]:
+        return Response(HTTPStatus.OK.value, answers.JSON, api.get_openapi_json_schema())
+
+    @api.get("/swagger", include_in_schema=False, compress=True)
+    def page() -> Response[str]:
+        from mailroom.api.swagger import page_of
+
+        return Response(HTTPStatus.OK.value, "text/html; charset=utf-8", page_of(api))
+
+
+def _explain_errors(api: Described) -> None:
+    handles: Handles = api.exception_handler
+
+    @handles(Refusal)
+    def refused(refusal: Refusal) -> Response[str]:
+        return problem(refusal)
+
+    @handles(RequestValidationError)
+    def invalid(error: RequestValidationError) -> Response[str]:
+        errors = [(str(each["loc"][-1]), _said(each)) for each in error.errors()]
+        detail = "; ".join(f"{field}: {said}" for field, said in errors)
+        return problem(Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors))
+
+    @api.not_found
+    def unknown(_error: NotFoundError) -> Response[str]:
+        return problem(Refusal(HTTPStatus.NOT_FOUND, "there is nothing here; see /openapi.json"))
+
+    @handles([ClientError, BotoCoreError])
+    def unreachable(_error: ClientError | BotoCoreError) -> Response[str]:
+        logger.exception("AWS refused or was out of reach")
+        return problem(Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "a part of ours is out of reach; try again"))
+
+    @handles(Exception)
+    def broken(_error: Exception) -> Response[str]:
+        logger.exception("a request was not answered")
+        return problem(Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "a fault of ours; it was logged"))
+
+
+def _said(error: dict[str, Any]) -> str:
+    """Pydantic's own sentence, after the field."""
+    message: str = error["msg"]
+    return "is missing; give it" if error["type"] == "missing" else message[:1].lower() + message[1:]

@@ -1,0 +1,171 @@
+"""Collect: one page of an audience an invocation, its people on to be composed, its cursor into a message.
+
+However many people there are, no invocation has more than a page of them; the chain of messages goes on by
+itself, and Lambda's loop detection is told so for this function.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mailroom import queues
+from mailroom.campaigns.audience import Audience, Connections, Fault, Page, Recipient
+from mailroom.campaigns.bodies import Chunk, Next, Start, collect_body
+from mailroom.campaigns.chunks import chunked
+from mailroom.campaigns.definition import Definition
+from mailroom.campaigns.items import expiry
+from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
+from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import Runs
+from mailroom.claim import InProgress
+from mailroom.clock import Clock, iso
+from mailroom.errors import ClaimLost, Invalid, Malformed
+from mailroom.queues import Entry
+from mailroom.telemetry import count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+Wait = float | None
+"""Seconds until the record should come back; None: it is finished with."""
+LOGGED_FAULTS = 20
+Source = Callable[[Definition], Audience]
+
+
+class Collector:
+    """Works for the collect queue. `source` gives a campaign's audience."""
+
+    def __init__(
+        self,
+        campaigns: Mapping[str, Definition],
+        source: Source,
+        runs: Runs,
+        *,
+        sqs: "SQSClient",
+        queue_url: str,
+        audience_queue_url: str,
+        databases: Connections | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        self._campaigns = campaigns
+        self._source = source
+        self._runs = runs
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._audience_queue_url = audience_queue_url
+        self._databases = databases
+        self._clock = clock
+
+    def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """One batch; the records that must come back."""
+        back, waits = [], []
+        for record in event["Records"]:
+            try:
+                wait = self._record(record)
+            except Exception:  # noqa: BLE001 - logged; the queue keeps the record until its visibility ends
+                logger.exception("page not collected; it goes back to the queue")
+                count("CollectErrors")
+                back.append(record["messageId"])
+                continue
+            if wait is not None:
+                back.append(record["messageId"])
+                waits.append((record["receiptHandle"], wait))
+        queues.set_visibility(self._sqs, self._queue_url, waits)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+
+    def _record(self, record: Mapping[str, Any]) -> Wait:
+        try:
+            asked = collect_body(record["body"])
+            definition = self._campaigns[asked.campaign]
+        except Malformed as fault:
+            return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
+        except KeyError as unknown:
+            return self._dead("no such campaign is deployed", campaign=str(unknown.args[0])[:60])
+        logger.append_keys(campaign=asked.campaign, run=asked.run)
+        try:
+            return self._asked(definition, asked)
+        finally:
+            logger.remove_keys(["campaign", "run"])
+
+    def _asked(self, definition: Definition, asked: Start | Next) -> Wait:
+        if isinstance(asked, Start):
+            if self._runs.begin(asked.campaign, asked.run, asked.start, asked.scheduled_at):
+                logger.info("run begins")
+                count("RunsBegun")
+            asked = Next(asked.campaign, asked.run, asked.start, 1)
+        match self._runs.claim(asked.campaign, asked.run, asked.start, asked.page):
+            case PageClaim() as claim:
+                return self._claimed(definition, claim, asked)
+            case InProgress(seconds):
+                return seconds + 1
+            case Unsent(run, cursor):
+                # Whoever collected this page died before it sent the next one on its way.
+                self._send_next(run, asked.page + 1, cursor)
+            case Unfounded():
+                return self._dead("no run leads up to this page", page=asked.page)
+            case Passed(why):
+                logger.info("page is over", page=asked.page, why=why)
+        return None
+
+    def _claimed(self, definition: Definition, claim: PageClaim, asked: Next) -> Wait:
+        try:
+            self._collect(definition, claim, asked)
+        except ClaimLost as lost:
+            # Its message stays, and finds out what became of the run.
+            logger.info("page is not passed on", page=asked.page, reason=str(lost))
+            raise
+        except Invalid as fault:
+            # A fault of the campaign's, not of a line: nothing but a person's hand changes it.
+            self._runs.release(claim, str(fault))
+            return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
+        except Exception as error:
+            self._runs.release(claim, f"page {asked.page}: {type(error).__name__}")
+            raise
+        return None
+
+    def _collect(self, definition: Definition, claim: PageClaim, asked: Next) -> None:
+        run = claim.run
+        expires = expiry(definition, run.scheduled_at)
+        if expires is not None and expires <= self._clock():
+            self._runs.give_up(claim, f"its messages are not sent any more: they expired at {iso(expires)}")
+            logger.warning("run has expired", page=asked.page)
+            return
+        if asked.page > definition.max_pages:
+            raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
+        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self._databases)
+        found = self._source(definition).page(page)
+        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
+        faults, people = [*found.faults, *too_large], sum(map(len, chunks))
+        self._tell(faults)
+        self._send_people(run, chunks)
+        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
+        self._runs.advance(claim, found.cursor, people, faults)
+        count("Collected", people)
+        if found.cursor is None:
+            logger.info("audience is collected", recipients=run.recipients + people)
+        else:
+            self._send_next(run, asked.page + 1, found.cursor)
+
+    def _tell(self, faults: Sequence[Fault]) -> None:
+        for fault in faults[:LOGGED_FAULTS]:
+            logger.warning("no message for an entry of the audience", reason=str(fault))
+        if faults:
+            count("AudienceRefused", len(faults))
+
+    def _send_people(self, run: Run, chunks: Sequence[Sequence[Recipient]]) -> None:
+        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, [*chunk]).body for chunk in chunks]
+        # A group makes the queue fair: a large campaign does not keep a small one waiting.
+        entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
+        if failed := queues.send(self._sqs, self._audience_queue_url, entries):
+            raise OSError(f"SQS did not take {len(failed)} of {len(entries)} messages; the page comes again")
+
+    def _send_next(self, run: Run, page: int, cursor: Any) -> None:
+        body = Next(run.campaign, run.run, run.start, page, cursor).body
+        if queues.send(self._sqs, self._queue_url, [Entry("next", body)]):
+            raise OSError("SQS did not take the next page's message")
+
+    def _dead(self, line: str, **details: object) -> float:
+        """Back without a wait, receive after receive, so that it soon reaches the dead-letter queue."""
+        logger.error(line, extra=details)
+        count("CollectMalformed")
+        return 0

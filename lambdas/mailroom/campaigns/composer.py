@@ -1,0 +1,147 @@
+"""Compose: people of a campaign into items of the mailbox, each once however often it is composed."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mailroom import queues
+from mailroom.campaigns.bodies import Chunk, chunk_of
+from mailroom.campaigns.definition import Definition
+from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter
+from mailroom.campaigns.items import expiry
+from mailroom.campaigns.runs import Runs
+from mailroom.clock import Clock
+from mailroom.errors import Malformed
+from mailroom.ledger import Ledger
+from mailroom.mailbox_writer import MailboxWriter
+from mailroom.message import Key
+from mailroom.telemetry import count, logger
+
+if TYPE_CHECKING:
+    from types_boto3_sqs import SQSClient
+
+PUTS_AT_ONCE = 8
+"""Conditional puts have no batch call; their waiting goes on side by side."""
+_METRICS = {
+    "composed": "Composed",
+    "existed": "ComposedBefore",
+    "opted_out": "OptedOut",
+    "left_out": "LeftOut",
+    "failed": "ComposeFailed",
+}
+
+
+class Uncomposed(RuntimeError):
+    """Some of a chunk could not be composed or put: it comes again, and what was put is not put again."""
+
+
+class Composer:
+    """Works for the audience queue."""
+
+    def __init__(
+        self,
+        campaigns: Mapping[str, Definition],
+        drafter: Drafter,
+        *,
+        mailbox: MailboxWriter,
+        ledger: Ledger,
+        runs: Runs,
+        sqs: "SQSClient",
+        queue_url: str,
+        puts_at_once: int = PUTS_AT_ONCE,
+        clock: Clock = time.time,
+    ) -> None:
+        self._campaigns = campaigns
+        self._drafter = drafter
+        self._mailbox = mailbox
+        self._ledger = ledger
+        self._runs = runs
+        self._sqs = sqs
+        self._queue_url = queue_url
+        self._puts_at_once = puts_at_once
+        self._clock = clock
+
+    def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
+        """One batch; the records that must come back. `remaining` is Lambda's
+        `get_remaining_time_in_millis`."""
+        back: list[str] = []
+        dead: list[tuple[str, float]] = []
+        for record in event["Records"]:
+            try:
+                chunk = chunk_of(record["body"])
+                definition = self._campaigns[chunk.campaign]
+            except (Malformed, KeyError) as fault:
+                logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
+                count("ComposeMalformed")
+                # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
+                dead.append((record["receiptHandle"], 0))
+                back.append(record["messageId"])
+                continue
+            if not self._composed(definition, chunk, remaining):
+                back.append(record["messageId"])
+        queues.set_visibility(self._sqs, self._queue_url, dead)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+
+    def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
+        """Compose one chunk; whether it is done. Raises nothing: its fault must not end the batch."""
+        logger.append_keys(campaign=chunk.campaign, run=chunk.run)
+        try:
+            self._compose(definition, chunk, remaining)
+        except Exception:  # noqa: BLE001 - logged; the queue keeps the record until its visibility ends
+            logger.exception("not composed; it goes back to the queue")
+            count("ComposeErrors")
+            return False
+        finally:
+            logger.remove_keys(["campaign", "run"])
+        return True
+
+    def _compose(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> None:
+        if self._is_over(definition, chunk):
+            logger.info("the run is over", recipients=len(chunk.recipients))
+            return
+        if remaining() < LEFT_MILLISECONDS:
+            raise Uncomposed("no time is left; it comes again")
+        drafted = self._drafter.drafts(definition, chunk, remaining)
+        tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
+        wanted = []
+        for draft in drafted.drafts:
+            if draft.unwanted is None:
+                wanted.append(draft)
+            else:
+                tally["opted_out"] += self._leave_out(draft)
+        self._put(wanted, tally)
+        self._runs.count(chunk.campaign, chunk.run, tally)
+        for name, value in tally.items():
+            if value:
+                count(_METRICS[name], value)
+        if tally["failed"]:
+            raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
+
+    def _is_over(self, definition: Definition, chunk: Chunk) -> bool:
+        expires = expiry(definition, chunk.scheduled_at)
+        if expires is not None and expires <= self._clock():
+            return True
+        run = self._runs.read(chunk.campaign, chunk.run)
+        return run is not None and run.state == "stopped"
+
+    def _leave_out(self, draft: Draft) -> bool:
+        """The ledger says why there is no message. False: one was sent, or left out, before."""
+        item, why = draft.item, draft.unwanted
+        assert why is not None
+        to = item.get("to") or item.get("email")
+        return self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
+
+    def _put(self, drafts: Sequence[Draft], tally: Counter[str]) -> None:
+        """Put all. What the mailbox cannot hold is the campaign's fault, not the person's: like what AWS
+        would not take, it comes again, and no ledger item says that it is over."""
+        written = self._mailbox.put_all([draft.item for draft in drafts], self._puts_at_once)
+        for draft, each in zip(drafts, written, strict=True):
+            match each.state:
+                case "put":
+                    tally["composed"] += 1
+                case "existed":
+                    tally["existed"] += 1
+                case _:
+                    logger.warning("not put into the mailbox", key=draft.key, reason=each.error)
+                    tally["failed"] += 1

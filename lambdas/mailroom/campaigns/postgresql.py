@@ -1,0 +1,126 @@
+"""An audience that a query to PostgreSQL finds, a page at a time by its key.
+
+A page costs the same wherever it lies, if the key has an index that the query can use: the database goes on
+behind the last key instead of counting off what came before.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection, ProgrammingError, errors, sql
+
+from mailroom.campaigns.audience import Connections, Found, Page
+from mailroom.campaigns.definition import Postgresql
+from mailroom.campaigns.plain_values import plain
+from mailroom.campaigns.rows import Rows, check_columns, name_of
+from mailroom.clock import epoch
+from mailroom.errors import Invalid
+
+_TIME = "scheduled_at"
+_PERCENT = re.compile(rf"%%|%\({_TIME}\)s|%")
+
+_PAGE = "SELECT * FROM (\n{query}\n) AS audience WHERE {where} ORDER BY audience.{key} LIMIT %(limit)s"
+_FIRST, _LATER = "audience.{key} IS NOT NULL", "audience.{key} > %(after)s"
+_KEYLESS = "SELECT count(*) FROM (\n{query}\n) AS audience WHERE audience.{key} IS NULL"
+
+_Row = dict[str, Any]
+
+
+class PostgresqlAudience:
+    """The rows of one query. The order of its key and `>` are of one collation, whichever that is, so pages
+    neither overlap nor leave anybody out. Of rows of one key a page has the first; that there is another is
+    said, also where the page ends between them, if there are more it is said once."""
+
+    def __init__(self, definition: Postgresql, databases: Connections) -> None:
+        self._definition = definition
+        self._databases = databases
+        # The query is the deployer's own; what a caller gives goes beside it, as a parameter.
+        query = sql.SQL(_literal(definition.query))
+        self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
+
+    def page(self, page: Page) -> Found:
+        """One page, in a transaction that can only read. Raises Invalid for a query that cannot be an
+        audience, and what psycopg raises for all else."""
+        rows = Rows(self._definition.key, self._definition.columns)
+        with self._databases.connection(self._definition.database) as connection:
+            connection.read_only = True
+            if page.cursor is None:
+                self._refuse_keyless(connection, page, rows)
+            found = self._rows(connection, page)
+        cursor, found = self._ended(found, page.size)
+        for at, values in enumerate(found, 1):
+            self._add(rows, values, f"row {at} of the page")
+        return rows.found(cursor)
+
+    def _rows(self, connection: Connection[Any], page: Page) -> list[_Row]:
+        where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
+        names, found = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
+        check_columns(names, self._definition.key, self._definition.columns)
+        return [dict(zip(names, each, strict=True)) for each in found]
+
+    def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
+        """The cursor and the rows of a page, of which one more was asked for than it may have."""
+        last = found[:size][-1:]
+        cursor = self._cursor(last[0]) if last else None
+        if len(found) <= size:
+            return None, found
+        # No page after this one has a row of the last key: it is this one's to say that there is another.
+        key = self._definition.key
+        return cursor, found if found[size][key] == last[0][key] else found[:size]
+
+    def _refuse_keyless(self, connection: Connection[Any], page: Page, rows: Rows) -> None:
+        """Rows without a key stand behind no key, so no page ever holds them: they are counted at first. All
+        of them are one fault, and count as one of the run's refused."""
+        _, ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page)
+        if count:
+            problem = f"is NULL in {count} rows; give each a key, or leave them out in the query"
+            rows.refuse("all rows", self._definition.key, problem)
+
+    def _add(self, rows: Rows, values: _Row, at: str) -> None:
+        where = name_of(values, self._definition.key, at)
+        for name, value in values.items():
+            try:
+                values[name] = plain(value)
+            except ValueError as problem:
+                rows.refuse(where, name, str(problem))
+                return
+        rows.add(where, values)
+
+    def _cursor(self, row: _Row) -> str:
+        """The last row's key as text, which PostgreSQL reads as whatever the key is."""
+        key = row[self._definition.key]
+        if isinstance(key, bool) or not isinstance(key, int | str | UUID | Decimal):
+            kind = type(key).__name__
+            raise Invalid("audience.key", f"is of type {kind}; use a text, a whole number or a UUID: cast it")
+        return str(key)
+
+
+def _asked(
+    connection: Connection[Any], query: sql.Composed, page: Page
+) -> tuple[list[str], Sequence[Sequence[Any]]]:
+    """The answer's columns and rows. Raises Invalid where it is the query that is at fault."""
+    values = {
+        _TIME: datetime.fromtimestamp(epoch(page.scheduled_at), UTC),
+        "after": page.cursor,
+        "limit": page.size + 1,
+    }
+    try:
+        cursor = connection.execute(query, values)
+    except errors.InsufficientPrivilege:
+        raise  # the query may be right: what is missing is a grant
+    except ProgrammingError as error:
+        words = error.diag.message_primary or str(error)
+        raise Invalid("audience.query", f"PostgreSQL refuses it: {words}; correct it") from None
+    return [each.name for each in cursor.description or ()], cursor.fetchall()
+
+
+def _literal(query: str) -> str:
+    """The query as it stands in another's FROM; a percent sign that begins no parameter is one."""
+    bare = query.strip()
+    while bare.endswith(";"):
+        bare = bare[:-1].rstrip()
+    return _PERCENT.sub(lambda found: "%%" if found[0] == "%" else found[0], bare)

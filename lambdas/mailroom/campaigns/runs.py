@@ -1,0 +1,217 @@
+"""The table of runs: how far a campaign's runs have come. Every verb is one conditional write.
+
+A page is claimed before it is read, like a message before it is sent: queues deliver twice, and two workers
+on one page would each send on the next one, so that there would be two chains of pages from there on.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mailroom.campaigns.audience import Cursor, Fault
+from mailroom.campaigns.page_claim import PageClaim, Passed, Taken, Unfounded, Unsent
+from mailroom.campaigns.run import MAX_FAULTS, Run, run_of
+from mailroom.claim import InProgress
+from mailroom.clock import Clock, iso, milliseconds
+from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
+from mailroom.errors import ClaimLost
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+_COUNTS = ("composed", "existed", "opted_out", "left_out", "failed")
+_FRESH = (*("pages", "recipients", "refused"), *_COUNTS[1:])
+_NEW = "attribute_not_exists(starts) OR NOT contains(starts, :start)"
+_DUE = (
+    "#start = :start AND #state = :collecting AND next_page = :page"
+    " AND (attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
+)
+_OWN = "claim_token = :own AND next_page = :page"
+_ADDED = "if_not_exists({name}, :zero) + {value}"
+_ZERO = number(0)
+_STOPPED = string("stopped")
+MAX_TROUBLE = 500
+"""Characters of the sentence."""
+
+
+class Runs:
+    """One stage's runs. `lease` is how long a worker may hold a page before it counts as crashed, `ttl` how
+    long a run's item lives after its last change (None: as long as it did before); both in seconds."""
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        table: str,
+        *,
+        lease: float = 0,
+        ttl: float | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._lease_ms = int(lease * 1000)
+        self._ttl = ttl
+        self._clock = clock
+
+    def read(self, campaign: str, run: str) -> Run | None:
+        """A run; None: there is none."""
+        reply = self._client.get_item(TableName=self._table, Key=_key(campaign, run), ConsistentRead=True)
+        return run_of(plain(reply["Item"])) if "Item" in reply else None
+
+    def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
+        """The latest runs of a campaign, by name; those named by their time are then the newest first."""
+        reply = self._client.query(
+            TableName=self._table,
+            KeyConditionExpression="campaign = :campaign",
+            ExpressionAttributeValues={":campaign": string(campaign)},
+            ScanIndexForward=False,
+            Limit=most,
+        )
+        return [run_of(plain(item)) for item in reply["Items"]]
+
+    def begin(self, campaign: str, run: str, start: str, scheduled_at: str) -> bool:
+        """Start a run, or start it anew from its first page; the chain of an earlier start ends by that.
+        False where this start was had before. The first start decides what a run calls now."""
+        sets: Sets = {
+            "scheduled_at": string(scheduled_at),
+            "start": string(start),
+            "state": string("collecting"),
+            "next_page": number(1),
+            "claimed_page": _ZERO,
+            "faults": strings([]),
+            **dict.fromkeys(_FRESH, _ZERO),
+        }
+        change = Change(
+            sets,
+            _NEW,
+            {":start": string(start)},
+            forms={"scheduled_at": "if_not_exists({name}, {value})"},
+            removes=("startedAt", "claim_token", "cursor", "trouble"),
+            unions={"starts": {"SS": [start]}},
+        )
+        return self._try(campaign, run, change)
+
+    def claim(self, campaign: str, run: str, start: str, page: int) -> Taken:
+        """Take a page for this worker, or learn why not."""
+        now, token = milliseconds(self._clock()), token_hex(16)
+        values = {
+            ":start": string(start),
+            ":collecting": string("collecting"),
+            ":page": number(page),
+            ":lease_expired": number(now - self._lease_ms),
+        }
+        sets = {"startedAt": number(now), "claim_token": string(token), "claimed_page": number(page)}
+        # Names in conditions are not aliased by Change; `start` and `state` are DynamoDB's own words.
+        change = Change(sets, _DUE, values, names={"#start": "start", "#state": "state"})
+        try:
+            return PageClaim(run_of(self._write(campaign, run, change, "ALL_NEW")), page, token)
+        except ConditionFailed as failed:
+            if not failed.item:
+                return Unfounded()
+            found = run_of(failed.item)
+            if found.claim_token == token:  # the SDK's second try met its own first
+                return PageClaim(found, page, token)
+            return self._not_taken(found, start, page, now)
+
+    def _not_taken(self, found: Run, start: str, page: int, now: int) -> Taken:
+        if found.start != start:
+            return Passed("superseded")
+        if found.state != "collecting":
+            return Passed(found.state)
+        if found.next_page < page:
+            return Unfounded()
+        if found.next_page > page:
+            never_had = found.next_page == page + 1 and found.claimed_page <= page
+            return Unsent(found, _cursor(found)) if never_had else Passed("superseded")
+        held = (found.startedAt or 0) + self._lease_ms - now
+        return InProgress(max(0.0, held / 1000))
+
+    def advance(
+        self, claim: PageClaim, cursor: Cursor | None, recipients: int, faults: Sequence[Fault]
+    ) -> None:
+        """The page's people are on their way; `cursor` is where the next page begins (None: it was the last).
+        Raises ClaimLost where another worker has taken the page since."""
+        before = claim.run
+        kept = [*before.faults, *map(str, faults)][:MAX_FAULTS]
+        sets: Sets = {
+            "next_page": number(claim.page + 1),
+            "pages": number(before.pages + 1),
+            "recipients": number(before.recipients + recipients),
+            "refused": number(before.refused + len(faults)),
+            "faults": strings(kept),
+        }
+        removes = ["startedAt", "claim_token", "trouble"]
+        if cursor is None:
+            sets["state"] = string("collected")
+            removes.append("cursor")
+        else:
+            sets["cursor"] = string(msgspec.json.encode(cursor).decode())
+        change = Change(sets, _OWN, self._own(claim), removes=tuple(removes))
+        try:
+            self._write(before.campaign, before.run, change)
+        except ConditionFailed as failed:
+            # The SDK's second try, after the answer to the first was lost.
+            if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
+                raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
+
+    def release(self, claim: PageClaim, trouble: str) -> None:
+        """The page was not collected: the next delivery claims it at once. `trouble` says why."""
+        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
+        change = Change(sets, _OWN, self._own(claim), removes=("startedAt", "claim_token"))
+        self._try(claim.run.campaign, claim.run.run, change)
+
+    def stop(self, campaign: str, run: str) -> bool:
+        """Let nothing more of a run be collected or composed; whoever is collecting a page of it does not
+        pass it on. False where there is no such run, or where it is stopped already."""
+        there = "attribute_exists(campaign) AND #state <> :stopped"
+        return self._try(campaign, run, _stopped({}, there, {":stopped": _STOPPED}))
+
+    def give_up(self, claim: PageClaim, trouble: str) -> None:
+        """The same, as the one who holds a page of it; `trouble` says why."""
+        change = _stopped({"trouble": string(trouble[:MAX_TROUBLE])}, _OWN, self._own(claim))
+        self._try(claim.run.campaign, claim.run.run, change)
+
+    def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
+        """Add to what was composed; nothing where the run's item is gone."""
+        sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
+        if sets:
+            forms = dict.fromkeys(sets, _ADDED)
+            self._try(campaign, run, Change(sets, "attribute_exists(campaign)", {":zero": _ZERO}, forms))
+
+    def _own(self, claim: PageClaim) -> Sets:
+        return {":own": string(claim.token), ":page": number(claim.page)}
+
+    def _try(self, campaign: str, run: str, change: Change) -> bool:
+        try:
+            self._write(campaign, run, change)
+        except ConditionFailed:
+            return False
+        return True
+
+    def _write(self, campaign: str, run: str, change: Change, returns: Any = "NONE") -> dict[str, Any]:
+        now = self._clock()
+        change.sets["updatedAt"] = string(iso(now))
+        if self._ttl is not None:
+            change.sets["ttl"] = number(now + self._ttl)
+        return update(self._client, self._table, _key(campaign, run), change, returns)
+
+
+def _key(campaign: str, run: str) -> dict[str, Value]:
+    return {"campaign": string(campaign), "run": string(run)}
+
+
+def _stopped(sets: Sets, condition: str, values: Sets) -> Change:
+    return Change(
+        {**sets, "state": _STOPPED},
+        condition,
+        values,
+        removes=("startedAt", "claim_token"),
+        names={"#state": "state"},
+    )
+
+
+def _cursor(run: Run) -> Cursor | None:
+    return msgspec.json.decode(run.cursor) if run.cursor is not None else None

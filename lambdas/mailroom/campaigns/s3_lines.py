@@ -1,0 +1,176 @@
+"""The lines of an object in S3, from any byte on, with no more of it in memory than a line and a chunk."""
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import ClientError
+from msgspec import Struct
+
+from mailroom.errors import Invalid
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+CHUNK_BYTES = 256 * 1024
+"""Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
+MAX_RECORD_BYTES = 256 * 1024
+"""Of one entry, with all its lines."""
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""Beyond that a file is none of lines, and looking for the next one would outlast the function."""
+
+_WHERE = "audience.location"
+_BOM = b"\xef\xbb\xbf"
+_NO_TEXT = (
+    (b"\x1f\x8b", "compressed (gzip)", "put it there as plain text"),
+    (b"PK\x03\x04", "compressed (zip, or a spreadsheet)", "put it there as plain text"),
+    (b"\xff\xfe", "in UTF-16", "save it as UTF-8"),
+    (b"\xfe\xff", "in UTF-16", "save it as UTF-8"),
+)
+
+
+class TooLong(Exception):
+    """A line is longer than an entry may be; what follows it is the next one's."""
+
+
+class Mark(Struct, frozen=True):
+    """A place in the object: a byte's offset, and the number of the line that begins there, from 1."""
+
+    offset: int
+    line: int
+
+
+class S3Object:
+    """One object, which must stay as it is while it is read: each request is for the version of the first."""
+
+    def __init__(self, client: "S3Client", location: str, etag: str | None) -> None:
+        self._client = client
+        place = urlsplit(location, allow_fragments=False)
+        if place.scheme != "s3" or not place.netloc or len(place.path) < 2:
+            raise Invalid(_WHERE, f"{location!r:.200} is no place in S3; use s3://bucket/key")
+        self._location = location
+        self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
+        self.etag = etag
+        self.size: int | None = None
+        """In bytes; None before the first of them were read."""
+
+    def read(self, offset: int) -> bytes:
+        """The bytes from the offset on, CHUNK_BYTES at most; none: that is its end. Raises Invalid where
+        there is no such object or it has changed, and botocore's errors."""
+        if self.size is not None and offset >= self.size:
+            return b""
+        asked: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
+        if self.etag is not None:
+            asked["IfMatch"] = self.etag
+        try:
+            reply = self._client.get_object(**asked)
+        except ClientError as error:
+            if _status(error) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self.size = offset
+                return b""
+            raise self._explained(error) from None
+        self.etag = reply["ETag"]
+        self.size = int(reply["ContentRange"].rpartition("/")[2])
+        with reply["Body"] as body:
+            return body.read()
+
+    def _explained(self, error: ClientError) -> Exception:
+        status = _status(error)
+        if status == HTTPStatus.PRECONDITION_FAILED:
+            changed = (
+                "has changed since the run began; start the run again: who was sent to is not sent twice"
+            )
+            return Invalid(_WHERE, f"{self._location} {changed}")
+        if status == HTTPStatus.NOT_FOUND:
+            return Invalid(_WHERE, f"{self._location} does not exist; put the file there")
+        return error
+
+
+class Lines:
+    """Reads an object's lines forwards, and back to where the last mark was set."""
+
+    def __init__(self, source: S3Object, start: Mark) -> None:
+        self._source = source
+        self._bytes = b""
+        self._base = start.offset
+        """The offset of the first of the bytes."""
+        self._at = 0
+        self._kept = 0
+        """Where in the bytes the last mark is: from there on they are kept."""
+        self._line = start.line
+
+    def skip_mark_of_utf8(self) -> None:
+        """Over the byte order mark that some programs put before the first line. Raises Invalid where the
+        first bytes say that these are no lines of UTF-8."""
+        self._fetch()
+        for bytes_, is_, do in _NO_TEXT:
+            if self._bytes.startswith(bytes_):
+                raise Invalid(_WHERE, f"the file is {is_}; {do}")
+        if self._bytes.startswith(_BOM):
+            self._at = len(_BOM)
+
+    def mark(self) -> Mark:
+        """Where the next line begins; that far one may go back."""
+        self._kept = self._at
+        return Mark(self._base + self._at, self._line)
+
+    def back(self, mark: Mark) -> None:
+        """To a place at the last mark or behind it."""
+        if mark.offset < self._base:  # a line that was too long was let go, and what stood before it
+            self._bytes, self._base, self._kept = b"", mark.offset, 0
+        self._at = mark.offset - self._base
+        self._line = mark.line
+
+    def next(self) -> bytes:
+        """The next line with its line break; empty: there is none. Raises TooLong, behind the line."""
+        end = self._bytes.find(b"\n", self._at) + 1 or self._fetched_end()
+        line = self._bytes[self._at : end]
+        self._at = end
+        self._line += 1
+        return line
+
+    def ended(self) -> bool:
+        """Whether there is nothing more, as far as the object's size is known."""
+        return self._source.size is not None and self._base + self._at >= self._source.size
+
+    def _fetched_end(self) -> int:
+        """Where in the bytes the present line ends, with as many fetched as it takes."""
+        looked = len(self._bytes) - self._at
+        while self._fetch():
+            end = self._bytes.find(b"\n", self._at + looked) + 1
+            if end:
+                break
+            looked = len(self._bytes) - self._at
+            if looked > MAX_RECORD_BYTES:
+                self._skip()
+                raise TooLong
+        else:
+            end = len(self._bytes)
+        return end
+
+    def _fetch(self) -> bool:
+        """More bytes behind those there are; what lies before the mark is let go."""
+        more = self._source.read(self._base + len(self._bytes))
+        self._bytes = self._bytes[self._kept :] + more
+        self._base += self._kept
+        self._at -= self._kept
+        self._kept = 0
+        return bool(more)
+
+    def _skip(self) -> None:
+        """Over the rest of a line that is too long, keeping nothing of it."""
+        begin, end = self._base + self._at, 0
+        while not end:
+            self._at = self._kept = len(self._bytes)
+            if self._base + self._at - begin > MAX_LINE_BYTES:
+                size = f"over {MAX_LINE_BYTES // 2**20} MiB"
+                raise Invalid(_WHERE, f"line {self._line} has {size}; put a line break behind each entry")
+            if not self._fetch():
+                break
+            end = self._bytes.find(b"\n") + 1
+        self._at = end or self._at
+        self._line += 1
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response["ResponseMetadata"]["HTTPStatusCode"])

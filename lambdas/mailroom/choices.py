@@ -1,0 +1,86 @@
+"""Whom nothing may be sent, and why: the suppression list and people's own choices, asked in one read."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from mailroom import preferences, suppressions
+from mailroom.batch_get import batch_get
+from mailroom.clock import iso
+from mailroom.dynamo import Sets
+from mailroom.preferences import OptOut, Preferences
+from mailroom.suppressions import Suppression, Suppressions
+
+_WHY = {"bounce": "it bounced", "complaint": "its owner complained", "gone": "its provider dropped it"}
+
+
+class Wanted(Struct, frozen=True):
+    """Whom a message is for, in the one form that the tables know, and what it is about (None: no topic)."""
+
+    recipient: str
+    topic: str | None = None
+
+
+class Unwanted(Struct, frozen=True):
+    """Why somebody gets nothing: a `code` for programs, a `sentence` for people."""
+
+    code: str
+    sentence: str
+
+
+class Choices:
+    """Both tables of one stage."""
+
+    def __init__(self, suppressed: Suppressions, opted_out: Preferences) -> None:
+        self._suppressed = suppressed
+        self._opted_out = opted_out
+
+    def find(self, channel: str, wanted: Iterable[Wanted]) -> dict[Wanted, Unwanted]:
+        """Those of `wanted` that may not be sent. Of one without a topic nobody can have opted out, so for
+        such nothing is read. Raises Unread."""
+        asked = list(dict.fromkeys(wanted))
+        if not asked:
+            return {}
+        one, other = self._suppressed.table, self._opted_out.table
+        keys = {one: _once(suppressions.key(each.recipient, channel) for each in asked)}
+        topical = [preferences.key(each.recipient, each.topic) for each in asked if each.topic is not None]
+        if topical:
+            keys[other] = topical
+        items = batch_get(self._suppressed.client, keys)
+        listed = {found.recipient: found for found in map(suppressions.suppression_of, items[one]) if found}
+        chosen = {
+            (found.recipient, found.topic): found
+            for found in map(preferences.opt_out_of, items.get(other, ()))
+            if found
+        }
+        return {each: why for each in asked if (why := _why(each, listed, chosen))}
+
+
+def _why(
+    wanted: Wanted, listed: dict[str, Suppression], chosen: dict[tuple[str, str], OptOut]
+) -> Unwanted | None:
+    if suppression := listed.get(wanted.recipient):
+        return Unwanted("suppressed", _suppressed(suppression))
+    if wanted.topic is not None and (opt_out := chosen.get((wanted.recipient, wanted.topic))):
+        return opted_out(opt_out)
+    return None
+
+
+def opted_out(found: OptOut) -> Unwanted:
+    """What the ledger says of somebody who has opted out."""
+    since = iso(found.opted_out_at / 1000)[:10]
+    sentence = f"opted out of {found.topic!r} on {since}; whoever opted out can opt in again"
+    return Unwanted("opted_out", sentence)
+
+
+def _suppressed(found: Suppression) -> str:
+    since = iso(found.at / 1000)[:10]
+    detail = f" ({found.detail})" if found.detail else ""
+    return f"on the suppression list since {since}: {_WHY[found.reason]}{detail}; an operator can lift it"
+
+
+def _once(keys: Iterable[Sets]) -> list[Sets]:
+    """DynamoDB refuses a key that is asked for twice: one person may be wanted for several topics."""
+    seen: dict[Any, Sets] = {tuple(tuple(value.items()) for value in each.values()): each for each in keys}
+    return list(seen.values())

@@ -1,0 +1,178 @@
+"""Send messages from any Python that has boto3: no CDK, and nothing else of ours.
+
+    from mailroom.client import Mailroom
+
+    mailroom = Mailroom("prod")
+    mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
+    mailroom.status("welcome-17")
+
+An item is checked here for its key alone; dispatch judges the rest, and the ledger says what it thought.
+Sending the same again, after a crash or an answer that was lost, is always safe.
+"""
+
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from mailroom.client_results import SendResult, State, Summary
+from mailroom.ledger_reader import LedgerReader, MessageStatus
+from mailroom.mailbox_writer import MailboxWriter, Written
+from mailroom.oversize import DAY, Oversize
+
+if TYPE_CHECKING:
+    from boto3.session import Session
+    from types_boto3_dynamodb import DynamoDBClient
+
+__all__ = ["Ambiguous", "Mailroom", "MessageStatus", "SendResult", "Summary"]
+
+MAX_ID_BYTES = 180
+
+
+class Ambiguous(LookupError):
+    """Several messages have that id; `event_types` says which there are."""
+
+    def __init__(self, id_: str, event_types: list[str]) -> None:
+        super().__init__(f"{id_!r} is the id of several messages; name one of {', '.join(event_types)}")
+        self.event_types = event_types
+
+
+class Mailroom:
+    """One stage's mailbox and ledger, with the credentials and the region of `session` (default: boto3's).
+
+    It needs dynamodb:PutItem on the mailbox, GetItem and Query on mailbox and ledger, and for items over
+    400 KB s3:PutObject on the payload bucket, whose name is made from the account's number unless
+    `payload_bucket` gives it. `workers` is how many puts `send_many` may have under way.
+
+    `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
+    send_at; None: for ever. Where the stage bounds that, its output MailboxTtlSeconds says it, in seconds.
+    `payload_days` is for how long the payload bucket keeps an object: the stage's `retention.payload_days`.
+    An item over 400 KB may wait for 15 days less than that.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        session: "Session | None" = None,
+        *,
+        payload_bucket: str | None = None,
+        workers: int = 8,
+        mailbox_days: int | None = None,
+        payload_days: int = 90,
+    ) -> None:
+        self.stage = stage
+        self.workers = workers
+        self._session = session or boto3.Session()
+        self._payload_bucket = payload_bucket
+        # A repeated put meets its own first and is told apart by its content.
+        retries: Any = {"mode": "standard", "total_max_attempts": 5}
+        config = Config(retries=retries, max_pool_connections=workers, user_agent_extra="mailroom-client")
+        self._config = config
+        dynamodb: DynamoDBClient = self._session.client("dynamodb", config=config)
+        s3 = self._session.client("s3", config=config)
+        self._writer = MailboxWriter(
+            dynamodb,
+            f"mailroom-{stage}-mailbox",
+            None if mailbox_days is None else mailbox_days * DAY,
+            oversize=Oversize(s3, lambda: self._bucket, payload_days * DAY),
+        )
+        self._reader = LedgerReader(dynamodb, f"mailroom-{stage}-ledger", f"mailroom-{stage}-mailbox")
+
+    @cached_property
+    def _bucket(self) -> str:
+        """The payload bucket, as the stage's stacks name it."""
+        if self._payload_bucket:
+            return self._payload_bucket
+        account = self._session.client("sts", config=self._config).get_caller_identity()["Account"]
+        return f"mailroom-{self.stage}-payloads-{account}-{self._session.region_name}"
+
+    def send(self, item: Mapping[str, Any], *, if_new: bool = True) -> SendResult:
+        """Put one item into the mailbox; never raises for what is wrong with it, nor for AWS's errors.
+
+        `if_new=False` replaces what stands under its key. Dispatch reads new items alone, so that this is
+        heeded only where the message waits for a send_at that was more than 15 minutes ahead, and not before
+        that old time comes: then the item counts as it stands there, and waits again where its send_at is
+        later. An earlier send_at comes too late. What waited for less goes as it was, and what was sent is
+        not sent again.
+        """
+        fault = _fault(item)
+        if fault:
+            return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", fault)
+        return _result(item, self._writer.put(item, if_new=if_new))
+
+    def send_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        progress: Callable[[int], None] | None = None,
+        *,
+        on_result: Callable[[SendResult], None] | None = None,
+    ) -> Summary:
+        """Put all of an iterable of any length, a few at a time and never all of it in memory.
+
+        `progress` is told after each how many are done; `on_result` hears of each, in the items' order. Both
+        are called here, never in another thread. Items that failed are in the summary: send them again.
+
+            summary = mailroom.send_many(items(), progress=lambda done: print(done, end="\\r"))
+            assert not summary.problems, summary.problems[0]
+        """
+        summary = Summary()
+        for result in self._results(items):
+            summary.add(result)
+            if on_result is not None:
+                on_result(result)
+            if progress is not None:
+                progress(summary.total)
+        return summary
+
+    def _results(self, items: Iterable[Mapping[str, Any]]) -> Iterator[SendResult]:
+        rest = iter(items)
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="mailroom") as pool:
+            under_way: deque[Future[SendResult]] = deque(
+                pool.submit(self.send, each) for each in itertools.islice(rest, self.workers * 4)
+            )
+            while under_way:
+                yield under_way.popleft().result()
+                under_way.extend(pool.submit(self.send, each) for each in itertools.islice(rest, 1))
+
+    def status(self, id: str, event_type: str | None = None) -> MessageStatus | None:  # noqa: A002
+        """Where a message is; `ready` while it is in the mailbox alone; None: there is no such message.
+
+        Raises Ambiguous where several channels have messages with that id and none was named, and botocore's
+        errors.
+        """
+        found = self._reader.find(id, event_type)
+        if len(found) > 1:
+            raise Ambiguous(id, [each.event_type for each in found])
+        return found[0] if found else None
+
+
+def _fault(item: Mapping[str, Any]) -> str:
+    """What is wrong with an item's key; "": nothing."""
+    for name in ("id", "event_type"):
+        value = item.get(name)
+        if not isinstance(value, str) or not value:
+            return f"{name}: is missing, or no string; give one"
+    length = len(item["id"].encode("utf-8", "replace"))
+    return f"id: is {length} bytes long; use at most {MAX_ID_BYTES}" if length > MAX_ID_BYTES else ""
+
+
+def _result(item: Mapping[str, Any], written: Written) -> SendResult:
+    state: State
+    error = written.error
+    match written.state:
+        case "put":
+            state = "accepted"
+        case "existed" if written.same:
+            state = "existed"
+        case "existed":
+            state, error = "conflict", "id: is used for another message; use a new one"
+        case "refused":
+            state = "refused"
+        case "failed":
+            state = "failed"
+    return SendResult(item["id"], item["event_type"], state, error)

@@ -1,0 +1,94 @@
+"""People's own choices: topics that a recipient has opted out of.
+
+One item a recipient and topic, of whatever channel: the recipient's form tells channels apart. Opting in
+again leaves the time of it behind and takes the rest away. A repeat of either changes nothing.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, convert
+
+from mailroom import clients
+from mailroom.batch_get import batch_get
+from mailroom.clock import Clock, milliseconds
+from mailroom.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+By = Literal["one-click", "page", "operator"]
+"""Who made the choice: a mail program's button (RFC 8058), the page behind the link, one of us for them."""
+
+Pair = tuple[str, str]
+"""A recipient and a topic."""
+
+
+class OptOut(Struct, frozen=True):
+    """A recipient wants nothing more of a topic, since `opted_out_at` (epoch milliseconds)."""
+
+    recipient: str
+    topic: str
+    opted_out_at: int
+    by: By
+
+
+class Preferences:
+    """One stage's. Recipients are canonical: see `Message.addressees`."""
+
+    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
+        self.client = client
+        self.table = table
+        self._clock = clock
+
+    @classmethod
+    def of(cls, table: str) -> "Preferences":
+        """Those in a table, by the process's own client."""
+        return cls(clients.dynamodb(), table)
+
+    def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
+        """Those of the pairs that were opted out of, in one read for every hundred of them. Raises Unread."""
+        keys = [key(recipient, topic) for recipient, topic in dict.fromkeys(wanted)]
+        items = batch_get(self.client, {self.table: keys})[self.table]
+        return {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
+
+    def get(self, recipient: str, topic: str) -> OptOut | None:
+        """The choice as it stands this moment; None: nobody opted out."""
+        reply = self.client.get_item(TableName=self.table, Key=key(recipient, topic), ConsistentRead=True)
+        return opt_out_of(plain(reply.get("Item", {})))
+
+    def opt_out(self, recipient: str, topic: str, by: By) -> bool:
+        """Nothing more of the topic to the recipient. False: that was so already."""
+        sets = {"opted_out_at": number(self._now()), "by": string(by)}
+        change = Change(sets, "attribute_not_exists(opted_out_at)", removes=("opted_in_at",))
+        try:
+            update(self.client, self.table, key(recipient, topic), change)
+        except ConditionFailed:
+            return False
+        return True
+
+    def opt_in(self, recipient: str, topic: str) -> OptOut | None:
+        """The topic may be sent again. What was there before; None: nobody had opted out."""
+        change = Change(
+            {"opted_in_at": number(self._now())},
+            "attribute_exists(opted_out_at)",
+            removes=("opted_out_at", "by"),
+        )
+        try:
+            return opt_out_of(update(self.client, self.table, key(recipient, topic), change, "ALL_OLD"))
+        except ConditionFailed:
+            return None
+
+    def _now(self) -> int:
+        return milliseconds(self._clock())
+
+
+def key(recipient: str, topic: str) -> Sets:
+    """Where a choice stands."""
+    return {"recipient": string(recipient), "topic": string(topic)}
+
+
+def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
+    """A plain item of the table; None: it was opted in again, or is not there ({})."""
+    return convert(dict(item), OptOut) if "opted_out_at" in item else None

@@ -1,0 +1,111 @@
+"""Takes people's choices at the link of a mail: opting out of a topic with one click, and in again.
+
+A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind the link a field of its own. GET
+and HEAD change nothing, for programs that look at mails follow every link in them; nothing redirects.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom import clients, unsubscribe_page
+from mailroom.channels.mail_headers import ONE_CLICK
+from mailroom.environment import Unsubscribe as Settings
+from mailroom.errors import Malformed
+from mailroom.preferences import By, Preferences
+from mailroom.secret import Secret
+from mailroom.telemetry import count, logger
+from mailroom.unsubscribe_links import Choice, Keyless, Renewable, Tokens
+from mailroom.unsubscribe_request import Refused, Request, read
+
+SECRET_SECONDS = 60
+"""For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process
+signs with it at once, so that a wrong signature has the secret read anew."""
+_FIELD, _CLICK = ONE_CLICK.split("=")
+RETRY_AFTER_SECONDS = 60
+_METHODS = ("GET", "HEAD", "POST")
+
+
+class Unsubscribe:
+    """Answers the requests of an HTTP API (payload format 2.0)."""
+
+    def __init__(self, preferences: Preferences, secret: Secret) -> None:
+        self._preferences = preferences
+        self._tokens = Tokens(secret)
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Unsubscribe":
+        """What a function's settings describe."""
+        arn = settings.unsubscribe_secret_arn
+        secret = Renewable(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
+        return cls(Preferences.of(settings.preferences_table), secret)
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The page: 200 with how things stand; 404 for a token that is not ours; 400, 405, 413 and 415 for
+        requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
+        cannot be read: then nothing was changed."""
+        try:
+            request = read(event)
+            page = self._page(request)
+        except Refused as fault:
+            return _refused(fault)
+        except (ClientError, BotoCoreError) as error:
+            logger.error("choice not taken: the table cannot be reached", extra={"error": str(error)})
+            return _response(503, unsubscribe_page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
+        except Keyless as fault:
+            logger.error("links cannot be checked", extra={"reason": str(fault)})
+            return _response(500, unsubscribe_page.failed())
+        return _response(200, "" if request.method == "HEAD" else page)
+
+    def _page(self, request: Request) -> str:
+        if request.method not in _METHODS:
+            raise Refused(405, "not a method of the page")
+        choice = self._choice(request.token)
+        if request.method == "POST":
+            return self._change(choice, request.fields())
+        if self._preferences.get(choice.recipient, choice.topic):
+            return unsubscribe_page.opted_out(choice)
+        return unsubscribe_page.asking(choice)
+
+    def _choice(self, token: str) -> Choice:
+        try:
+            return self._tokens.read(token)
+        except Malformed:
+            raise Refused(404, "no token of ours") from None
+        except (ClientError, BotoCoreError) as error:
+            raise Keyless(f"the secret cannot be read: {error}; let the function read it") from None
+
+    def _change(self, choice: Choice, fields: Mapping[str, str]) -> str:
+        if fields.get(_FIELD) == _CLICK:
+            return self._opt_out(choice, "one-click")
+        match fields.get(unsubscribe_page.FIELD):
+            case unsubscribe_page.OUT:
+                return self._opt_out(choice, "page")
+            case unsubscribe_page.IN:
+                return self._opt_in(choice)
+        raise Refused(400, "a form that says nothing")
+
+    def _opt_out(self, choice: Choice, by: By) -> str:
+        if self._preferences.opt_out(choice.recipient, choice.topic, by):
+            logger.info("opted out", extra={"topic": choice.topic, "by": by})
+            count("Unsubscribed")
+        return unsubscribe_page.opted_out(choice)
+
+    def _opt_in(self, choice: Choice) -> str:
+        if self._preferences.opt_in(choice.recipient, choice.topic):
+            logger.info("opted in again", extra={"topic": choice.topic})
+            count("Resubscribed")
+        return unsubscribe_page.opted_in(choice)
+
+
+def _refused(fault: Refused) -> dict[str, Any]:
+    logger.warning("request refused", extra={"status": fault.status, "reason": str(fault)})
+    count("UnsubscribeRefused")
+    page = unsubscribe_page.unknown() if fault.status == 404 else unsubscribe_page.refused()
+    return _response(fault.status, page, {"Allow": ", ".join(_METHODS)} if fault.status == 405 else {})
+
+
+def _response(status: int, page: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {"statusCode": status, "headers": {**unsubscribe_page.HEADERS, **(headers or {})}, "body": page}

@@ -1,0 +1,133 @@
+"""Links by which a recipient opts out of a topic: who and what stands in them, signed; nobody has to log in.
+
+They never expire: the link in a mail of years ago has to work as well, and all that one can do with it is to
+choose for one address and one topic.
+"""
+
+import hashlib
+import math
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from itsdangerous import BadData, BadSignature, URLSafeSerializer
+from msgspec import Meta, Struct
+
+from mailroom.errors import Malformed
+from mailroom.secret import CURRENT, Secret, Version
+
+MAX_TOKEN = 800
+"""Characters. An address of 254 and a topic of 64 take at most 736, in whatever language."""
+MAX_LINK = 993
+"""Characters: SES takes 995 of a header's value, and the link stands there in angle brackets."""
+RENEW_SECONDS = 5
+"""A wrong signature has the secret read anew no oftener than that, so that forged ones cost nothing."""
+
+_SALT = b"mailroom.unsubscribe"
+_SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+_SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
+
+_Key = Annotated[str, Meta(min_length=16)]
+
+
+class Keyless(RuntimeError):
+    """The secret is there, but not in the form that signing needs."""
+
+
+class Choice(Struct, frozen=True):
+    """What a link is about: a recipient in the one form that the tables know, and a topic."""
+
+    recipient: str
+    topic: str
+
+
+class _Keys(Struct, frozen=True):
+    key: _Key
+    previous: list[_Key] = []
+
+
+class Renewable(Secret):
+    """A secret that can be read before its time: what was signed a moment ago may need its newest value."""
+
+    _asked = -math.inf
+
+    def renewed(self) -> Version:
+        """The value in use, read again unless that was just tried. While it cannot be read, what is known
+        stays good; where nothing is known, raises botocore's errors."""
+        kept, now = self._kept.get(CURRENT), self._clock()
+        if kept is not None and now >= self._asked + RENEW_SECONDS:
+            self._kept[CURRENT] = msgspec.structs.replace(kept, until=now)
+        return self.current()
+
+    def _read(self, stage: str) -> Version | None:
+        self._asked = self._clock()
+        return super()._read(stage)
+
+
+class Tokens:
+    """Signs with the secret's `key`, and takes what was signed with any of `previous` too: a new key does not
+    make the links of old mails worthless. One that is Renewable is read anew for a signature that is wrong.
+    """
+
+    def __init__(self, secret: Secret) -> None:
+        self._secret = secret
+
+    def sign(self, choice: Choice) -> str:
+        """The choice as text for a URL's path. Raises Keyless and botocore's errors."""
+        return _serializer_of(self._secret.current().text).dumps([choice.recipient, choice.topic])
+
+    def read(self, token: str) -> Choice:
+        """The choice that somebody with the key has signed.
+
+        Raises Malformed for anything else, which tells nothing; Keyless and botocore's errors where it cannot
+        be checked.
+        """
+        if len(token) > MAX_TOKEN or not token.isascii():
+            raise Malformed("no token of ours")
+        try:
+            return _choice(self._said(token))
+        except BadData:
+            raise Malformed("no token of ours") from None
+
+    def _said(self, token: str) -> Any:
+        text = self._secret.current().text
+        try:
+            return _serializer_of(text).loads(token)
+        except BadSignature:
+            newest = self._secret.renewed().text if isinstance(self._secret, Renewable) else text
+            if newest == text:
+                raise
+        return _serializer_of(newest).loads(token)
+
+
+class Links:
+    """Links below `base_url`, which says where the page is."""
+
+    def __init__(self, secret: Secret, base_url: str) -> None:
+        """Raises ValueError where the links would be longer than a header may be."""
+        self._base = base_url.rstrip("/")
+        self._tokens = Tokens(secret)
+        if len(self._base) + 1 + MAX_TOKEN > MAX_LINK:
+            raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
+
+    def url(self, recipient: str, topic: str) -> str:
+        """The link of one recipient and topic. Raises Keyless and botocore's errors."""
+        return f"{self._base}/{self._tokens.sign(Choice(recipient, topic))}"
+
+
+def _choice(said: Any) -> Choice:
+    match said:
+        case [str(recipient), str(topic)] if recipient and topic:
+            return Choice(recipient, topic)
+    raise Malformed("signed, but no choice")
+
+
+@lru_cache(maxsize=4)  # a secret's text changes when its key does
+def _serializer_of(text: str) -> URLSafeSerializer:
+    try:
+        keys = msgspec.json.decode(text, type=_Keys)
+    except (msgspec.DecodeError, UnicodeError):
+        keys = None  # its words may quote the secret
+    if keys is None:
+        raise Keyless(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
+    return URLSafeSerializer([*keys.previous, keys.key], salt=_SALT, signer_kwargs=_SIGNING)

@@ -1,0 +1,180 @@
+"""`campaign`: start one, look how far it is, stop it."""
+
+import json
+from typing import Annotated, Any
+
+import boto3
+import typer
+
+from ops import campaign_progress
+from ops import campaign_screen as view
+from ops.campaign_files import CampaignFiles
+from ops.campaigns import Campaigns, Start
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen
+
+app = typer.Typer(
+    no_args_is_help=True, help="Messages to many: start a campaign, see how far it is, stop it."
+)
+
+Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
+RUN = "The run, such as 2026-11-18T13:00Z."
+LATEST = 10
+
+
+@app.command("list")
+def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Print the campaigns of this repository, and how each stands in a stage.
+
+    Example: mailroom campaign list --stage prod
+    """
+    with aws_faults(stage):
+        files = CampaignFiles()
+        enabled = files.enabled(stage)
+        campaigns = Campaigns(boto3.Session(), stage)
+        schedules = campaigns.schedules() if enabled else {}
+        rows = [_row(files, campaigns, name, enabled, schedules) for name in files.names()]
+    if as_json:
+        typer.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    if rows:
+        screen.print(view.campaigns_table(rows))
+    screen.print(f"{len(rows)} campaigns, {len(enabled)} of them enabled in {stage}.")
+
+
+@app.command()
+def start(
+    name: Name,
+    stage: Stage = "dev",
+    *,
+    run: Annotated[
+        str | None, typer.Option(help=f"{RUN} One that was begun goes on; without it, a new one.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
+    ] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Until all of it is in the mailbox.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start a campaign by hand. Without --run a new run begins, named by this minute.
+
+    A run that was begun goes on: only what was not yet sent is sent, whatever became of it before. Exit code
+    1: of a dry run, a message would fail; of --wait, the run was stopped.
+
+    Example: mailroom campaign start weekly-followers --stage prod --dry-run
+    """
+    with aws_faults(stage):
+        files = CampaignFiles()
+        files.check(name, stage)
+        campaigns = Campaigns(boto3.Session(), stage)
+        starting = campaigns.starting(name, run)
+        if dry_run:
+            raise typer.Exit(campaign_progress.dry_run(files, starting, stage, as_json=as_json))
+        if not yes:
+            typer.confirm(_question(starting, stage), abort=True, err=True)
+        campaigns.start(starting)
+        _say_started(starting, as_json=as_json and not wait)
+        if wait:
+            raise typer.Exit(campaign_progress.wait(campaigns, starting, as_json=as_json))
+
+
+@app.command()
+def status(
+    name: Name,
+    stage: Stage = "dev",
+    *,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Without it, the latest.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say how far a run has come, and which entries of its audience are not as they must be.
+
+    Exit code 1: the campaign has had no run.
+
+    Example: mailroom campaign status weekly-followers --stage prod
+    """
+    with aws_faults(stage):
+        CampaignFiles().read(name)
+        campaigns = Campaigns(boto3.Session(), stage)
+        found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
+    if as_json:
+        typer.echo(json.dumps([view.run_json(each) for each in found], ensure_ascii=False))
+    elif found:
+        view.print_run(found[0])
+        if len(found) > 1:
+            screen.print("\nBefore:")
+            screen.print(view.runs_table(found[1:]))
+    else:
+        screen.print(f"{name} has had no run in {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def stop(
+    name: Name,
+    run: Annotated[str, typer.Option(help=RUN)],
+    stage: Stage = "dev",
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a run: no further page is collected, and nothing more of it composed.
+
+    What lies in the mailbox already is sent. A stopped run goes on when it is started again. Exit code 1: it
+    was stopped before.
+
+    Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
+    """
+    with aws_faults(stage):
+        CampaignFiles().read(name)
+        campaigns = Campaigns(boto3.Session(), stage)
+        found = campaigns.run(name, run)
+        if not yes:
+            question = f"Stop run {run} of {name} in {stage}, with {found.recipients:,} recipients collected?"
+            typer.confirm(question, abort=True, err=True)
+        stopped = campaigns.stop(name, run)
+        now = campaigns.run(name, run)
+    if as_json:
+        typer.echo(json.dumps(view.run_json(now), ensure_ascii=False))
+    elif stopped:
+        screen.print(
+            f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
+            f"mailroom campaign start {name} --run {run} --stage {stage}",
+            soft_wrap=True,
+        )
+    else:
+        screen.print(f"Run {run} of {name} is stopped already.", soft_wrap=True)
+    raise typer.Exit(0 if stopped else 1)
+
+
+def _row(
+    files: CampaignFiles, campaigns: Campaigns, name: str, enabled: list[str], schedules: dict[str, str]
+) -> dict[str, Any]:
+    settings = files.read(name)
+    schedule = settings.get("schedule")
+    state = "not enabled"
+    if name in enabled:
+        state = schedules.get(name, "not deployed") if schedule else "enabled"
+    latest = campaigns.runs(name, 1) if name in enabled else []
+    return {
+        "campaign": name,
+        "channel": str(settings.get("channel", "")),
+        "audience": str(settings.get("audience", {}).get("kind", "")),
+        "schedule": f"{schedule['cron']} {schedule['time_zone']}" if schedule else "by hand",
+        "stage": state,
+        "last_run": f"{latest[0].run} {latest[0].state}" if latest else "",
+    }
+
+
+def _question(starting: Start, stage: str) -> str:
+    goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
+    verb = "Go on with" if starting.known else "Start"
+    return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?"
+
+
+def _say_started(starting: Start, *, as_json: bool) -> None:
+    if as_json:
+        known = ("campaign", "run", "scheduled_at")
+        typer.echo(json.dumps({each: getattr(starting, each) for each in known}))
+        return
+    verb = "goes on" if starting.known else "is started"
+    errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))

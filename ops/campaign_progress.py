@@ -1,0 +1,58 @@
+"""What of `campaign start` takes long, with a bar for whoever watches: waiting, and counting an audience."""
+
+import json
+
+import boto3
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from mailroom.campaigns.run import Run
+from ops import campaign_screen as view
+from ops.campaign_files import CampaignFiles
+from ops.campaigns import Campaigns, Start
+from ops.dry_run import Counted, DryRun
+from ops.samples import Samples
+from ops.screen import errors
+
+
+def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
+    """Wait until a run is in the mailbox, and print it. The exit code: 1 where it was stopped."""
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("collecting", total=None)
+
+        def seen(run: Run) -> None:
+            done = run.composed + run.existed + run.opted_out + run.left_out
+            total = None if run.state == "collecting" else max(run.recipients, done)
+            progress.update(task, description=run.state, completed=done, total=total)
+
+        run = campaigns.wait(starting, seen)
+    if as_json:
+        typer.echo(json.dumps(view.run_json(run), ensure_ascii=False))
+    else:
+        view.print_run(run)
+    return 1 if run.state == "stopped" else 0
+
+
+def dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool) -> int:
+    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
+    asking, counted = DryRun(boto3.Session(), starting, stage), Counted()
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("recipients counted", total=None)
+        for counted in asking.pages():
+            progress.update(task, completed=counted.recipients)
+    composed = asking.compose(counted.samples)
+    rendering = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
+    samples = [rendering.render(item) for item in composed.items]
+    if as_json:
+        answer = view.dry_run_json(counted, composed, samples)
+        typer.echo(
+            json.dumps({"campaign": starting.campaign, "run": starting.run, **answer}, ensure_ascii=False)
+        )
+    else:
+        view.print_dry_run(counted, composed, samples)
+    return 1 if composed.failed or any(each.problem for each in samples) else 0
+
+
+def _bar(*, quiet: bool) -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=errors, disable=quiet, transient=True)

@@ -1,0 +1,138 @@
+"""How campaigns, their runs and dry runs look on the operator's terminal."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from msgspec import structs
+from rich import box
+from rich.panel import Panel
+from rich.table import Table
+
+from mailroom.campaigns.run import Run
+from ops.dry_run import Composed, Counted
+from ops.samples import Sample
+from ops.screen import lines, plain, screen
+
+_OURS = ("claim_token", "starts", "claimed_page", "startedAt")
+"""What a run's item has for its workers alone."""
+SHOWN_FAULTS = 20
+MEANING = {
+    "collecting": "more pages are to come",
+    "collected": "every page was read",
+    "stopped": "by an operator",
+}
+
+
+def run_json(run: Run) -> dict[str, Any]:
+    """A run without what is its workers' own."""
+    return {name: value for name, value in structs.asdict(run).items() if name not in _OURS}
+
+
+def print_run(run: Run) -> None:
+    """One run in full."""
+    screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    for row in _rows(run):
+        table.add_row(*map(plain, row))
+    screen.print(table)
+    if run.trouble:
+        screen.print(plain(f"Page {run.next_page} was not collected: {run.trouble}"), soft_wrap=True)
+    print_faults(run.faults, run.refused)
+
+
+def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
+    yield "state", run.state, MEANING[run.state]
+    yield "for", "", run.scheduled_at
+    yield "starts", str(len(run.starts)), "that it had; the figures of collecting are the latest one's"
+    yield "pages", f"{run.pages:,}", "collected"
+    yield "recipients", f"{run.recipients:,}", "found"
+    yield "refused", f"{run.refused:,}", "entries that are not as they must be"
+    yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
+    yield "existed", f"{run.existed:,}", "were there already"
+    yield "opted out", f"{run.opted_out:,}", "of the topic, and get none"
+    yield "left out", f"{run.left_out:,}", "by the campaign's own code"
+    yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
+    yield "changed", "", run.updatedAt
+
+
+def runs_table(runs: Iterable[Run]) -> Table:
+    """Several runs, a line each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run", no_wrap=True)
+    table.add_column("state")
+    for heading in ("pages", "recipients", "refused", "composed"):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        figures = (run.pages, run.recipients, run.refused, run.composed)
+        table.add_row(plain(run.run), run.state, *(f"{each:,}" for each in figures))
+    return table
+
+
+def campaigns_table(rows: Iterable[Mapping[str, str]]) -> Table:
+    """The campaigns, a line each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("campaign", "channel", "audience", "schedule", "stage", "last run"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(
+            *(plain(row[name]) for name in ("campaign", "channel", "audience", "schedule")),
+            plain(row["stage"]),
+            plain(row["last_run"]),
+        )
+    return table
+
+
+def print_faults(faults: Iterable[str], refused: int) -> None:
+    """The first sentences about bad entries, and how many more there are."""
+    shown = list(faults)[:SHOWN_FAULTS]
+    for fault in shown:
+        screen.print(plain(f"- {fault}"), soft_wrap=True)
+    if refused > len(shown):
+        screen.print(f"and {refused - len(shown):,} more.")
+
+
+def print_dry_run(counted: Counted, composed: Composed, samples: list[Sample]) -> None:
+    """What a run would do, and three of its messages."""
+    for sample in samples:
+        screen.print(_panel(sample))
+    for keys, why in (
+        (composed.opted_out, "opted out"),
+        (composed.left_out, "left out by the campaign"),
+        (composed.failed, "the campaign's code fails for them (the log of compose says how)"),
+    ):
+        if keys:
+            screen.print(plain(f"Of the first {len(counted.samples)}, {why}: {', '.join(keys)}"))
+    print_faults(counted.faults, counted.refused)
+    screen.print(
+        f"{counted.recipients:,} recipients on {counted.pages:,} pages; {counted.refused:,} entries are not "
+        "as they must be. Nothing was written or sent."
+    )
+
+
+def dry_run_json(counted: Counted, composed: Composed, samples: list[Sample]) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "pages": counted.pages,
+        "recipients": counted.recipients,
+        "refused": counted.refused,
+        "faults": counted.faults,
+        "samples": [asdict(each) for each in samples],
+        "opted_out": composed.opted_out,
+        "left_out": composed.left_out,
+        "failed": composed.failed,
+    }
+
+
+def _panel(sample: Sample) -> Panel:
+    if sample.problem:
+        return Panel(
+            lines(f"Would fail: {sample.problem}"), title=plain(sample.id), title_align="left", style="red"
+        )
+    head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
+    return Panel(
+        lines(f"{head}\n{(sample.text or sample.html).strip()}"), title=plain(sample.id), title_align="left"
+    )

@@ -1,0 +1,65 @@
+"""`plan`: how long many messages take, what bounds it, and what they cost."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from ops.screen import AsJson, errors, plain, screen
+
+LATENCIES = {"fax": 60.0, "sms": 0.3, "webhook": 0.3}
+"""Seconds a message in its sender, where nobody says otherwise; of others 0.1. A fax's is its whole call."""
+
+Stage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
+Channel = Annotated[str, typer.Option(help="The channel: mail, sms, push, fax or webhook.")]
+Messages = Annotated[int, typer.Option(min=1, help="How many messages.")]
+LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
+Latency = Annotated[
+    float | None,
+    typer.Option(
+        min=0.001,
+        help="Seconds of a message in its sender: the provider's answer and the ledger's writes.",
+        show_default="0.1, sms and webhook 0.3, fax 60",
+    ),
+]
+Between = Annotated[float, typer.Option(min=0, help="Seconds from one invocation of a function to its next.")]
+
+
+def plan(
+    channel: Channel,
+    messages: Messages,
+    lane: LaneName = "normal",
+    stage: Stage = "dev",
+    latency: Latency = None,
+    between: Between = 0.1,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Say how long so many messages take with a stage's settings, what bounds it, and what they cost.
+
+    The settings are those of cdk.json: nothing is asked of AWS. It is an estimate: latencies vary.
+
+    Exit code 1: so many would wait for longer than their queue keeps them.
+
+    Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
+    """
+    # Settings are pydantic's, which the other commands need not wait for.
+    from ops.plan import Assumed
+    from ops.plan_answer import answer
+    from ops.plan_lanes import Stages
+    from ops.plan_screen import show
+    from stacks.sentences import SettingsError
+
+    stages = Stages.of()
+    try:
+        found = stages.lane(stage, channel, lane)
+    except SettingsError as error:
+        errors.print(plain(str(error)), style="red", soft_wrap=True)
+        raise typer.Exit(2) from None
+    assumed = Assumed(LATENCIES.get(channel, 0.1) if latency is None else latency, between)
+    said = answer(stages, stage, found, assumed, messages)
+    if as_json:
+        typer.echo(json.dumps(said.as_json()))
+    else:
+        show(said, screen)
+    raise typer.Exit(1 if said.warning else 0)

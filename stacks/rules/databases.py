@@ -1,0 +1,117 @@
+"""Rules of the databases that campaigns ask."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from stacks.campaign_files import EnabledCampaign
+from stacks.derived import (
+    FIRST_PAGE_QUERIES,
+    PATIENCE_SECONDS,
+    PUT_SECONDS,
+    collect_polling,
+    compose_polling,
+)
+from stacks.sentences import number
+from stacks.settings import Database, Settings
+
+BATCH = "campaigns.compose.batch_size"
+RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
+
+
+def broken_databases(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
+    """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
+    whole key. `root` is the folder that `ca_file` begins at."""
+    for name, database in settings.databases.items():
+        key = f"mailroom.{settings.stage}.databases.{name}"
+        workers = _workers(name, settings, campaigns)
+        if workers:
+            yield from _connections(key, database, workers)
+            if "collect" in workers:
+                yield from _collecting(key, database, settings)
+            if "compose" in workers:
+                yield from _composing(key, database, settings, _people(name, campaigns))
+            yield from _certificates(key, database, root)
+
+
+def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
+    """How many of each function may ask the database at once."""
+    workers = {}
+    if any(name in each.collected for each in campaigns):
+        workers["collect"] = collect_polling(settings).maximum_concurrency
+    if any(name in each.composed for each in campaigns):
+        polling = compose_polling(settings, [each.chosen.concurrency for each in campaigns])
+        workers["compose"] = polling.maximum_concurrency
+    return workers
+
+
+def _people(name: str, campaigns: Sequence[EnabledCampaign]) -> int:
+    """The most that are composed together with the database's help."""
+    return max(each.chosen.recipients_per_message for each in campaigns if name in each.composed)
+
+
+def _connections(key: str, database: Database, workers: dict[str, int]) -> Iterator[str]:
+    total = sum(workers.values()) * database.pool_size
+    if total > database.connections:
+        parts = " + ".join(f"{function} {count}" for function, count in workers.items())
+        yield (
+            f"{key}.connections: ({parts} workers at once) x pool_size {database.pool_size} = {total} must "
+            f"be at most {database.connections}; lower the campaigns' concurrency, "
+            f"campaigns.collect.maximum_concurrency or pool_size, or let Mailroom have {total} connections."
+        )
+
+
+def _collecting(key: str, database: Database, settings: Settings) -> Iterator[str]:
+    """A query that lasts too long has to be ended by the database, before the function is by Lambda."""
+    timeout, query = settings.campaigns.collect.timeout_seconds, database.statement_seconds
+    needed = _connected(database) + FIRST_PAGE_QUERIES * query
+    if needed >= timeout:
+        formula = f"{_formula(database)} + {FIRST_PAGE_QUERIES} x {query} = {needed} s"
+        yield _too_slow(
+            key, "collect", timeout, formula, (timeout - _connected(database)) / FIRST_PAGE_QUERIES
+        )
+
+
+def _composing(key: str, database: Database, settings: Settings, people: int) -> Iterator[str]:
+    """The same where a campaign's code asks once for all `people` that are composed together."""
+    compose, query = settings.campaigns.compose, database.statement_seconds
+    others = _connected(database) + people * PUT_SECONDS
+    needed = (others + query) * compose.batch_size
+    if needed >= compose.timeout_seconds:
+        formula = (
+            f"({_formula(database)} + {query} + recipients_per_message {people} x {PUT_SECONDS}) x "
+            f"{BATCH} {compose.batch_size} = {number(needed)} s"
+        )
+        also = [BATCH] if compose.batch_size > 1 else []
+        fits = compose.timeout_seconds / compose.batch_size - others
+        yield _too_slow(key, "compose", compose.timeout_seconds, formula, fits, also)
+
+
+def _connected(database: Database) -> int:
+    """The longest that a function waits for a connection."""
+    return 2 * database.connect_seconds + PATIENCE_SECONDS
+
+
+def _formula(database: Database) -> str:
+    return f"2 x connect_seconds {database.connect_seconds} + {PATIENCE_SECONDS}"
+
+
+def _too_slow(
+    key: str, function: str, timeout: int, formula: str, under: float, also: Sequence[str] = ()
+) -> str:
+    most = math.ceil(under - 1e-9) - 1
+    lowered = also if most >= 1 else ["connect_seconds", *also]
+    remedies = [f"use {most} or less"] if most >= 1 else []
+    remedies += [f"lower {' or '.join(lowered)}"] if lowered else []
+    return (
+        f"{key}.statement_seconds: {formula} must be under campaigns.{function}.timeout_seconds {timeout}; "
+        f"{', or '.join(remedies)}, or raise that."
+    )
+
+
+def _certificates(key: str, database: Database, root: Path) -> Iterator[str]:
+    if database.ca_file is not None and not (root / database.ca_file).is_file():
+        yield (
+            f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "
+            f"{RDS_BUNDLE}), or set it to null for the system's."
+        )

@@ -1,0 +1,55 @@
+"""Campaigns: which of them a stage has, and the functions that work for all of them."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from stacks.settings.sections import Function, Redelivery, Section
+
+CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
+
+
+class Network(Section):
+    """Where in a VPC the functions stand. They reach SQS, DynamoDB, S3 and Secrets Manager from there only
+    by a NAT gateway or by endpoints of the VPC."""
+
+    subnet_ids: tuple[Annotated[str, Field(pattern=r"^subnet-[0-9a-f]{8,17}$")], ...] = Field(min_length=1)
+    """Private subnets, best in two zones or more."""
+    security_group_ids: tuple[Annotated[str, Field(pattern=r"^sg-[0-9a-f]{8,17}$")], ...] = Field(
+        min_length=1, max_length=5
+    )
+    """Groups that may go out to the databases and to AWS."""
+
+
+class Collect(Function, Redelivery):
+    """The function that pages through audiences, one page an invocation."""
+
+    memory_mb: int = Field(default=512, ge=128, le=10_240)
+    maximum_concurrency: int = Field(default=2, ge=2, le=1000)
+    """How many pages are read at once, each of another campaign's run."""
+    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
+
+
+class Compose(Function, Redelivery):
+    """The function that composes messages. How many of it work at once follows from the campaigns."""
+
+    memory_mb: int = Field(default=512, ge=128, le=10_240)
+    batch_size: int = Field(default=1, ge=1, le=10)
+    """Messages of the audience queue an invocation, each with a campaign's `recipients_per_message`. They go
+    one after another: a slow one delays the others, and takes them along where the time is over."""
+    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
+
+
+class Campaigns(Section):
+    """A stage's campaigns; each is a folder below campaigns/."""
+
+    enabled: tuple[CampaignName, ...] = ()
+    """The folders whose campaigns the stage has."""
+    overrides: dict[CampaignName, dict[str, JsonValue]] = Field(default_factory=dict)
+    """By campaign, what is otherwise in this stage than in its campaign.toml, in the same sections."""
+    collect: Collect = Collect()
+    compose: Compose = Compose()
+    network: Network | None = None
+    """null leaves the functions outside of any VPC of yours."""
+    run_days: int = Field(default=90, ge=1, le=3650)
+    """How long it is remembered what became of a run."""

@@ -1,0 +1,202 @@
+"""The HTTP API's function, stopped at every outside call; its caller sends the same request again."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from mailroom.admission import Admission
+from mailroom.api.intake import Intake
+from mailroom.api.problems import Refusal
+from mailroom.api.states import States
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.dynamo import plain
+from mailroom.guard import Guard
+from mailroom.ledger_reader import LedgerReader
+from mailroom.mailbox_writer import MailboxWriter
+from mailroom.oversize import Oversize
+from mailroom.payloads import Payloads
+from tests.faults.outside import Outside, Side, Stopped
+from tests.faults.world import BULK, MAIL, World, mail
+
+NewWorld = Callable[..., World]
+LANES = {"mail": ["normal", "bulk"]}
+LARGE = {"id": "large", "event_type": "mail", "to": "a@example.com", "subject": "S", "text": "x" * 500_000}
+ENTRIES = [mail("one"), mail("bad", to="nobody"), LARGE, mail("two", lane="bulk")]
+
+
+@pytest.fixture
+def bucket() -> Iterator[Any]:
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="payloads")
+        yield s3
+
+
+class Api:
+    """A new process of the API's in a world of mail."""
+
+    def __init__(self, world: World, s3: Any, threads: "Threads | None" = None) -> None:
+        outside = threads or world.outside
+        self.dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        watched = outside.watch(self.dynamodb, "put_item", "get_item")
+        payloads = outside.watch(s3, "put_object")
+        admission = Admission(
+            CONTRACTS, LANES, payloads=Payloads(s3, "payloads"), callbacks=Guard(), clock=world.clock
+        )
+        writer = MailboxWriter(watched, "mailbox", oversize=Oversize(payloads, lambda: "payloads"))
+        self.intake = Intake(admission, writer, workers=4 if threads else 1)
+        self.states = States(LedgerReader(watched, "ledger", "mailbox"), world.ledger, CONTRACTS, world.clock)
+
+    def mailbox(self) -> dict[str, Any]:
+        return {each["id"]["S"]: plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]}
+
+
+class Threads(Outside):
+    """Calls of several threads, one at a time. Where the process dies all of them do; where it does not, one
+    of them alone ends at the stop."""
+
+    def __init__(self, *, dies: bool) -> None:
+        super().__init__()
+        self._dies = dies
+        self._lock = threading.Lock()
+
+    def call(self, name: str, operation: Callable[..., Any], **arguments: Any) -> Any:
+        with self._lock:
+            if self._dies and self.stop is not None and self.stopped_at is not None:
+                raise Stopped(self.stopped_at)
+            return super().call(name, operation, **arguments)
+
+
+def posted(world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None) -> list[str]:
+    """A new process answers the request."""
+    return [each.result for each in Api(world, s3, threads).intake.take(entries)]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_request_sent_again_after_any_crash_puts_each_message_once(
+    bucket: Any, new_world: NewWorld, side: Side
+) -> None:
+    whole = new_world()
+    assert posted(whole, bucket) == ["accepted", "refused", "accepted", "accepted"]
+    calls = len(whole.outside.calls)
+    assert calls == 4  # three items and one object
+    for at in range(calls):
+        world = new_world()
+        world.outside.stop = (at, side)
+        with pytest.raises(Stopped):
+            posted(world, bucket)
+        again = posted(world, bucket)
+        assert again[1] == "refused"
+        assert set(again) <= {"accepted", "existed", "refused"}, world.outside.stopped_at
+        items = Api(world, bucket).mailbox()
+        assert items.keys() == {"one", "two", "large"}, world.outside.stopped_at
+        assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
+        assert posted(world, bucket) == ["existed", "refused", "existed", "existed"]
+
+
+MANY = [*ENTRIES, mail("three"), mail("one"), mail("two", lane="normal", first_name="Eve")]
+"""Two of them have a key that stands further above: the same message once more, and another one."""
+ENDS = ["accepted", "refused", "accepted", "accepted", "accepted", "existed", "conflict"]
+
+
+@pytest.mark.parametrize("dies", [True, False])
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_request_that_stops_in_one_of_several_threads_ends_right_when_it_is_sent_again(
+    bucket: Any, new_world: NewWorld, side: Side, *, dies: bool
+) -> None:
+    whole = Threads(dies=dies)
+    assert posted(new_world(), bucket, MANY, whole) == ENDS
+    calls = len(whole.calls)
+    assert calls == 7  # six items and one object
+    for at in range(calls):
+        world, threads = new_world(), Threads(dies=dies)
+        threads.stop = (at, side)
+        with pytest.raises(Stopped):
+            posted(world, bucket, MANY, threads)
+        threads.stop = None
+        again = posted(world, bucket, MANY, threads)
+        for first, second in zip(ENDS, again, strict=True):
+            assert second in ({"accepted", "existed"} if first == "accepted" else {first}), (at, again)
+        items = Api(world, bucket).mailbox()
+        assert items.keys() == {"one", "two", "three", "large"}, at
+        assert (items["two"]["lane"], items["two"]["first_name"]) == ("bulk", "Ada"), at
+        assert items["large"]["payload_ref"].startswith("s3://payloads/oversize/")
+
+
+def waiting(new_world: NewWorld, seconds: int, *, dispatched: bool = True) -> World:
+    world = new_world()
+    due = datetime.fromtimestamp(world.clock() + seconds, UTC).isoformat()
+    world.put(mail("later", send_at=due))
+    if dispatched:
+        world.stream()
+    return world
+
+
+def calls_of_a_cancel(world: World, s3: Any) -> int:
+    """How many calls it makes to take the message back, undisturbed."""
+    before = len(world.outside.calls)
+    assert Api(world, s3).states.cancel("later", "mail").status == "cancelled"
+    return len(world.outside.calls) - before
+
+
+def pass_time(world: World) -> None:
+    """Until every queue and schedule has done what it has to."""
+    for body in [each.body for each in world.queues.messages.pop(BULK, [])]:
+        world.enqueue(body)
+    world.clock.now += 90_000
+    world.scheduler.fire()
+    world.settle()
+
+
+@pytest.mark.parametrize("dispatched", [True, False])
+@pytest.mark.parametrize("seconds", [600, 86_400])
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_what_is_taken_back_is_never_sent_wherever_the_request_stops_and_is_sent_again(
+    bucket: Any, new_world: NewWorld, side: Side, seconds: int, *, dispatched: bool
+) -> None:
+    calls = calls_of_a_cancel(waiting(new_world, seconds, dispatched=dispatched), bucket)
+    assert calls >= 4  # where it is, the item, the change, where it is now
+    for at in range(calls):
+        world = waiting(new_world, seconds, dispatched=dispatched)
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        with pytest.raises(Stopped):
+            Api(world, bucket).states.cancel("later", "mail")
+        assert Api(world, bucket).states.cancel("later", "mail").status == "cancelled"
+        if not dispatched:
+            world.outside.stop = None
+            world.stream()
+        pass_time(world)
+        assert world.sends() == {}, world.outside.stopped_at
+        assert world.end("later") == "cancelled: cancelled", world.outside.stopped_at
+
+
+def test_a_cancel_and_a_claim_at_once_exclude_each_other(bucket: Any, new_world: NewWorld) -> None:
+    """Whoever writes first decides, and the other learns of it."""
+    ends, refusals = set(), set()
+    for at in range(calls_of_a_cancel(waiting(new_world, 600), bucket)):
+        world = waiting(new_world, 600)
+        body = world.queues.messages[MAIL][0].body
+        api = Api(world, bucket)
+
+        def send(world: World = world, body: str = body) -> None:
+            world.outside.intrude = None
+            world.queues.messages[MAIL].clear()
+            world.enqueue(body)
+            world.deliver()
+
+        world.outside.intrude = (len(world.outside.calls) + at, send)
+        try:
+            status = api.states.cancel("later", "mail").status
+        except Refusal as refusal:
+            refusals.add(refusal.status)
+            status = api.states.of("later", "mail").status
+        sent = world.sends() == {"later": 1}
+        assert status == ("sent" if sent else "cancelled"), at
+        assert world.found("later")["status"] == status
+        ends.add(status)
+    assert (ends, refusals) == ({"sent", "cancelled"}, {409})

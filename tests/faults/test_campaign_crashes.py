@@ -1,0 +1,139 @@
+"""collect and compose, stopped at every outside call, redelivered as their queues would."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.faults.campaign_world import RUN, WEEKLY, CampaignWorld, People, address
+from tests.faults.outside import Side
+
+NewWorld = Callable[..., CampaignWorld]
+EVERYBODY = {f"p{at}" for at in range(10)}
+
+
+def check(world: CampaignWorld, where: str) -> None:
+    """Everybody has one message, but for who opted out, is left out or stands wrong in the audience."""
+    assert world.mailbox().keys() == EVERYBODY - {"p1", "p4", "p7"}, where
+    assert {key: each["status"] for key, each in world.ledger().items()} == {"p4": "suppressed"}, where
+    assert world.run().state == "collected", where
+    assert world.dead() == 0, where
+
+
+def prepared(new_world: NewWorld) -> CampaignWorld:
+    world = new_world(People(10, bad=frozenset({1})))
+    world.preferences.opt_out(address("p4"), "news", "page")
+    world.asking.leaves_out = {"p7"}
+    return world
+
+
+def test_everybody_gets_one_message_without_a_stop(new_campaign_world: NewWorld) -> None:
+    world = prepared(new_campaign_world)
+    world.start()
+    world.settle()
+    check(world, "no stop")
+    item = world.mailbox()["p9"]
+    assert item == {
+        "id": f"weekly#{RUN}#p9",
+        "event_type": "mail",
+        "lane": "bulk",
+        "topic": "news",
+        "template": "default",
+        "greeting": "hi",
+        "email": address("p9"),
+        "first_name": "Ada",
+        "last_name": "L",
+    }
+    run = world.run()
+    assert (run.pages, run.recipients, run.refused) == (3, 9, 1)
+    assert (run.composed, run.opted_out, run.left_out, run.existed, run.failed) == (7, 1, 1, 0, 0)
+    assert run.faults == ("line 3, column email: is empty",)
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_everybody_gets_one_message_wherever_collect_or_compose_stops(
+    new_campaign_world: NewWorld, side: Side
+) -> None:
+    whole = prepared(new_campaign_world)
+    whole.start()
+    whole.settle()
+    assert {"page", "compose", "put_item", "update_item", "send_message_batch"} <= whole.calls().keys()
+    for at in range(len(whole.outside.calls)):
+        world = prepared(new_campaign_world)
+        world.outside.stop = (at, side)
+        world.start()
+        world.settle()
+        assert world.outside.stopped_at is not None
+        check(world, f"{world.outside.stopped_at} ({at})")
+        run = world.run()
+        # Each page is counted once, however often it was begun.
+        assert (run.pages, run.recipients, run.refused) == (3, 9, 1), world.outside.stopped_at
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_everybody_gets_one_message_wherever_compose_stops_among_puts_side_by_side(
+    new_campaign_world: NewWorld, side: Side
+) -> None:
+    for at in range(30):
+        world = new_campaign_world(People(10, bad=frozenset({1})), WEEKLY, 4)
+        world.preferences.opt_out(address("p4"), "news", "page")
+        world.asking.leaves_out = {"p7"}
+        world.outside.stop = (at, side)
+        world.start()
+        world.settle()
+        assert world.outside.stopped_at is not None
+        check(world, f"{world.outside.stopped_at} ({at})")
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_stop_in_collect_makes_no_second_chain_of_pages(new_campaign_world: NewWorld, side: Side) -> None:
+    whole = new_campaign_world()
+    whole.start()
+    whole.settle()
+    usual = whole.calls()["page"]
+    for at in range(len(whole.outside.calls)):
+        world = new_campaign_world()
+        world.outside.stop = (at, side)
+        world.start()
+        world.settle()
+        # The page at which it stopped may be read once more, and no page after it.
+        assert usual <= world.calls()["page"] <= usual + 1, world.outside.stopped_at
+
+
+def test_a_run_that_is_started_three_times_puts_each_message_once(new_campaign_world: NewWorld) -> None:
+    world = prepared(new_campaign_world)
+    for start in ("one", "two", "three"):
+        world.start(start=start)
+        world.settle()
+        check(world, start)
+    puts = world.calls()["put_item"]
+    assert (puts, world.run().composed, world.run().existed) == (21, 7, 7)
+
+
+def test_a_run_that_was_lost_half_way_goes_on_where_it_is_started_again(new_campaign_world: NewWorld) -> None:
+    world = prepared(new_campaign_world)
+    world.start()
+    while len(world.mailbox()) < 3:
+        world.clock.now += 1
+        world.deliver("https://sqs/collect", 1)
+        world.deliver("https://sqs/audience", 1)
+    world.queues.messages.clear()  # both queues are lost
+    assert 0 < len(world.mailbox()) < 7
+    world.start(start="again")
+    world.settle()
+    check(world, "again")
+
+
+def test_copies_of_every_queue_message_change_nothing(new_campaign_world: NewWorld) -> None:
+    world = prepared(new_campaign_world)
+    send = world.queues.send_message_batch
+
+    def twice(**arguments: object) -> object:
+        send(**arguments)  # type: ignore[arg-type]
+        return send(**arguments)  # type: ignore[arg-type]
+
+    world.queues.send_message_batch = twice  # type: ignore[method-assign,assignment]
+    world.start()
+    world.start()
+    world.settle()
+    check(world, "twice")
+    assert world.calls()["page"] == 3

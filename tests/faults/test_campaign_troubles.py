@@ -1,0 +1,461 @@
+"""What goes wrong with a campaign, and whom it touches: nobody else."""
+
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from email.message import Message
+from types import SimpleNamespace
+from typing import Any
+from urllib.error import HTTPError
+from uuid import UUID
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from msgspec import structs
+
+from mailroom.campaigns.audience import Found, Page, Recipient
+from mailroom.campaigns.databases import Databases
+from mailroom.campaigns.definition import Module
+from mailroom.campaigns.modules import Modules
+from mailroom.campaigns.sources import Sources
+from mailroom.clock import epoch
+from mailroom.errors import Invalid
+from tests.faults.campaign_world import AUDIENCE, COLLECT, LEASE, RUN, WEEKLY, CampaignWorld, People, address
+
+NewWorld = Callable[..., CampaignWorld]
+
+
+def test_one_for_whom_compose_fails_keeps_nobody_waiting_and_ends_with_the_dead_letters(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.asking.fails = {"p1"}
+    world.start()
+    world.settle()
+    assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p1"}
+    (letter,) = world.queues.dead[AUDIENCE]
+    assert '"p1"' in letter.body
+    assert '"p9"' not in letter.body
+
+
+def test_a_database_that_is_down_is_asked_once_for_a_chunk_and_not_for_each_of_it(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+    asked: list[int] = []
+
+    def down(_definition: Any, recipients: Any) -> Any:
+        asked.append(len(recipients))
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(world.asking, "compose", down)
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.deliver(AUDIENCE, 1)
+    assert asked == [3]
+    monkeypatch.undo()
+    world.settle()
+    assert len(world.mailbox()) == 10
+
+
+def test_a_campaign_that_fails_for_everybody_puts_nobody_and_loses_nobody(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.asking.fails = {f"p{at}" for at in range(10)}
+    world.start()
+    world.settle()
+    assert world.mailbox() == {}
+    assert len(world.queues.dead[AUDIENCE]) == 5  # pages of 4, 4 and 2 in chunks of 3
+
+
+def test_a_stopped_run_collects_and_composes_nothing_more_until_it_is_started_again(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    assert world.runs.stop("weekly", RUN)
+    assert not world.runs.stop("weekly", RUN)
+    world.settle()
+    assert world.mailbox() == {}
+    assert (world.run().state, world.run().pages) == ("stopped", 1)
+    world.start()  # a copy of the schedule's message is no new start
+    world.settle()
+    assert world.mailbox() == {}
+    world.start(start="by hand")
+    world.settle()
+    assert len(world.mailbox()) == 10
+    assert world.dead() == 0
+
+
+def test_a_run_that_is_not_there_cannot_be_stopped(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    assert not world.runs.stop("weekly", RUN)
+    assert world.runs.read("weekly", RUN) is None
+
+
+def test_a_start_while_the_run_is_collected_supersedes_its_chain(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.start(start="anew")
+    world.settle()
+    assert len(world.mailbox()) == 10
+    run = world.run()
+    assert (run.start, set(run.starts)) == ("anew", {"2026-11-18T13:00:00Z", "anew"})
+    assert (run.pages, run.recipients) == (3, 10)
+    assert world.calls()["page"] == 5  # the old chain's second page was in the queue before
+
+
+def test_the_first_start_decides_what_a_run_calls_now(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.settle()
+    world.start(run=RUN, start="later", scheduled_at="2026-11-19T08:00:00Z")
+    world.settle()
+    assert world.run().scheduled_at == "2026-11-18T13:00:00Z"
+
+
+def test_a_run_of_another_name_sends_to_everybody_again(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.start(run="second")
+    world.settle()
+    ids = world.mailbox()
+    assert len(ids) == 20
+    assert "weekly#second#p3" in ids
+
+
+def test_a_campaign_past_its_page_cap_is_a_dead_letter_that_says_so(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world(People(10), structs.replace(WEEKLY, max_pages=2))
+    world.start()
+    world.settle()
+    assert len(world.mailbox()) == 8
+    assert len(world.queues.dead[COLLECT]) == 1
+    assert world.run().trouble == "max_pages: 2 pages were collected; raise it to go on"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        "[]",
+        '{"campaign": "weekly"}',
+        '{"campaign": "weekly", "scheduled_at": "yesterday"}',
+        '{"campaign": "weekly", "scheduled_at": "2026-11-18T13:00:00Z", "run": "a#b"}',
+        '{"campaign": "unknown", "scheduled_at": "2026-11-18T13:00:00Z"}',
+        '{"campaign": "weekly", "run": "r", "start": "s", "page": 4}',
+        '{"campaign": "weekly", "run": "r", "start": "s", "page": "two"}',
+    ],
+)
+def test_what_is_no_page_of_a_campaign_soon_is_a_dead_letter(new_campaign_world: NewWorld, body: str) -> None:
+    world = new_campaign_world()
+    world.queues.put(COLLECT, body)
+    began = world.clock()
+    world.settle()
+    assert [each.body for each in world.queues.dead[COLLECT]] == [body]
+    assert world.clock() - began < 60
+    assert world.mailbox() == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        '{"campaign": "unknown", "run": "r", "scheduled_at": "2026-11-18T13:00:00Z", "recipients": []}',
+        '{"campaign": "weekly", "run": "r", "scheduled_at": "2026-11-18T13:00:00Z", "recipients": [1]}',
+    ],
+)
+def test_what_holds_no_people_soon_is_a_dead_letter_and_its_neighbours_go_on(
+    new_campaign_world: NewWorld, body: str
+) -> None:
+    world = new_campaign_world()
+    world.queues.put(AUDIENCE, body)
+    world.start()
+    world.settle()
+    assert [each.body for each in world.queues.dead[AUDIENCE]] == [body]
+    assert len(world.mailbox()) == 10
+
+
+def test_an_audience_that_cannot_be_read_says_so_in_its_run_and_is_read_later(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+
+    def down(_page: Page) -> Found:
+        raise EndpointConnectionError(endpoint_url="https://s3.example.com/secret-name")
+
+    monkeypatch.setattr(world.people, "page", down)
+    world.start()
+    world.deliver(COLLECT, 1)
+    assert world.run().trouble == "page 1: EndpointConnectionError"
+    assert world.run().startedAt is None
+    monkeypatch.undo()
+    world.settle()
+    assert len(world.mailbox()) == 10
+    assert (world.run().trouble, world.dead()) == ("", 0)
+
+
+def test_an_audience_that_is_wrong_as_a_whole_is_a_dead_letter_with_its_reason(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+
+    def wrong(_page: Page) -> Found:
+        raise Invalid("audience.columns", "has no column email; add it to the file")
+
+    monkeypatch.setattr(world.people, "page", wrong)
+    world.start()
+    world.settle()
+    assert len(world.queues.dead[COLLECT]) == 1
+    assert world.run().trouble == "audience.columns: has no column email; add it to the file"
+    assert world.run().state == "collecting"
+
+
+def test_a_worker_that_meets_a_page_in_work_waits_for_the_rest_of_the_lease(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.runs.begin("weekly", RUN, "2026-11-18T13:00:00Z", "2026-11-18T13:00:00Z")
+    world.runs.claim("weekly", RUN, "2026-11-18T13:00:00Z", 1)
+    world.clock.now += 20
+    world.deliver(COLLECT, 1)
+    due = world.queues.next_visible()
+    assert due is not None
+    assert LEASE - 20 <= due - world.clock() <= LEASE - 18
+    assert world.calls()["page"] == 0
+    world.settle()
+    assert len(world.mailbox()) == 10
+
+
+def test_somebody_too_large_for_a_queue_message_is_a_fault_and_the_others_go_on(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+    real = world.people.page
+
+    def large(page: Page) -> Found:
+        found = real(page)
+        grown = [
+            Recipient(each.key, {**each.attributes, "story": "x" * 300_000}) if each.key == "p5" else each
+            for each in found.recipients
+        ]
+        return structs.replace(found, recipients=grown)
+
+    monkeypatch.setattr(world.people, "page", large)
+    world.start()
+    world.settle()
+    assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p5"}
+    (fault,) = world.run().faults
+    assert fault.startswith("entry p5: has 300")
+
+
+@pytest.mark.parametrize("odd", [{"odd": object()}, {"odd": b"bytes"}, {"odd": "x" * 500_000}, None, "text"])
+def test_what_no_message_can_hold_is_the_campaigns_fault_and_can_be_mended(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, odd: Any
+) -> None:
+    world = new_campaign_world()
+
+    def says(_definition: Any, recipients: Any) -> Any:
+        return {each.key: odd if each.key == "p2" else {} for each in recipients}
+
+    monkeypatch.setattr(world.asking, "compose", says)
+    world.start()
+    world.settle()
+    assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p2"}
+    assert len(world.queues.dead[AUDIENCE]) == 1
+    assert world.ledger() == {}  # nothing says that it is over
+    monkeypatch.undo()
+    world.start(start="mended")
+    world.settle()
+    assert "p2" in world.mailbox()
+
+
+def test_times_uuids_and_decimals_that_compose_says_travel_as_json_has_them(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world(People(1))
+    said = {"since": date(2026, 11, 18), "id_": UUID(int=7), "price": Decimal("12.50"), "few": (1, 2)}
+    monkeypatch.setattr(world.asking, "compose", lambda _d, people: dict.fromkeys(people.keys, said))
+    world.start()
+    world.settle()
+    item = world.mailbox()["p0"]
+    assert {name: item[name] for name in said} == {
+        "since": "2026-11-18",
+        "id_": "00000000-0000-0000-0000-000000000007",
+        "price": "12.50",
+        "few": [1, 2],
+    }
+
+
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        (lambda keys: {int(key[1:]): {} for key in keys}, "keys that nobody has; keys are texts"),
+        (lambda keys: {**{key: {} for key in keys}, "p99": {}}, "returned 1 keys that nobody has"),
+        (
+            lambda keys: {key: {"bcc": "eve@example.com"} for key in keys},
+            "a mail with a topic goes to one alone",
+        ),
+    ],
+)
+def test_a_module_that_confuses_people_composes_nobody_and_says_so(
+    new_campaign_world: NewWorld, caplog: pytest.LogCaptureFixture, says: Any, reason: str
+) -> None:
+    world = new_campaign_world()
+    own = Modules()
+    own._loaded["campaign.py"] = SimpleNamespace(compose=lambda people: says(people.keys))  # type: ignore[assignment]
+    definition = structs.replace(WEEKLY, module="campaign.py")
+    world.definition = definition
+    world.speaks(own)
+    world.start()
+    world.settle()
+    assert world.mailbox() == {}
+    assert len(world.queues.dead[AUDIENCE]) == 5
+    said = [caplog.text, *(str(getattr(each, "reason", "")) for each in caplog.records)]
+    assert any(reason in each for each in said)
+
+
+def test_somebody_who_is_not_found_keeps_nobody_waiting(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world()
+
+    def not_found(_definition: Any, recipients: Any) -> Any:
+        if "p1" in recipients.keys:
+            raise HTTPError("https://example.com", 404, "not found", Message(), None)
+        return {key: {} for key in recipients.keys}
+
+    monkeypatch.setattr(world.asking, "compose", not_found)
+    world.start()
+    world.settle()
+    assert world.mailbox().keys() == {f"p{at}" for at in range(10)} - {"p1"}
+
+
+def test_when_the_time_is_up_those_composed_are_put_and_the_others_come_again(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = new_campaign_world(People(3))
+
+    def slow(_definition: Any, recipients: Any) -> Any:
+        if len(recipients) > 1:
+            raise KeyError("one of them")
+        world.milliseconds -= 30_000
+        return {key: {} for key in recipients.keys}
+
+    monkeypatch.setattr(world.asking, "compose", slow)
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.deliver(AUDIENCE, 1)
+    assert len(world.mailbox()) == 2
+    monkeypatch.undo()
+    world.milliseconds = 60_000
+    world.settle()
+    assert len(world.mailbox()) == 3
+    assert world.dead() == 0
+
+
+def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.milliseconds = 9_000
+    world.deliver(AUDIENCE)
+    assert (world.mailbox(), world.calls()["compose"]) == ({}, 0)
+    world.milliseconds = 60_000
+    world.settle()
+    assert len(world.mailbox()) == 10
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, *, last: bool
+) -> None:
+    world = new_campaign_world(People(3 if last else 10))
+    real = world.people.page
+
+    def stopping(page: Page) -> Found:
+        assert world.runs.stop("weekly", RUN)
+        return real(page)
+
+    monkeypatch.setattr(world.people, "page", stopping)
+    world.start()
+    world.settle()
+    assert (world.run().state, world.mailbox(), world.dead()) == ("stopped", {}, 0)
+    assert world.calls()["page"] == 1
+
+
+def test_a_run_whose_messages_have_expired_puts_nobody_and_says_so(new_campaign_world: NewWorld) -> None:
+    world = new_campaign_world(People(10), structs.replace(WEEKLY, expires_after_hours=24))
+    world.clock.now = epoch("2026-11-19T12:00:00Z")
+    world.start()
+    world.deliver(COLLECT, 1)
+    world.deliver(AUDIENCE, 1)
+    put = len(world.mailbox())
+    assert put == 3
+    world.clock.now = epoch("2026-11-19T13:00:01Z")
+    world.settle()
+    run = world.run()
+    assert (len(world.mailbox()), run.state, world.dead()) == (put, "stopped", 0)
+    assert run.trouble == "its messages are not sent any more: they expired at 2026-11-19T13:00:00.000Z"
+
+
+def test_a_campaigns_own_people_are_held_to_what_a_files_are(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    definition = structs.replace(
+        WEEKLY, audience=Module(columns=("email",)), module="campaign.py", page_size=9
+    )
+    world = new_campaign_world(People(1), definition)
+    people: list[Any] = [
+        Recipient(7, {"email": "a@example.com"}),  # type: ignore[arg-type]
+        Recipient("", {"email": "b@example.com"}),
+        Recipient("x" * 101, {"email": "c@example.com"}),
+        Recipient("two\nlines", {"email": "d@example.com"}),
+        Recipient("8", {"email": ""}),
+        Recipient("7", {"email": "e@example.com"}),
+        Recipient("9", {"email": "f@example.com", "key": "kept"}),
+    ]
+    own = Modules()
+    own._loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
+    sources = Sources(own, Databases({}, None))  # type: ignore[arg-type]
+    monkeypatch.setattr(world.people, "page", lambda page: sources(definition).page(page))
+    world.start()
+    world.settle()
+    assert world.mailbox().keys() == {"7", "9"}
+    assert world.mailbox()["9"]["key"] == "kept"
+    run = world.run()
+    assert (run.recipients, run.refused, world.dead()) == (2, 5, 0)
+    assert run.faults[0].startswith("person 2 of a page, column (key): is empty")
+
+
+def test_somebody_who_opts_out_between_two_starts_of_a_run_stays_with_what_was_put(
+    new_campaign_world: NewWorld,
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.settle()
+    world.preferences.opt_out(address("p3"), "news", "one-click")
+    world.start(start="again")
+    world.settle()
+    # The message is in the mailbox; its sender asks again before it sends it, and so the ledger has it now.
+    assert "p3" in world.mailbox()
+    assert world.ledger()["p3"]["error"]["code"] == "opted_out"
+
+
+@pytest.mark.parametrize("had", [False, True])
+def test_a_stale_copy_of_a_page_sends_the_next_one_on_only_where_nobody_has_had_it(
+    new_campaign_world: NewWorld, *, had: bool
+) -> None:
+    world = new_campaign_world()
+    world.start()
+    world.deliver(COLLECT, 1)
+    if had:
+        world.runs.claim("weekly", RUN, "2026-11-18T13:00:00Z", 2)
+    world.queues.messages[COLLECT].clear()
+    world.start()  # a copy of the first page's message
+    world.deliver(COLLECT, 1)
+    assert len(world.queues.messages[COLLECT]) == (0 if had else 1)
+    assert world.calls()["page"] == 1

@@ -1,0 +1,44 @@
+"""Opting out and in again, stopped at every outside call; the mail program or the person tries again."""
+
+import pytest
+
+from mailroom.preferences import Preferences
+from mailroom.unsubscribe import Unsubscribe
+from mailroom.unsubscribe_page import FIELD, IN
+from tests.faults.campaign_world import CampaignWorld
+from tests.faults.outside import Side, Stopped
+from tests.faults.test_campaign_crashes import NewWorld
+from tests.unit.unsubscribing import ADA, ONE_CLICK, TOPIC, kept, keys, links, post
+
+TOKEN = links().url(ADA, TOPIC).rpartition("/")[2]
+
+
+def door(world: CampaignWorld) -> Unsubscribe:
+    """A new process's."""
+    client = world.outside.watch(world.preferences.client, "update_item", "get_item")
+    secrets = world.outside.watch(keys(), "get_secret_value")
+    return Unsubscribe(Preferences(client, "preferences", world.clock), kept(secrets, world.clock))
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize(("body", "out"), [(ONE_CLICK, True), ({FIELD: IN}, False)])
+def test_a_choice_is_made_once_and_stays_wherever_it_stops(
+    new_campaign_world: NewWorld, side: Side, body: str | dict[str, str], *, out: bool
+) -> None:
+    stops = []
+    for at in range(2):
+        world = new_campaign_world()
+        if not out:
+            world.preferences.opt_out(ADA, TOPIC, "page")
+        world.outside.stop = (at, side)
+        with pytest.raises(Stopped):
+            door(world).answer(post(TOKEN, body))
+        stops.append(world.outside.stopped_at)
+        first = world.preferences.get(ADA, TOPIC)
+        world.clock.now += 60
+        assert door(world).answer(post(TOKEN, body))["statusCode"] == 200
+        found = world.preferences.get(ADA, TOPIC)
+        assert (found is not None) == out, world.outside.stopped_at
+        # What was written before the stop stays as it was.
+        assert first is None or not out or found == first
+    assert stops == [f"{side} get_secret_value", f"{side} update_item"]

@@ -1,0 +1,52 @@
+"""The stage's own API below /api: found by its name, and asked as it was asked here."""
+
+import json
+from typing import Any
+
+from local.http_provider import Reply, Request
+from local.public_api import PublicApi
+
+OTHER = {"apiId": "other", "name": "mailroom-dev"}
+OURS = {"apiId": "a1b2", "name": "mailroom-local"}
+BASE = "/restapis/a1b2/$default/_user_request_"
+
+
+class FakeUpstream:
+    """The emulator: lists its APIs, and says what it was asked."""
+
+    def __init__(self, *apis: dict[str, Any]) -> None:
+        self.apis = list(apis)
+        self.asked: list[Request] = []
+
+    def pass_on(self, request: Request) -> Reply:
+        if request.path == "/v2/apis":
+            return Reply(200, json.dumps({"items": self.apis}).encode())
+        self.asked.append(request)
+        return Reply(202, b"taken", {"X-Own": "1"})
+
+
+def api(upstream: FakeUpstream) -> PublicApi:
+    return PublicApi(upstream)  # type: ignore[arg-type]
+
+
+def test_a_request_goes_to_the_stage_s_api_as_it_came_but_for_its_path() -> None:
+    upstream = FakeUpstream(OTHER, OURS)
+    request = Request("POST", "/api/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
+    reply = api(upstream).handle(request)
+    assert (reply.status, reply.body, reply.headers) == (202, b"taken", {"X-Own": "1"})
+    expected = Request("POST", f"{BASE}/unsubscribe/a%2Fb.c?x=1", {"content-type": "text/plain"}, b"body")
+    assert upstream.asked == [expected]
+
+
+def test_the_root_is_the_api_s_root() -> None:
+    upstream = FakeUpstream(OURS)
+    api(upstream).handle(Request("GET", "/api", {}, b""))
+    assert upstream.asked[0].path == f"{BASE}/"
+
+
+def test_before_the_stacks_are_deployed_it_says_so_and_afterwards_it_is_there() -> None:
+    upstream = FakeUpstream(OTHER)
+    proxy = api(upstream)
+    assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 503
+    upstream.apis.append(OURS)
+    assert proxy.handle(Request("GET", "/api/messages/1", {}, b"")).status == 202

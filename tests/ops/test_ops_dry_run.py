@@ -1,0 +1,200 @@
+"""A dry run: the whole audience is counted, three messages are shown, nothing is sent."""
+
+import json
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+from typer.testing import Result
+
+from ops.campaigns import Campaigns
+from tests.ops.campaign_support import NOW, RUN, World
+from tests.ops.campaign_support import run as cli
+
+PAGES = 4
+Question = dict[str, Any]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with mock_aws():
+        world = World(tmp_path)
+        monkeypatch.setattr("ops.campaign_files.ROOT", tmp_path)
+        monkeypatch.setattr("boto3.Session", lambda: world.session)
+        monkeypatch.setattr("ops.campaign_commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
+        world.functions.answers = {"collect": collect, "compose": compose}
+        yield world
+
+
+def collect(question: Question) -> dict[str, Any]:
+    """Pages of 1,000, with two bad entries each; the first has two people to show."""
+    page = question["cursor"] or 1
+    people = [{"key": f"u-{page}-{at}", "attributes": {"first_name": f"N{at}"}} for at in range(2)]
+    return {
+        "recipients": 1_000,
+        "cursor": page + 1 if page < PAGES else None,
+        "refused": 12,
+        "faults": [f"line {page}{at:02}: is empty" for at in range(12)],
+        "samples": people[: question["samples"]],
+    }
+
+
+def compose(question: Question) -> dict[str, Any]:
+    """A mail for each, as it would be put."""
+    items = [
+        item(each["key"], first_name=each["attributes"]["first_name"]) for each in question["recipients"]
+    ]
+    return {"items": items, "opted_out": [], "left_out": []}
+
+
+def item(key: str, **attributes: Any) -> dict[str, Any]:
+    about = {"lane": "bulk", "topic": "followers", "template": "weekly", "email": f"{key}@example.com"}
+    return {"id": f"weekly#{RUN}#{key}", "event_type": "mail", **about, **attributes}
+
+
+def run(*arguments: str) -> Result:
+    return cli("campaign", "start", "weekly", "--dry-run", *arguments)
+
+
+def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> None:
+    result = run()
+    assert result.exit_code == 0, result.output
+    assert "4,000 recipients on 4 pages; 48 entries are not as they must be." in result.stdout
+    assert result.stdout.count("Subject: News for N") == 3
+    assert "To: u-1-0@example.com" in result.stdout
+    assert f"weekly#{RUN}#u-2-0" in result.stdout
+    assert "Enough? https://example.com/unsubscribe/made-up" in result.stdout
+    assert "Nothing was written or sent." in result.stdout
+
+
+def test_a_dry_run_starts_nothing_and_asks_nothing(world: World) -> None:
+    assert "?" not in run().stderr
+    assert not world.started()
+    assert world.runs.read("weekly", RUN) is None
+
+
+def test_of_a_large_audience_no_more_people_are_asked_for_than_are_shown(world: World) -> None:
+    run()
+    asked = [question["samples"] for short, question in world.functions.asked if short == "collect"]
+    assert asked == [3, 1, 0, 0]
+    (composed,) = [question for short, question in world.functions.asked if short == "compose"]
+    assert len(composed["recipients"]) == 3
+
+
+def test_the_functions_are_asked_as_the_run_would_be(world: World) -> None:
+    run("--run", "2026-11-18T13:00Z")
+    about = {"campaign": "weekly", "run": "2026-11-18T13:00Z", "scheduled_at": "2026-11-18T13:00:00Z"}
+    assert all(about.items() <= question.items() for _, question in world.functions.asked)
+    assert [question.get("cursor") for _, question in world.functions.asked] == [None, 2, 3, 4, None]
+
+
+def test_the_first_faults_are_shown_and_the_others_counted(world: World) -> None:
+    result = run()
+    assert "- line 100: is empty" in result.stdout
+    assert result.stdout.count("is empty") == 20
+    assert "and 28 more." in result.stdout
+
+
+def test_a_dry_run_as_json_is_one_object(world: World) -> None:
+    found = json.loads(run("--json").stdout)
+    assert (found["campaign"], found["run"], found["recipients"], found["pages"]) == ("weekly", RUN, 4_000, 4)
+    assert (found["refused"], len(found["faults"])) == (48, 20)
+    assert found["samples"][0] == {
+        "id": f"weekly#{RUN}#u-1-0",
+        "to": "u-1-0@example.com",
+        "subject": "News for N0",
+        "text": "Hello N0. Enough? https://example.com/unsubscribe/made-up",
+        "html": "",
+        "problem": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        ({"email": "nobody"}, "email: 'nobody' is not a mail address"),
+        ({}, "first_name: is missing; weekly/subject.txt uses it"),
+        ({"first_name": "A", "template": "none"}, "template: 'none' is unknown; use one of: weekly"),
+    ],
+    ids=["address", "variable", "template"],
+)
+def test_a_message_that_would_fail_is_shown_with_its_reason_and_exits_with_1(
+    world: World, bad: dict[str, Any], problem: str
+) -> None:
+    answer = {"items": [item("u-1", **bad)], "opted_out": [], "left_out": []}
+    world.functions.answers["compose"] = lambda _: answer
+    result = run()
+    assert result.exit_code == 1
+    assert f"Would fail: {problem}" in result.stdout
+
+
+def test_who_has_opted_out_or_is_left_out_is_named_by_key(world: World) -> None:
+    answer = {"items": [], "opted_out": ["u-1"], "left_out": ["u-2", "u-3"]}
+    world.functions.answers["compose"] = lambda _: answer
+    result = run()
+    assert result.exit_code == 0
+    assert "Of the first 3, opted out: u-1" in result.stdout
+    assert "Of the first 3, left out by the campaign: u-2, u-3" in result.stdout
+
+
+def test_an_empty_audience_composes_nothing(world: World) -> None:
+    nobody: dict[str, Any] = {"recipients": 0, "cursor": None, "refused": 0, "faults": [], "samples": []}
+    world.functions.answers["collect"] = lambda _: nobody
+    result = run()
+    assert result.exit_code == 0
+    assert "0 recipients on 1 pages" in result.stdout
+    assert [short for short, _ in world.functions.asked] == ["collect"]
+
+
+def test_a_message_shows_text_and_nothing_more(world: World) -> None:
+    answer = {"items": [item("u-1", first_name="[red]x[/red]\x1b[2J")], "opted_out": [], "left_out": []}
+    world.functions.answers["compose"] = lambda _: answer
+    world.write("templates/mail/weekly/subject.txt", "News")
+    shown = run().stdout
+    assert "Hello [red]x[/red]" in shown
+    assert "\x1b[2J" not in shown
+
+
+def test_a_text_message_and_a_push_are_shown_too(world: World) -> None:
+    about = {"event_type": "sms", "topic": None, "email": None, "to": "(617) 555-1234", "template": "short"}
+    sms = {**item("u-1", first_name="Ada"), **about}
+    push = {
+        "id": "p-1",
+        "event_type": "push",
+        "to": "arn:aws:sns:us-east-1:123456789012:endpoint/GCM/App/0a",
+        "title": "T",
+        "body": "B",
+    }
+    answer = {"items": [sms, push], "opted_out": [], "left_out": []}
+    world.functions.answers["compose"] = lambda _: answer
+    result = run()
+    assert "Hi Ada" in result.stdout
+    assert "To: +16175551234" in result.stdout
+    assert "Subject: T" in result.stdout
+
+
+def test_an_audience_that_leads_to_the_same_page_again_is_refused(world: World) -> None:
+    page = {"recipients": 1, "cursor": 7, "refused": 0, "faults": [], "samples": []}
+    world.functions.answers["collect"] = lambda _: page
+    result = run()
+    assert result.exit_code == 2
+    assert "Page 2 of the audience leads to itself; its order is not stable." in result.stderr
+
+
+def test_a_function_that_fails_exits_with_2_and_its_own_words(world: World) -> None:
+    world.functions.error = "Unhandled"
+    answer = {"errorType": "OperationalError", "errorMessage": "the database is gone"}
+    world.functions.answers["collect"] = lambda _: answer
+    result = run()
+    assert result.exit_code == 2
+    assert "mailroom-dev-collect failed: OperationalError: the database is gone" in result.stderr
+
+
+def test_a_function_that_is_not_there_exits_with_2_and_says_what_to_deploy(world: World) -> None:
+    world.functions.answers.clear()
+    result = run()
+    assert result.exit_code == 2
+    assert "There is no function mailroom-dev-collect; deploy dev with a campaign enabled." in result.stderr

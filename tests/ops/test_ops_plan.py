@@ -1,0 +1,113 @@
+"""`plan`: how long many messages take, and what bounds it."""
+
+import json
+
+import pytest
+
+from local.workspace import REPOSITORY
+from mailroom.pace import Pace
+from ops.plan import Assumed, Plan, Senders
+from ops.plan_lanes import Lane, Stages
+from stacks.derived import lane_rows
+from stacks.load import load
+from stacks.sentences import SettingsError
+from tests.ops.plan_support import CONTEXT, USUAL
+
+
+def test_the_articles_example_takes_67_minutes() -> None:
+    # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
+    plan = Plan(Senders(workers=5, batch=3, rate=None), Assumed(latency=0.5 / 3, between=0.1), 100_000)
+    assert plan.invocation == pytest.approx(0.5)
+    assert plan.seconds == pytest.approx(4000)
+    assert round(plan.seconds / 60) == 67
+
+
+@pytest.mark.parametrize(("latency", "pace"), [(0.1, 0.0), (0.1, 0.571), (0.3, 0.2), (0.2, 0.2)])
+@pytest.mark.parametrize("batch", [1, 3, 10])
+def test_an_invocation_takes_what_the_senders_own_pace_makes_of_it(
+    latency: float, pace: float, batch: int
+) -> None:
+    now = [1000.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    own = Pace(pace, lambda: now[0], sleep)
+    own.begin()
+    for _ in range(batch):
+        own.wait()
+        sleep(latency)
+    senders = Senders(4, batch, 4 / pace if pace else None)
+    assert Plan(senders, Assumed(latency, 0.1), 1).invocation == pytest.approx(now[0] - 1000)
+
+
+def test_the_rate_bounds_where_the_workers_could_do_more() -> None:
+    plan = Plan(Senders(4, 10, 7), USUAL, 100_000)
+    assert plan.bound == "rate"
+    assert plan.bounds == {"rate": 7, "workers": pytest.approx(40 / 1.1)}
+    assert plan.least_seconds == pytest.approx(100_000 / 7)
+    assert plan.speed < 7
+
+
+def test_the_workers_bound_where_the_rate_allows_more() -> None:
+    plan = Plan(Senders(2, 10, 100), USUAL, 100_000)
+    assert plan.bound == "workers"
+    assert plan.least_seconds == pytest.approx(100_000 * 1.1 / 20)
+    assert plan.seconds == pytest.approx(100_000 * (0.02 + 1.0 + 0.1) / 20)
+
+
+@pytest.mark.parametrize(("rate", "workers"), [(7.0, 1), (9.0, 1), (10.0, 2), (99.0, 11), (None, None)])
+def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) -> None:
+    plan = Plan(Senders(4, 10, rate), USUAL, 1)
+    assert plan.workers_for_rate() == workers
+    if rate and workers:
+        assert Plan(Senders(workers, 10, rate), USUAL, 1).bound == "rate"
+        assert workers == 1 or Plan(Senders(workers - 1, 10, rate), USUAL, 1).bound == "workers"
+
+
+def test_one_message_takes_as_long_as_it_takes() -> None:
+    assert Plan(Senders(4, 10, 4), Assumed(0.3, 0.1), 1).seconds == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod", "local"])
+def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
+    settings = load(json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"], stage)
+    rows = list(lane_rows(settings))
+    assert rows
+    for row in rows:
+        lane = Stages.of().lane(stage, row.event_type, row.lane)
+        assert lane.senders.pace == pytest.approx(row.pace)
+        assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.polling.batch_size)
+    if settings.fax:
+        assert Stages.of().lane(stage, "fax", "normal").senders.pace == pytest.approx(settings.fax.pace)
+
+
+@pytest.mark.parametrize(
+    ("channel", "lane", "sentence"),
+    [
+        ("pigeon", "normal", "channel: 'pigeon' is not in dev; use one of mail, webhook."),
+        ("fax", "normal", "channel: 'fax' is not in dev; use one of mail, webhook."),
+        ("mail", "slow", "lane: mail has no 'slow' in dev; use normal or bulk."),
+    ],
+)
+def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
+    channel: str, lane: str, sentence: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Stages(CONTEXT).lane("dev", channel, lane)
+    assert str(caught.value) == sentence
+
+
+def _keys(lane: Lane) -> list[str]:
+    keys = lane.keys
+    return [each for each in (keys.workers, keys.batch, keys.rate, keys.kept) if each]
+
+
+@pytest.mark.parametrize(
+    ("channel", "lane"), [("mail", "bulk"), ("sms", "normal"), ("fax", "normal"), ("webhook", "normal")]
+)
+def test_every_key_that_is_named_is_a_setting(channel: str, lane: str) -> None:
+    stages = Stages.of()
+    for key in _keys(stages.lane("prod", channel, lane)):
+        with pytest.raises(SettingsError, match=rf"^mailroom\.prod\.{key}: -1 is under "):
+            stages.changed("prod", key, -1).lane("prod", channel, lane)

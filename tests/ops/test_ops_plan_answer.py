@@ -1,0 +1,139 @@
+"""What `plan` answers: the settings that would change it, what does not fit, and what it costs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from local.workspace import REPOSITORY
+from ops.plan import Assumed
+from ops.plan_answer import answer
+from ops.plan_lanes import Stages
+from ops.prices import Use, dollars
+from stacks.derived import lane_rows
+from stacks.load import load
+from tests.ops.plan_support import CONTEXT, USUAL, answered
+
+
+def test_where_the_rate_bounds_twice_the_rate_is_shown_and_what_that_does() -> None:
+    (change,) = answered().changes
+    assert (change.setting, change.now, change.then) == (
+        "mailroom.dev.channels.mail.messages_per_second",
+        14,
+        28,
+    )
+    assert change.seconds == pytest.approx(answered(messages_per_second=28).plan.seconds, abs=0.1)
+
+
+def test_where_the_workers_bound_as_many_are_shown_as_the_rate_needs() -> None:
+    (change,) = answered(messages_per_second=180).changes
+    assert change.setting == "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
+    assert (change.now, change.then) == (4, 10)
+    more = answered(messages_per_second=180, bulk={"maximum_concurrency": 10})
+    assert more.plan.bound == "rate"
+    assert change.seconds == pytest.approx(more.plan.seconds, abs=0.1)
+
+
+def test_a_small_batch_is_named_where_a_larger_one_helps() -> None:
+    slow = answered(messages_per_second=2000, assumed=Assumed(0.1, 0.5), bulk={"batch_size": 2})
+    assert [(each.setting.rpartition(".")[2], each.then) for each in slow.changes] == [
+        ("maximum_concurrency", 350),
+        ("batch_size", 10),
+    ]
+    assert slow.changes[1].seconds is not None
+    assert slow.changes[1].seconds < slow.plan.seconds / 2
+    quick = answered(messages_per_second=2000, assumed=Assumed(1, 0.01), bulk={"batch_size": 2})
+    assert [each.setting.rpartition(".")[2] for each in quick.changes] == ["maximum_concurrency"]
+
+
+def test_a_change_that_the_stages_rules_forbid_is_shown_with_their_sentence() -> None:
+    slow = answered(
+        messages_per_second=4, assumed=Assumed(20, 0.1), bulk={"batch_size": 1}, timeout_seconds=30
+    )
+    change = slow.changes[0]
+    assert (change.then, change.seconds) == (41, None)
+    assert change.forbidden.startswith("mailroom.dev.channels.mail.lanes.bulk.batch_size: 1 x 20.5 s between")
+
+
+def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
+    many = answered(10_000_000)
+    settings = load(CONTEXT, "dev")
+    (row,) = (each for each in lane_rows(settings) if each.lane == "bulk")
+    most = int((4 * 86_400 - row.rules.longest_stay) * many.plan.speed)
+    assert many.warning == (
+        f"Too many at once: the last would wait for {many.plan.seconds / 86_400:.1f} days in the queue "
+        "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of that for "
+        f"retries; past it SQS deletes them silently. At most {most:,} fit."
+    )
+    assert answered(most).warning == ""
+    assert answered(most + 1).warning
+
+
+@pytest.mark.parametrize(
+    ("mail", "part"),
+    [
+        ({}, "is no bound: 2 functions put some 100 a second"),
+        (
+            {"messages_per_second": 2000, "bulk": {"maximum_concurrency": 50}},
+            "may be the bound: 2 functions put some 100 a second, and for this speed a campaign needs a "
+            "concurrency of 9.",
+        ),
+    ],
+)
+def test_composing_a_campaign_is_compared_with_sending(mail: dict[str, Any], part: str) -> None:
+    assert any(part in note for note in answered(**mail).notes)
+
+
+def test_nothing_is_said_of_campaigns_where_none_are_sent() -> None:
+    stages = Stages(CONTEXT)
+    normal = answer(stages, "dev", stages.lane("dev", "mail", "normal"), USUAL, 1)
+    assert not any("campaign" in note for note in normal.notes)
+
+
+def test_a_million_mails_cost_what_the_bench_counted() -> None:
+    counted = json.loads((REPOSITORY / "bench" / "results.json").read_text())["dollars_per_million"]
+    # The bench assumes 0.1 s of a sender without a pace, and leaves the reads out.
+    found = dollars(Use("mail", seconds=0.1, memory_mb=256, batch=10, reads=1), 1_000_000)
+    assert found.pop("reads of who may get nothing") == pytest.approx(0.0625)
+    assert {name: round(price, 2) for name, price in found.items()} == {
+        name: price for name, price in counted.items() if name != "all but SES"
+    }
+    assert round(sum(found.values()) - found["SES"], 2) == counted["all but SES"]
+
+
+def test_waiting_for_the_pace_is_paid_for() -> None:
+    def sender(**mail: Any) -> float:
+        return answered(**mail).dollars["sender's time"]
+
+    gb_seconds = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25
+    assert sender() == pytest.approx(gb_seconds * 0.0000133334)
+    assert sender(bulk={"maximum_concurrency": 2}) < 0.6 * sender()
+    assert any("can be kept with 2 workers" in note for note in answered().notes)
+    assert not any("can be kept" in note for note in answered(bulk={"maximum_concurrency": 2}).notes)
+
+
+def test_twice_the_messages_cost_twice_as_much() -> None:
+    one, two = answered(1000).dollars, answered(2000).dollars
+    assert two == {name: pytest.approx(2 * price) for name, price in one.items()}
+
+
+def test_small_batches_cost_requests_and_invocations() -> None:
+    ten, one = (dollars(Use("mail", 0.1, 256, batch, 1), 1_000_000) for batch in (10, 1))
+    assert ten["queue requests"] == pytest.approx((0.1 + 0.2) * 0.4)
+    assert one["queue requests"] == pytest.approx((0.1 + 2) * 0.4)
+    assert one["invocations"] == pytest.approx((0.01 + 1) * 0.2)
+
+
+def test_bulk_mails_are_looked_up_in_peoples_choices_as_well() -> None:
+    stages = Stages(CONTEXT)
+    normal = answer(stages, "dev", stages.lane("dev", "mail", "normal"), USUAL, 1_000_000)
+    reads = "reads of who may get nothing"
+    assert answered(1_000_000).dollars[reads] == pytest.approx(2 * normal.dollars[reads])
+
+
+@pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])
+def test_what_others_take_is_not_guessed(channel: str, units: int) -> None:
+    found = dollars(Use(channel, 1, 256, 10, 0, fifo=channel == "fax"), 1_000_000)
+    assert found.keys() == {"mailbox and ledger writes", "queue requests", "invocations", "sender's time"}
+    assert found["mailbox and ledger writes"] == pytest.approx(units * 0.625)
+    assert found["queue requests"] == pytest.approx(0.3 * (0.5 if channel == "fax" else 0.4))

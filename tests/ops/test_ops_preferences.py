@@ -1,0 +1,124 @@
+"""People's choices at the command line: shown, and changed for those who have asked for it."""
+
+import json
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+from typer.testing import Result
+
+from mailroom.preferences import Preferences
+from tests.ops.campaign_support import NOW, make_table
+from tests.ops.campaign_support import run as cli
+from tests.ops.ops_support import REGION
+
+ADA = "ada@example.com"
+TABLE = "mailroom-dev-preferences"
+
+
+@pytest.fixture
+def preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
+    """The account, with an empty table."""
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name=REGION)
+        make_table(client, TABLE, "recipient", "topic")
+        session = boto3.Session(region_name=REGION)
+        monkeypatch.setattr("boto3.Session", lambda: session)
+        yield Preferences(client, TABLE, lambda: NOW)
+
+
+def run(*arguments: str) -> Result:
+    return cli("preferences", *arguments)
+
+
+def test_what_somebody_has_opted_out_of_is_shown_however_the_address_is_written(
+    preferences: Preferences,
+) -> None:
+    preferences.opt_out(ADA, "followers", "one-click")
+    preferences.opt_out(ADA, "news", "page")
+    preferences.opt_out("eve@example.com", "news", "page")
+    result = run("show", " Ada Lovelace <ADA@Example.com> ")
+    assert result.exit_code == 0
+    since = "since 2026-11-21 14:00 UTC: opted out"
+    assert result.stdout.splitlines() == [
+        f"ada@example.com gets no followers {since} by their mail program's button.",
+        f"ada@example.com gets no news {since} on the page behind a mail's link.",
+    ]
+
+
+def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    assert "gets no news" in run("show", ADA, "--topic", "news").stdout
+    result = run("show", ADA, "--topic", "followers")
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
+
+
+@pytest.mark.usefixtures("preferences")
+def test_who_has_opted_out_of_nothing_exits_with_1() -> None:
+    result = run("show", ADA)
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} has opted out of nothing in dev.\n")
+    assert run("show", ADA, "--json").stdout == "[]\n"
+
+
+def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_with(
+    preferences: Preferences,
+) -> None:
+    result = run("opt-out", "Ada <ADA@Example.com>", "--topic", "followers")
+    assert result.exit_code == 0
+    assert "ada@example.com gets no followers since" in result.stdout
+    assert "by an operator, for them" in result.stdout
+    assert (ADA, "followers") in preferences.find([(ADA, "followers")])
+
+
+def test_a_number_is_kept_as_messages_have_it(preferences: Preferences) -> None:
+    assert run("opt-out", "+1 (617) 555-1234", "--topic", "news").exit_code == 0
+    assert ("+16175551234", "news") in preferences.find([("+16175551234", "news")])
+    assert run("show", "+1 617 555 1234").exit_code == 0
+
+
+def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with_1(
+    preferences: Preferences,
+) -> None:
+    preferences.opt_out(ADA, "followers", "one-click")
+    result = run("opt-out", ADA, "--topic", "followers")
+    assert result.exit_code == 1
+    assert "2026-11-21 14:00 UTC: opted out by their mail program's button" in result.stdout
+
+
+@pytest.mark.usefixtures("preferences")
+def test_what_no_message_could_go_to_is_refused() -> None:
+    result = run("opt-out", "ada at example", "--topic", "followers")
+    assert result.exit_code == 2
+    assert "'ada at example' is no mail address, no number such as +16175551234" in result.stderr
+
+
+def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: Preferences) -> None:
+    preferences.opt_out(ADA, "followers", "one-click")
+    result = run("opt-in", "ADA@example.com", "--topic", "followers")
+    assert (result.exit_code, result.stdout) == (0, f"{ADA} gets followers of dev again.\n")
+    assert not preferences.find([(ADA, "followers")])
+    result = run("opt-in", ADA, "--topic", "followers")
+    assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
+
+
+def test_json_is_all_that_is_known(preferences: Preferences) -> None:
+    preferences.opt_out(ADA, "followers", "one-click")
+    expected = {"recipient": ADA, "topic": "followers", "opted_out_at": int(NOW * 1000), "by": "one-click"}
+    assert json.loads(run("show", ADA, "--json").stdout) == [expected]
+    assert json.loads(run("opt-out", ADA, "--topic", "followers", "--json").stdout) == [expected]
+    assert json.loads(run("opt-in", ADA, "--topic", "followers", "--json").stdout) == [expected]
+
+
+@pytest.mark.usefixtures("preferences")
+def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
+    result = run("show", ADA, "--stage", "prod")
+    assert result.exit_code == 2
+    assert "Check the credentials, the region, and --stage prod." in result.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "opt-out", "opt-in"])
+def test_the_help_of_each_command_has_an_example(command: str) -> None:
+    result = run(command, "--help")
+    assert result.exit_code == 0
+    assert f"mailroom preferences {command} " in result.stdout

@@ -1,0 +1,191 @@
+"""The HTTP API on the deployed stage, and people who opt out by the link in their mail."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from local.demo.campaign_verdict import has_link, link_of
+from tests.pipeline.campaign_support import TOPIC, Campaign, Reply, asked, operator, signed
+from tests.pipeline.items import Item, mail
+from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
+
+ONE_CLICK = b"List-Unsubscribe=One-Click"
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.fixture(scope="module")
+def api(pipeline: Pipeline) -> str:
+    return pipeline.output("ApiUrl")
+
+
+def post(api: str, body: object, path: str = "/messages") -> tuple[Reply, Any]:
+    reply = signed("POST", api + path, json.dumps(body).encode())
+    return reply, json.loads(reply.body)
+
+
+def get(api: str, id_: str) -> tuple[int, Any]:
+    reply = signed("GET", f"{api}/messages/{quote(id_, safe='')}")
+    return reply.status, json.loads(reply.body)
+
+
+# messages
+
+
+def test_a_message_that_is_posted_is_sent_and_its_status_can_be_asked_for(
+    pipeline: Pipeline, api: str
+) -> None:
+    id_ = "posted #1 é"
+    reply, body = post(api, mail(id_))
+    assert (reply.status, body["id"], body["result"]) == (202, id_, "accepted")
+    assert pipeline.one_mail(id_)["to"] == "ada@example.com"
+    status, found = get(api, id_)
+    assert (status, found["id"], found["event_type"], found["attempts"]) == (200, id_, "mail", 1)
+    assert found["status"] in ACCEPTED
+    assert "Dear" not in json.dumps(found)
+
+
+def test_the_same_again_sends_nothing_more_and_another_of_that_id_is_refused(
+    pipeline: Pipeline, api: str
+) -> None:
+    first, _ = post(api, mail("posted-twice"))
+    again, _ = post(api, mail("posted-twice"))
+    other, problem = post(api, mail("posted-twice", first_name="Grace"))
+    assert (first.status, again.status, other.status) == (202, 200, 409)
+    assert problem["errors"]
+    pipeline.one_mail("posted-twice")
+
+
+def test_a_list_says_of_each_whether_it_is_accepted_and_of_none_that_is_not_more_than_why(
+    pipeline: Pipeline, api: str
+) -> None:
+    items = [mail("listed-0"), mail("listed-1", email="nobody"), mail("listed-2")]
+    reply, body = post(api, {"messages": items})
+    assert (reply.status, body["accepted"], body["refused"]) == (202, 2, 1)
+    assert [each["result"] for each in body["messages"]] == ["accepted", "refused", "accepted"]
+    assert body["messages"][1]["field"] == "email"
+    pipeline.one_mail("listed-0")
+    pipeline.one_mail("listed-2")
+    assert get(api, "listed-1")[0] == 404
+
+
+def test_what_waits_for_its_time_can_be_cancelled_and_is_never_sent(pipeline: Pipeline, api: str) -> None:
+    due = (datetime.now(UTC) + timedelta(hours=2)).isoformat(timespec="seconds")
+    post(api, mail("to-be-cancelled", send_at=due))
+    reply, body = post(api, {}, "/messages/to-be-cancelled/cancel")
+    assert (reply.status, body["status"]) == (200, "cancelled")
+    assert post(api, {}, "/messages/to-be-cancelled/cancel")[0].status == 200
+    assert get(api, "to-be-cancelled")[1]["status"] == "cancelled"
+    assert not pipeline.mails("to-be-cancelled")
+
+
+def test_what_was_sent_can_not_be_cancelled(pipeline: Pipeline, api: str) -> None:
+    post(api, mail("sent-already"))
+    pipeline.one_mail("sent-already")
+    reply, problem = post(api, {}, "/messages/sent-already/cancel")
+    assert reply.status == 409
+    assert reply.headers["content-type"] == "application/problem+json"
+    assert problem["status"] == 409
+
+
+def test_a_message_too_large_for_an_item_goes_by_way_of_the_payload_bucket(
+    pipeline: Pipeline, api: str
+) -> None:
+    text = "A long line.\n" * 40_000
+    reply, _ = post(api, mail("posted-report", subject="Report", text=text))
+    assert reply.status == 202
+    assert pipeline.one_mail("posted-report")["content"]["text"] == text
+
+
+def test_who_has_no_credentials_puts_nothing_and_sees_nothing(pipeline: Pipeline, api: str) -> None:
+    body = json.dumps(mail("unsigned")).encode()
+    assert asked("POST", f"{api}/messages", body, Content_Type="application/json").status == 403
+    assert asked("GET", f"{api}/messages/unsigned").status == 403
+    assert get(api, "unsigned")[0] == 404
+
+
+def test_the_api_describes_itself_to_everybody_on_this_stage(api: str) -> None:
+    document = json.loads(asked("GET", f"{api}/openapi.json").body)
+    assert {"/messages", "/messages/{id}", "/messages/{id}/cancel"} <= document["paths"].keys()
+    assert asked("GET", f"{api}/swagger").headers["content-type"].startswith("text/html")
+
+
+# choices
+
+
+@pytest.fixture(scope="module")
+def received(pipeline: Pipeline) -> Item:
+    """A mail about a topic, in its reader's inbox."""
+    about = {"email": "reader@example.org", "topic": "gardening", "lane": "bulk"}
+    pipeline.put(mail("gardening-1", **about))
+    return pipeline.one_mail("gardening-1")
+
+
+def test_the_link_in_a_mail_opens_a_page_that_changes_nothing_however_often_it_is_opened(
+    pipeline: Pipeline, received: Item
+) -> None:
+    assert has_link(received)
+    for _ in range(3):
+        page = asked("GET", link_of(received))
+        assert (page.status, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
+        assert "gardening" in page.body
+    pipeline.put(mail("gardening-2", email="reader@example.org", topic="gardening"))
+    pipeline.one_mail("gardening-2")
+
+
+def test_one_click_opts_out_of_that_topic_alone_and_the_ledger_says_why_nothing_is_sent(
+    pipeline: Pipeline, received: Item
+) -> None:
+    assert asked("POST", link_of(received), ONE_CLICK, Content_Type=FORM).status == 200
+    about = {"email": "Reader@Example.org"}
+    pipeline.put(
+        mail("gardening-3", topic="gardening", **about),
+        mail("cooking-1", topic="cooking", **about),
+        mail("receipt-1", **about),
+    )
+    pipeline.until_ended("gardening-3", "cooking-1", "receipt-1")
+    row = pipeline.ledger("gardening-3")
+    assert (row["status"], row["error"]["code"]) == ("suppressed", "opted_out")
+    assert not pipeline.mails("gardening-3")
+    pipeline.one_mail("cooking-1")
+    pipeline.one_mail("receipt-1")
+
+
+def test_an_operator_sees_the_choice_and_opts_in_again_for_whoever_asks(pipeline: Pipeline) -> None:
+    who = ("reader-7@example.org", "--stage", "local")
+    assert operator(pipeline, "preferences", "opt-out", *who, "--topic", "gardening").returncode == 0
+    pipeline.put(mail("gardening-7", email="reader-7@example.org", topic="gardening"))
+    pipeline.until_ended("gardening-7")
+    assert pipeline.ledger("gardening-7")["status"] == "suppressed"
+    shown = operator(pipeline, "preferences", "show", *who)
+    assert "reader-7@example.org gets no gardening since" in shown.stdout
+    assert operator(pipeline, "preferences", "opt-in", *who, "--topic", "gardening").returncode == 0
+    pipeline.put(mail("gardening-8", email="reader-7@example.org", topic="gardening"))
+    pipeline.one_mail("gardening-8")
+
+
+def test_a_forged_link_opens_nothing_and_opts_nobody_out(api: str, received: Item) -> None:
+    link = link_of(received)
+    forged = link[:-1] + ("A" if link[-1] != "A" else "B")
+    assert asked("GET", forged).status == 404
+    assert asked("POST", forged, ONE_CLICK, Content_Type=FORM).status == 404
+
+
+def test_who_opts_out_by_a_campaign_s_mail_is_left_out_of_the_next_run(pipeline: Pipeline) -> None:
+    first, second = Campaign(pipeline, "choices-1"), Campaign(pipeline, "choices-2")
+    first.start()
+    first.until_ended()
+    id_, (sent,) = sorted(first.mails().items())[0]
+    assert asked("POST", link_of(sent), ONE_CLICK, Content_Type=FORM).status == 200
+    second.start()
+    second.until_ended()
+    left = id_.replace("#choices-1#", "#choices-2#")
+    row = pipeline.ledger(left)
+    assert (row["status"], row["error"]["code"]) == ("suppressed", "opted_out")
+    assert second.mails().keys() == second.expected.keys() - {left}
+    assert second.state().opted_out == 1
+    words = ("preferences", "opt-in", sent["to"], "--topic", TOPIC, "--stage", "local")
+    assert operator(pipeline, *words).returncode == 0
+    until(lambda: pipeline.queue_is_empty(pipeline.output("AudienceQueueUrl")), 20, lambda: "not empty")

@@ -1,0 +1,106 @@
+"""A campaign on the deployed stage, from its database to the inbox."""
+
+import json
+
+import pytest
+
+from local.demo.campaign_verdict import has_link
+from tests.pipeline.campaign_support import CAMPAIGN, RUN_SECONDS, Campaign, operator
+from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
+
+STARTS = 3
+
+
+@pytest.fixture(scope="module")
+def repeated(pipeline: Pipeline) -> Campaign:
+    """One run, started three times: twice at once, and again when all of it was sent."""
+    campaign = Campaign(pipeline, "repeated")
+    campaign.start()
+    campaign.start()
+    campaign.until_ended()
+    campaign.start()
+    until(lambda: len(campaign.state().starts) == STARTS, RUN_SECONDS, lambda: f"{campaign.state()}")
+    until(lambda: campaign.state().state == "collected", RUN_SECONDS, lambda: f"{campaign.state()}")
+    campaign.until_ended()
+    return campaign
+
+
+def test_everybody_with_news_has_one_mail_however_often_the_run_is_started(repeated: Campaign) -> None:
+    assert len(repeated.expected) >= 40
+    mails = repeated.mails()
+    assert {id_: [each["to"] for each in sent] for id_, sent in mails.items()} == {
+        id_: [address] for id_, address in repeated.expected.items()
+    }
+
+
+def test_nobody_else_has_one(pipeline: Pipeline, repeated: Campaign) -> None:
+    rows = [row for row in pipeline.whole_ledger() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
+    assert {row["id"] for row in rows} == set(repeated.expected)
+    assert {row["status"] for row in rows} <= set(ACCEPTED)
+
+
+def test_each_mail_greets_its_reader_and_can_be_opted_out_of_with_one_click(repeated: Campaign) -> None:
+    (sent,) = next(iter(repeated.mails().values()))
+    assert has_link(sent)
+    link = sent["content"]["headers"]["List-Unsubscribe"][1:-1]
+    assert link in sent["content"]["text"]
+    assert sent["content"]["subject"]
+
+
+def test_the_run_says_what_was_composed_and_what_was_there_already(repeated: Campaign) -> None:
+    run, people = repeated.state(), len(repeated.expected)
+    assert (run.state, run.recipients, run.composed) == ("collected", people, people)
+    assert run.existed == people
+    assert (run.refused, run.left_out, run.failed, run.opted_out) == (0, 0, 0, 0)
+
+
+def test_a_dry_run_counts_the_same_people_and_sends_nothing(pipeline: Pipeline, repeated: Campaign) -> None:
+    sent = len(pipeline.inbox())
+    words = ("campaign", "start", CAMPAIGN, "--stage", "local", "--run", "dry", "--dry-run", "--json")
+    answer = operator(pipeline, *words)
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert (found["recipients"], found["refused"]) == (len(repeated.expected), 0)
+    assert [each["problem"] for each in found["samples"]] == ["", "", ""]
+    assert all(each["id"].startswith(f"{CAMPAIGN}#dry#") and each["subject"] for each in found["samples"])
+    assert len(pipeline.inbox()) == sent
+    assert (
+        operator(pipeline, "campaign", "status", CAMPAIGN, "--run", "dry", "--stage", "local").returncode == 2
+    )
+
+
+def test_an_operator_starts_a_run_waits_for_it_and_sees_how_it_went(pipeline: Pipeline) -> None:
+    campaign = Campaign(pipeline, "by-hand")
+    words = (
+        "campaign",
+        "start",
+        CAMPAIGN,
+        "--stage",
+        "local",
+        "--run",
+        "by-hand",
+        "--wait",
+        "--yes",
+        "--json",
+    )
+    answer = operator(pipeline, *words)
+    assert answer.returncode == 0, answer.stderr
+    assert json.loads(answer.stdout)["composed"] == len(campaign.expected)
+    campaign.until_ended()
+    assert len(campaign.mails()) == len(campaign.expected)
+    listed = operator(pipeline, "campaign", "list", "--stage", "local", "--json")
+    (row,) = [each for each in json.loads(listed.stdout) if each["campaign"] == CAMPAIGN]
+    assert row["stage"] == "enabled"
+
+
+def test_a_stopped_run_sends_no_more_and_goes_on_when_it_is_started_again(pipeline: Pipeline) -> None:
+    campaign = Campaign(pipeline, "stopped")
+    campaign.start()
+    until(lambda: campaign.state_or_none() is not None, RUN_SECONDS, lambda: "it was not begun", 0.02)
+    words = ("campaign", "stop", CAMPAIGN, "--run", "stopped", "--stage", "local", "--yes")
+    answer = operator(pipeline, *words)
+    assert answer.returncode == 0, answer.stderr
+    assert campaign.state().state == "stopped"
+    campaign.start()
+    campaign.until_ended()
+    assert {id_: len(sent) for id_, sent in campaign.mails().items()} == dict.fromkeys(campaign.expected, 1)

@@ -1,0 +1,64 @@
+"""One real server for all of these tests, and its database as new for each."""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import Connection
+
+from local import postgres
+from local.postgres import Postgres
+from mailroom.campaigns.databases import Databases
+from tests.postgres.vault import Vault, settings
+
+_PAST = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'mailroom'
+"""
+Make = Callable[..., Databases]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+    """A server that is up."""
+    with postgres.serving(tmp_path_factory.mktemp("postgres") / "server") as running:
+        yield running
+
+
+@pytest.fixture
+def vault(server: Postgres) -> Vault:
+    """The secret of the server's database, which is empty."""
+    with server.connect() as connection:
+        # A database of its own would cost each test a hundred times as much.
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+        # A connection that was closed is the server's for a moment longer.
+        connection.execute(_PAST)
+    return Vault(**server.secret)
+
+
+@pytest.fixture
+def make(vault: Vault) -> Iterator[Make]:
+    """Databases with one named app, with changes to its settings; closed at the end."""
+    made = []
+
+    def one(**changes: object) -> Databases:
+        made.append(Databases({"app": settings(**changes)}, vault))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield one
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def databases(make: Make) -> Databases:
+    """Databases with one named app."""
+    return make()
+
+
+@pytest.fixture
+def app(vault: Vault) -> Iterator[Connection]:
+    """A connection past the pool, as the application itself has one; it commits by itself."""
+    where = {name: vault.secret[name] for name in ("host", "port", "dbname", "password")}
+    with psycopg.connect(user=vault.secret["username"], autocommit=True, **where) as connection:
+        yield connection

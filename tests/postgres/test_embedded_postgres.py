@@ -1,0 +1,86 @@
+"""The embedded server: it comes up with a password, and goes whatever becomes of who started it."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+from local import postgres, postgres_binaries
+from local.emulator import LOOPBACK, free_ports
+from local.processes import StartError, wait_until
+from local.workspace import REPOSITORY
+
+PASSWORD = "a word of one's own"
+
+
+def answers(port: int, password: str = PASSWORD) -> bool:
+    try:
+        psycopg.connect(
+            host=LOOPBACK,
+            port=port,
+            user=postgres.USER,
+            password=password,
+            dbname=postgres.DATABASE,
+            connect_timeout=2,
+        ).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A folder that everybody may enter, as a repository mostly is; a test's own is for its owner alone."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
+    folder, (port,) = place / "server", free_ports(1)
+    environment = os.environ | {postgres.ASKED_FOR: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "local.postgres", "--folder", str(folder), "--port", str(port)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline() == f"{postgres.LISTENING}{LOOPBACK}:{port}\n"
+        assert (folder / "data").is_dir()
+        assert answers(port)
+        assert not answers(port, "another word")
+        starter.send_signal(death)
+    assert wait_until(lambda: not answers(port), 10)
+    # Folders may go while they are looked into, of which `walk` makes nothing.
+    assert wait_until(lambda: not any(inside or files for _, inside, files in os.walk(folder)), 10)
+
+
+def test_a_port_that_is_taken_is_said_with_the_servers_own_words(tmp_path: Path) -> None:
+    with (
+        postgres.serving(tmp_path / "one") as first,
+        pytest.raises(StartError, match="Address already in use"),
+        postgres.serving(tmp_path / "two", first.port),
+    ):
+        pass
+
+
+def test_a_password_is_shown_nowhere(tmp_path: Path) -> None:
+    with postgres.serving(tmp_path / "server", password=PASSWORD) as server:
+        assert PASSWORD not in repr(server)
+        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert PASSWORD not in listed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run the programs where they lie")
+def test_programs_out_of_nobodys_reach_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(postgres_binaries, "_reaches", lambda user, folder: False)
+    with postgres.serving(tmp_path / "server") as server:
+        running = Path(f"/proc/{server.guard}/cmdline").read_bytes()
+        assert f"{server.folder}/programs/".encode() in running
+        with server.connect() as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+    assert not server.folder.exists()

@@ -1,0 +1,231 @@
+"""Connections: a small pool, opened when asked for, that outlives frozen functions and rotated passwords."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import Connection, sql
+
+from mailroom.campaigns.databases import Databases, Unreachable
+from tests.postgres.conftest import Make
+from tests.postgres.vault import Vault
+
+HELD = """
+SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mailroom' AND datname = current_database()
+"""
+
+
+def one(databases: Databases, query: str = "SELECT 1") -> object:
+    with databases.connection("app") as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def held(app: Connection) -> int:
+    row = app.execute(HELD).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_nothing_is_opened_or_read_before_a_connection_is_asked_for(
+    databases: Databases, vault: Vault, app: Connection
+) -> None:
+    assert (vault.reads, held(app)) == (0, 0)
+    assert one(databases) == 1
+    assert one(databases) == 1
+    assert (vault.reads, held(app)) == (1, 1)
+
+
+def test_a_process_holds_no_more_connections_than_the_pool_has(make: Make, app: Connection) -> None:
+    databases, most = make(pool_size=2), []
+    threads = [threading.Thread(target=one, args=(databases, "SELECT pg_sleep(0.05)")) for _ in range(8)]
+    for each in threads:
+        each.start()
+    while any(each.is_alive() for each in threads):
+        most.append(held(app))
+    assert max(most) == 2
+
+
+def test_a_connection_commits_at_its_end_and_rolls_back_where_that_is_an_error(databases: Databases) -> None:
+    with databases.connection("app") as connection:
+        connection.execute("CREATE TABLE notes (text text)")
+    with pytest.raises(psycopg.errors.DivisionByZero), databases.connection("app") as connection:
+        connection.execute("INSERT INTO notes VALUES ('lost')").connection.execute("SELECT 1 / 0")
+    with databases.connection("app") as connection:
+        connection.execute("INSERT INTO notes VALUES ('kept')")
+    assert one(databases, "SELECT string_agg(text, ',') FROM notes") == "kept"
+
+
+def test_what_one_user_sets_does_not_bind_the_next(databases: Databases) -> None:
+    with databases.connection("app") as connection:
+        connection.read_only = True
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("CREATE TABLE notes ()")
+        connection.rollback()
+    with databases.connection("app") as connection:
+        connection.execute("CREATE TABLE notes ()")
+
+
+def test_a_connection_that_died_meanwhile_is_replaced(databases: Databases, app: Connection) -> None:
+    first = one(databases, "SELECT pg_backend_pid()")
+    app.execute("SELECT pg_terminate_backend(%s, 5000)", [first])
+    assert one(databases, "SELECT pg_backend_pid()") != first
+    assert held(app) == 1
+
+
+def test_a_query_that_takes_too_long_is_ended(make: Make) -> None:
+    databases = make(statement_seconds=0.05)
+    begun = time.monotonic()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        one(databases, "SELECT pg_sleep(20)")
+    assert time.monotonic() - begun < 10
+    assert one(databases) == 1
+
+
+def rotate(app: Connection, user: str, password: str) -> None:
+    """A new password, and all who came in by the old one out."""
+    app.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(user), sql.Literal(password)))
+    app.execute("SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = %s", [user])
+
+
+@pytest.fixture
+def role(app: Connection, vault: Vault) -> Iterator[str]:
+    """A user of the secret's own."""
+    app.execute("CREATE ROLE reader LOGIN PASSWORD 'old'")
+    vault.secret |= {"username": "reader", "password": "old"}
+    yield "reader"
+    app.execute("DROP ROLE reader")
+
+
+def test_a_rotated_password_is_read_anew_and_at_once(
+    databases: Databases, vault: Vault, app: Connection, role: str
+) -> None:
+    assert one(databases) == 1
+    rotate(app, role, "new")
+    vault.secret["password"] = "new"
+    begun = time.monotonic()
+    assert one(databases) == 1
+    assert time.monotonic() - begun < 1
+    assert vault.reads == 2
+
+
+def test_a_password_whose_secret_follows_later_is_waited_for(
+    make: Make, vault: Vault, app: Connection, role: str
+) -> None:
+    databases = make(connect_seconds=5)
+    assert one(databases) == 1
+    rotate(app, role, "new")
+    later = threading.Timer(0.5, lambda: vault.secret.update(password="new"))
+    later.start()
+    assert one(databases) == 1
+    later.join()
+
+
+def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(make: Make, vault: Vault) -> None:
+    databases = make(connect_seconds=0)
+    vault.secret["password"] = "wrong-word"
+    with pytest.raises(
+        Unreachable, match=r"database 'app' gave no connection within 2 s: .* authentication"
+    ) as fault:
+        one(databases)
+    assert "wrong-word" not in str(fault.value)
+    assert isinstance(fault.value, OSError)
+
+
+def test_a_pool_that_is_in_use_says_so(make: Make) -> None:
+    databases = make(connect_seconds=0)
+    with databases.connection("app"), pytest.raises(Unreachable, match="within 2 s: all are in use"):
+        one(databases)
+
+
+@pytest.mark.parametrize("sslmode", ["require", "verify-ca", "verify-full"])
+def test_a_server_without_tls_is_not_talked_to_where_tls_is_asked_for(make: Make, sslmode: str) -> None:
+    with pytest.raises(Unreachable, match="server does not support SSL"):
+        one(make(sslmode=sslmode, connect_seconds=0))
+
+
+@pytest.mark.parametrize("field", ["host", "username", "password", "dbname"])
+def test_a_field_that_the_secret_lacks_is_named_and_the_others_are_not_shown(
+    databases: Databases, vault: Vault, field: str
+) -> None:
+    shown = {name: str(value) for name, value in vault.secret.items()}
+    del vault.secret[field]
+    with pytest.raises(LookupError, match=f"required field `{field}`; it needs host, port") as fault:
+        one(databases)
+    assert not [name for name in ("host", "password", "dbname") if shown[name] in str(fault.value)]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"port": 0}, "Expected `int` >= 1 - at `$.port`"),
+        ({"port": "x"}, "Expected `int`, got `str` - at `$.port`"),
+        ({"host": ""}, "Expected `str` of length >= 1 - at `$.host`"),
+        ({"password": None}, "Expected `str`, got `null` - at `$.password`"),
+    ],
+)
+def test_a_field_of_the_secret_that_cannot_be_right_is_named(
+    databases: Databases, vault: Vault, change: dict[str, object], problem: str
+) -> None:
+    vault.secret |= change
+    with pytest.raises(LookupError) as fault:
+        one(databases)
+    assert f"the secret of database 'app' is not a login: {problem}; it needs host" in str(fault.value)
+
+
+def test_a_secret_that_is_no_json_is_said_and_not_shown(databases: Databases, vault: Vault) -> None:
+    vault.secret = "postgres://secret"  # type: ignore[assignment]
+    with pytest.raises(
+        LookupError, match="the secret of database 'app' is not a login: JSON is malformed"
+    ) as fault:
+        one(databases)
+    assert "postgres" not in str(fault.value)
+
+
+def test_what_a_secret_lacks_the_settings_say(make: Make, vault: Vault) -> None:
+    """One that RDS itself manages holds the username and the password alone."""
+    where = {name: vault.secret.pop(name) for name in ("host", "port", "dbname")}
+    assert one(make(**where)) == 1
+
+
+def test_a_secret_goes_before_the_settings(make: Make) -> None:
+    assert one(make(host="nowhere.invalid", port=1, dbname="nothing")) == 1
+
+
+def test_an_empty_setting_says_nothing(make: Make, vault: Vault) -> None:
+    del vault.secret["host"]
+    with pytest.raises(LookupError, match=r"required field `host`; it needs host, port, .* or the settings"):
+        one(make(host="", port=0, dbname=""))
+
+
+@pytest.mark.parametrize("secret", ["[]", '"text"', "null"])
+def test_a_secret_that_is_no_object_is_no_login(make: Make, vault: Vault, secret: str) -> None:
+    vault.secret = secret  # type: ignore[assignment]
+    with pytest.raises(LookupError, match="is not a login: Expected `object`"):
+        one(make(host="127.0.0.1", dbname="app"))
+
+
+def test_a_port_may_be_text_as_some_write_it(databases: Databases, vault: Vault) -> None:
+    vault.secret["port"] = str(vault.secret["port"])
+    assert one(databases) == 1
+
+
+def test_a_database_that_the_settings_lack_is_said_with_those_they_have(databases: Databases) -> None:
+    with pytest.raises(
+        LookupError, match="no database 'other': the settings have app; add it under databases"
+    ):
+        databases.connection("other").__enter__()
+
+
+def test_closed_databases_hold_nothing_and_open_again(databases: Databases, app: Connection) -> None:
+    for _ in range(20):
+        one(databases)
+        databases.close()
+    deadline = time.monotonic() + 5
+    while held(app) and time.monotonic() < deadline:
+        pass
+    assert held(app) == 0
+    assert one(databases) == 1

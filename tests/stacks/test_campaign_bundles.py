@@ -1,0 +1,80 @@
+"""What goes into the bundles of collect and compose beside their code."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stacks.campaign_files import EnabledCampaign
+from stacks.campaigns import DEFINITIONS, extras
+from stacks.constructs.bundle import Bundle, Target
+from stacks.load import load
+from tests.stacks.campaign_folders import MODULE, changes_for, enabled, put
+from tests.stacks.refusals import STAGES
+
+LAMBDA = Target("aarch64-manylinux_2_28")
+PEM = "campaigns/authority.pem"
+
+
+def fingerprint(campaigns: tuple[EnabledCampaign, ...], databases: tuple[str, ...] = ()) -> str:
+    settings = load(
+        {"dev": {**STAGES["dev"], "databases": changes_for()["databases"]}},
+        "dev",
+    )
+    return Bundle("collect", LAMBDA, extras=extras(settings, campaigns, databases)).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changed", ["campaigns/weekly/campaign.toml", "campaigns/weekly/campaign.py", "campaigns/weekly/more.py"]
+)
+def test_a_bundle_changes_with_its_campaigns(tmp_path: Path, changed: str) -> None:
+    folder = put(tmp_path, module=MODULE)
+    before = fingerprint(enabled(folder, "weekly"))
+    assert fingerprint(enabled(folder, "weekly")) == before
+    if changed.endswith("toml"):
+        put(tmp_path, module=MODULE, page_size=7)
+    else:
+        with (tmp_path / changed).open("a") as file:
+            file.write("# another line\n")
+    assert fingerprint(enabled(folder, "weekly")) != before
+
+
+def test_a_bundle_changes_with_one_letter_of_a_campaigns_code(tmp_path: Path) -> None:
+    before = fingerprint(enabled(put(tmp_path, module="A = 1\n"), "weekly"))
+    assert fingerprint(enabled(put(tmp_path, module="B = 1\n"), "weekly")) != before
+
+
+def test_a_bundle_does_not_change_with_a_campaign_that_is_not_enabled(tmp_path: Path) -> None:
+    folder = put(tmp_path, module=MODULE)
+    before = fingerprint(enabled(folder, "weekly"))
+    put(tmp_path, "other", module=MODULE)
+    assert fingerprint(enabled(folder, "weekly")) == before
+
+
+def test_a_bundle_holds_the_code_of_enabled_campaigns_and_their_definitions(tmp_path: Path) -> None:
+    folder = put(tmp_path, module=MODULE)
+    put(tmp_path, "other", module=MODULE)
+    (folder / "weekly" / "parts").mkdir()
+    (folder / "weekly" / "parts" / "query.py").write_text("SQL = ''\n")
+    (folder / "weekly" / "notes.md").write_text("not for AWS")
+    settings = load(STAGES, "dev")
+    given = extras(settings, enabled(folder, "weekly"), ())
+    output = tmp_path / "bundle"
+    Bundle("collect", LAMBDA, extras=given).build(output)
+    files = {
+        file.relative_to(output).as_posix() for file in (output / "campaigns").rglob("*") if file.is_file()
+    }
+    assert files == {"campaigns/weekly/campaign.py", "campaigns/weekly/parts/query.py"}
+    assert json.loads((output / DEFINITIONS).read_text()).keys() == {"weekly"}
+    assert (output / "collect.py").exists()
+
+
+def test_the_certificates_of_a_database_go_along_to_whom_asks_it(tmp_path: Path) -> None:
+    folder = put(tmp_path)
+    (tmp_path / PEM).write_text("-----BEGIN CERTIFICATE-----")
+    databases = changes_for()["databases"]
+    databases["app"]["ca_file"] = PEM
+    settings = load({"dev": {**STAGES["dev"], "databases": databases}}, "dev")
+    campaigns = enabled(folder, "weekly", databases=databases)
+    assert extras(settings, campaigns, ("app",))[PEM] == b"-----BEGIN CERTIFICATE-----"
+    assert PEM not in extras(settings, campaigns, ("shop",))

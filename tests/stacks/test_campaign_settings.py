@@ -1,0 +1,260 @@
+"""A campaign that cannot work stops synth with one sentence: which file and key, and what would be right."""
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+from pydantic import ValidationError
+
+from mailroom.campaigns.csv_lines import CsvAudience
+from mailroom.campaigns.definition import Csv
+from mailroom.channels.contracts import contracts_of
+from mailroom.errors import Invalid
+from mailroom.message import parse
+from stacks.settings.campaign import Audience
+from tests.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
+from tests.stacks.refusals import REMOVED, refusal
+
+FILE = "campaigns/weekly/campaign.toml"
+AUDIENCE = WEEKLY["audience"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"channel": REMOVED}, "channel: is missing; add it: the channel that its messages go by."),
+        (
+            {"channel": "fax"},
+            "channel: 'fax' is no channel of the stage that campaigns may use; use mail or sms.",
+        ),
+        (
+            {"channel": "sms"},
+            "channel: 'sms' has no lane for campaigns; add mailroom.dev.channels.sms.lanes.bulk.",
+        ),
+        ({"topic": REMOVED}, "topic: is missing; mail needs what people can opt out of."),
+        ({"template": "weekly"}, "template: 'weekly' is not below templates/mail/; add it, or use one "),
+        ({"concurrency": 1}, "concurrency: 1 is under 2; use 2 to 1000."),
+        ({"page_size": 10_001}, "page_size: 10001 is over 10000; use 1 to 10000."),
+        ({"page_size": "50"}, "page_size: '50' is not a whole number; use 1 to 10000."),
+        ({"recipients_per_message": 501}, "recipients_per_message: 501 is over 500; use 1 to 500."),
+        ({"expires_after_hours": 0}, "expires_after_hours: 0 is under 0.1; use 0.1 to 8760."),
+        ({"speed": 3}, "speed: is not a setting; use one of channel, topic, template, concurrency, "),
+        (
+            {"attributes": {"id": "one"}},
+            "attributes: {'id': 'one'} sets 'id', which is none of them; remove it there.",
+        ),
+        *(
+            (
+                {"attributes": {name: "ann@example.com"}},
+                f"attributes: {{'{name}': 'ann@example.com'}} sets {name!r}, to which everybody's message "
+                "would go; remove it there, and let the audience say who gets which.",
+            )
+            for name in ("to", "email", "cc", "bcc")
+        ),
+        *(
+            (
+                {"topic": topic},
+                f"topic: {topic!r} is no topic's name; use 1 to 64 printable characters.",
+            )
+            for topic in ("", "x" * 65, "a\u00a0b", "news\u2028", "\u202enews")
+        ),
+        ({"schedule__cron": REMOVED}, "schedule.cron: is missing; add it: six fields, as "),
+        (
+            {"schedule__cron": "0 13 * * 3"},
+            "schedule.cron: '0 13 * * 3' is not six fields; write minutes, hours, day of month, month, day "
+            "of week and year, such as '0 13 ? * WED *'.",
+        ),
+        ({"schedule__cron": "cron(0 13 ? * WED *)"}, "schedule.cron: 'cron(0 13 ? * WED *)' is not six"),
+        (
+            {"schedule__cron": "0 13 * * * *"},
+            "schedule.cron: '0 13 * * * *' has to have ? as day of month or as day of week, and as one of "
+            "them alone.",
+        ),
+        (
+            {"schedule__time_zone": "Europe/Bonn"},
+            "schedule.time_zone: 'Europe/Bonn' is no time zone; use a name such as Europe/Berlin or UTC.",
+        ),
+        (
+            {"audience__kind": "mongodb"},
+            "audience.kind: 'mongodb' is unknown; use postgresql, csv, jsonl, dynamodb or module.",
+        ),
+        ({"audience__query": REMOVED}, "audience.query: is missing; postgresql needs it."),
+        (
+            {"audience__table": "users"},
+            "audience.table: is of no use to postgresql; remove it, or use another kind.",
+        ),
+        (
+            {"audience__query": "SELECT * FROM users WHERE name LIKE 'a%'"},
+            "audience.query: \"SELECT * FROM users WHERE name LIKE 'a%'\" has a % that begins no "
+            "%(scheduled_at)s; write each other one twice: %%.",
+        ),
+        (
+            {"audience__database": "crm"},
+            "audience.database: 'crm' is none of mailroom.dev.databases; add it there, or use one that is "
+            "there: app, shop.",
+        ),
+        ({"databases": ["shop"]}, f"databases: are for {FILE[:-4]}py, and there is none; remove them."),
+        (
+            {"audience": AUDIENCES["module"]},
+            f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
+            "kind.",
+        ),
+        ({"audience": {"kind": "csv", "key": "id"}}, "audience.location: is missing; csv needs it."),
+        (
+            {"audience": {**AUDIENCES["csv"], "location": "s3://people/*.csv"}},
+            "audience.location: 's3://people/*.csv' does not fit ",
+        ),
+        (
+            {"audience": {**AUDIENCES["csv"], "delimiter": ";;"}},
+            "audience.delimiter: ';;' is not one ASCII character; use , or ; or a tab.",
+        ),
+        (
+            {"audience": {**AUDIENCES["dynamodb"], "query": "SELECT 1"}},
+            "audience.query: is of no use to dynamodb; remove it, or use another kind.",
+        ),
+    ],
+)
+def test_a_wrong_campaign_is_named_by_its_file_and_key(
+    tmp_path: Path, changes: dict[str, Any], said: str
+) -> None:
+    assert refused(put(tmp_path, **changes), "weekly").startswith(f"{FILE}: {said}")
+
+
+@pytest.mark.parametrize("topic", ["", "n", "x" * 64, "x" * 65, "Neues für dich", "a\u00a0b", "a\u0085", "…"])
+def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, topic: str) -> None:
+    item = {"id": "1", "event_type": "mail", "to": "a@example.com", "topic": topic, "template": "default"}
+    try:
+        parse(item, contracts_of(""))
+    except Invalid:
+        assert "topic: " in refused(put(tmp_path, topic=topic), "weekly")
+    else:
+        assert enabled(put(tmp_path, topic=topic), "weekly")
+
+
+def test_a_delimiter_that_synth_takes_is_one_that_files_may_have() -> None:
+    for delimiter in ["", ";;", *map(chr, range(0x100)), "\u2028", "🎉"]:
+        try:
+            CsvAudience(Csv("s3://people/all.csv", "id", (), delimiter), Mock())
+        except Invalid:
+            with pytest.raises(ValidationError):
+                Audience(kind="csv", delimiter=delimiter)
+        else:
+            assert Audience(kind="csv", delimiter=delimiter).delimiter == delimiter
+
+
+def test_a_doubled_percent_sign_is_sqls_own(tmp_path: Path) -> None:
+    query = "SELECT * FROM users WHERE name LIKE 'a%%' AND created_at < %(scheduled_at)s"
+    (weekly,) = enabled(put(tmp_path, audience__query=query), "weekly")
+    assert weekly.chosen.audience.query == query
+
+
+def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
+    query = "SELECT " + "column_of_many, " * 100 + "LIKE 'a%'"
+    said = refused(put(tmp_path, audience__query=query), "weekly")
+    assert "… has a % that begins no" in said
+    assert len(said) < 300
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("channel = mail", "is no TOML: Invalid value (at line 1, column 11)."),
+        ("[attributes]\nscore = nan", "holds inf or nan, which no item can; remove it."),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, text: str, said: str) -> None:
+    folder = put(tmp_path)
+    (folder / "weekly" / "campaign.toml").write_text(text)
+    assert refused(folder, "weekly") == f"{FILE}: {said}"
+
+
+def test_a_date_in_the_attributes_is_the_text_that_it_looks_like(tmp_path: Path) -> None:
+    folder = put(tmp_path)
+    with (folder / "weekly" / "campaign.toml").open("a") as file:
+        file.write("[attributes]\nfrom_day = 2026-11-18\n")
+    (weekly,) = enabled(folder, "weekly")
+    assert weekly.definition()["attributes"] == {"template": "default", "from_day": "2026-11-18"}
+
+
+def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    assert refused(put(tmp_path), "monthly") == (
+        "mailroom.dev.campaigns.enabled: 'monthly' has no file campaigns/monthly/campaign.toml; add it, or "
+        "name one that is there: weekly."
+    )
+    assert refused(put(tmp_path), "weekly", "weekly") == (
+        "mailroom.dev.campaigns.enabled.1: 'weekly' stands there twice; remove one."
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ({"page_size": 0}, "page_size: 0 is under 1; use 1 to 10000."),
+        ({"audience": {"database": "crm"}}, "audience.database: 'crm' is none of mailroom.dev.databases; "),
+        ({"speed": 3}, "speed: is not a setting; use one of channel, "),
+    ],
+)
+def test_what_a_stage_has_wrong_of_a_campaign_is_named_there(
+    tmp_path: Path, override: dict[str, Any], said: str
+) -> None:
+    found = refused(put(tmp_path), "weekly", campaigns__overrides={"weekly": override})
+    assert found.startswith(f"mailroom.dev.campaigns.overrides.weekly.{said}")
+
+
+def test_what_a_stage_has_otherwise_of_a_campaign_that_it_has_not_is_refused(tmp_path: Path) -> None:
+    assert refused(put(tmp_path), "weekly", campaigns__overrides={"monthly": {}}) == (
+        "mailroom.dev.campaigns.overrides.monthly: is not enabled; enable it, or remove this."
+    )
+
+
+def test_what_is_composed_together_fits_the_function(tmp_path: Path) -> None:
+    said = refused(put(tmp_path, recipients_per_message=500), "weekly", campaigns__compose={"batch_size": 10})
+    assert said == (
+        f"{FILE}: recipients_per_message: 500 x 0.02 s each x campaigns.compose.batch_size 10 = 100 s must "
+        "be under campaigns.compose.timeout_seconds 60; use 299 or less."
+    )
+    assert enabled(put(tmp_path, recipients_per_message=299), "weekly", campaigns__compose={"batch_size": 10})
+    said = refused(put(tmp_path, recipients_per_message=300), "weekly", campaigns__compose={"batch_size": 10})
+    assert "= 60 s must be under" in said
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("campaigns.enabled", ["Weekly"], "enabled.0: 'Weekly' does not fit ^[a-z][a-z0-9-]{0,31}$: the "),
+        ("campaigns.compose", {"batch_size": 11}, "compose.batch_size: 11 is over 10; use 1 to 10."),
+        ("campaigns.collect", {"batch_size": 2}, "collect.batch_size: is not a setting; use one of "),
+        (
+            "campaigns.network",
+            {**NETWORK, "subnet_ids": []},
+            "network.subnet_ids: is empty; give at least one: private subnets, best in two zones or more.",
+        ),
+        (
+            "campaigns.network",
+            {**NETWORK, "security_group_ids": ["sg-01234567"] * 6},
+            "network.security_group_ids: has 6 entries; give at most 5.",
+        ),
+        (
+            "campaigns.collect",
+            {"timeout_seconds": 12},
+            "collect.timeout_seconds: 12 gives a lease of 72 s (time-out + 60), which must end before the "
+            "visibility time-out of 72 s (6 x time-out + batch window); use 13 or more.",
+        ),
+        (
+            "campaigns.run_days",
+            18,
+            "run_days: 18 would forget a run whose messages can still be redelivered; use 19 or more "
+            "(queue_days 4 + dead_letter_days 14 + margin_days 1).",
+        ),
+    ],
+)
+def test_a_wrong_setting_for_all_campaigns_is_named(key: str, value: object, said: str) -> None:
+    assert refusal(key, value).startswith(f"mailroom.dev.campaigns.{said}")
+
+
+def test_another_channel_may_be_used_once_it_has_a_lane(tmp_path: Path) -> None:
+    lanes = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
+    folder = put(tmp_path, module=MODULE, channel="sms", topic=REMOVED)
+    (weekly,) = enabled(folder, "weekly", channels__sms={"handler": "send_sms", "lanes": lanes})
+    assert weekly.definition()["channel"] == "sms"

@@ -1,0 +1,295 @@
+"""What is deployed for campaigns: how they start, who works for them, and what goes along."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mailroom.campaigns import definition
+from mailroom.campaigns.definition import Csv, JsonLines, Module, Postgresql, Table
+from mailroom.environment import Database
+from stacks.campaigns import DEFINITIONS
+from tests.stacks.campaign_folders import (
+    AUDIENCES,
+    DATABASES,
+    MODULE,
+    NETWORK,
+    WEEKLY,
+    enabled,
+    of_each_kind,
+    put,
+    with_campaigns,
+)
+from tests.stacks.refusals import REMOVED
+from tests.stacks.templates import Template, Templates, allowed, text
+
+COLLECT, COMPOSE = "mailroom-dev-collect", "mailroom-dev-compose"
+ACCOUNT = "eu-central-1:111122223333"
+INTERFACES = {
+    *("ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces"),
+    *("ec2:DescribeSubnets", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
+}
+
+
+@pytest.fixture(scope="module")
+def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The stack of a stage with one campaign over PostgreSQL, without code of its own."""
+    root = tmp_path_factory.mktemp("weekly")
+    return with_campaigns(root, put(root), "weekly")["campaigns"]
+
+
+def named(template: Template, function: str) -> dict[str, Any]:
+    return template.one("Lambda::Function", FunctionName=function)
+
+
+def role_of(template: Template, function: str) -> list[dict[str, Any]]:
+    role = named(template, function)["Role"]["Fn::GetAtt"][0]
+    (policy,) = template.body["Resources"][role]["Properties"]["Policies"]
+    statements: list[dict[str, Any]] = policy["PolicyDocument"]["Statement"]
+    return statements
+
+
+def test_without_a_campaign_there_is_no_stack(dev: Templates) -> None:
+    assert "campaigns" not in dev.stacks
+
+
+def test_a_schedule_sends_its_campaign_and_the_time_to_the_collect_queue(weekly: Template) -> None:
+    (schedule,) = weekly.all("Scheduler::Schedule")
+    assert (schedule["Name"], schedule["GroupName"]) == ("weekly", "mailroom-dev-campaigns")
+    assert schedule["ScheduleExpression"] == "cron(0 13 ? * WED *)"
+    assert schedule["ScheduleExpressionTimezone"] == "Europe/Berlin"
+    assert schedule["FlexibleTimeWindow"] == {"Mode": "OFF"}
+    target = schedule["Target"]
+    assert json.loads(target["Input"]) == {
+        "campaign": "weekly",
+        "scheduled_at": "<aws.scheduler.scheduled-time>",
+    }
+    queues = [target["Arn"], target["DeadLetterConfig"]["Arn"]]
+    resources = weekly.body["Resources"]
+    assert [resources[each["Fn::GetAtt"][0]]["Properties"]["QueueName"] for each in queues] == [
+        *("mailroom-dev-collect", "mailroom-dev-collect-dlq"),
+    ]
+    assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3_600}
+
+
+def test_a_schedule_waits_for_its_group(weekly: Template) -> None:
+    (schedule,) = (
+        each for each in weekly.body["Resources"].values() if each["Type"] == "AWS::Scheduler::Schedule"
+    )
+    (group,) = schedule["DependsOn"]
+    assert weekly.body["Resources"][group]["Properties"]["Name"] == "mailroom-dev-campaigns"
+
+
+def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Template) -> None:
+    (role,) = (each for each in weekly.all("IAM::Role") if "scheduler" in str(each))
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    conditions = trust["Condition"]["StringEquals"]
+    group = f"arn:aws:scheduler:{ACCOUNT}:schedule-group/mailroom-dev-campaigns"
+    assert text(conditions["aws:SourceArn"]) == group
+    assert text(conditions["aws:SourceAccount"]) == "111122223333"
+    assert allowed(role).keys() == {"sqs:SendMessage"}
+    assert len(allowed(role)["sqs:SendMessage"]) == 2
+
+
+def test_a_campaign_without_a_schedule_is_started_by_hand_alone(tmp_path: Path) -> None:
+    stack = with_campaigns(tmp_path, put(tmp_path, schedule=REMOVED), "weekly")["campaigns"]
+    assert not stack.all("Scheduler::Schedule")
+    assert stack.one("SQS::Queue", QueueName=COLLECT)
+
+
+def test_only_the_function_that_feeds_its_own_queue_may_go_round_in_a_loop(whole: Templates) -> None:
+    looping = {
+        function["FunctionName"]: function["RecursiveLoop"]
+        for stack in whole.stacks.values()
+        for function in stack.all("Lambda::Function")
+        if "RecursiveLoop" in function
+    }
+    assert looping == {COLLECT: "Allow"}
+
+
+def test_runs_are_found_by_campaign_and_forgotten_by_ttl(weekly: Template) -> None:
+    table = weekly.one("DynamoDB::Table", TableName="mailroom-dev-campaign-runs")
+    assert table["KeySchema"] == [
+        {"AttributeName": "campaign", "KeyType": "HASH"},
+        {"AttributeName": "run", "KeyType": "RANGE"},
+    ]
+    assert table["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+    assert weekly.output("RunsTableName")
+    assert weekly.output("RunsTableArn")
+
+
+def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template) -> None:
+    given = weekly.environment(COLLECT)
+    assert given["LEASE_SECONDS"] == "120"
+    assert "Audience" in given["AUDIENCE_QUEUE_URL"]
+    assert json.loads(given["DATABASES"]) == {
+        "app": {
+            "secret_arn": "arn:aws:secretsmanager:eu-central-1:111122223333:secret:app-AbCdEf",
+            "pool_size": 1,
+            "sslmode": "verify-full",
+            "connect_seconds": 2,
+            "statement_seconds": 6,
+        }
+    }
+
+
+def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(tmp_path: Path) -> None:
+    where = {"host": "app.cluster-x.eu-central-1.rds.amazonaws.com", "port": 5433, "dbname": "shop"}
+    databases = {"app": {**DATABASES["app"], **where}}
+    stack = with_campaigns(tmp_path, put(tmp_path, module=MODULE), "weekly", databases=databases)["campaigns"]
+    for function in (COLLECT, COMPOSE):
+        told = msgspec.convert(json.loads(stack.environment(function)["DATABASES"]), dict[str, Database])
+        assert {name: getattr(told["app"], name) for name in where} == where
+
+
+def test_a_chunk_is_composed_by_itself_so_that_a_slow_one_delays_no_other(weekly: Template) -> None:
+    assert weekly.mapping(COMPOSE)["BatchSize"] == 1
+
+
+def test_how_long_runs_are_remembered_is_a_setting(tmp_path: Path) -> None:
+    folder = put(tmp_path)
+    stack = with_campaigns(tmp_path, folder, "weekly", campaigns__run_days=40)["campaigns"]
+    for function in (COLLECT, COMPOSE):
+        assert stack.environment(function)["RUN_TTL_SECONDS"] == str(40 * 86_400)
+
+
+def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> None:
+    put(tmp_path, "many", concurrency=30)
+    folder = put(tmp_path, "few", concurrency=7)
+    changes = {"databases__app": {"secret_arn": "arn:aws:secretsmanager:a:111122223333:secret:x"}}
+    changes["databases__app"]["connections"] = 1000  # type: ignore[assignment]
+    stack = with_campaigns(tmp_path, folder, "many", "few", **changes)["campaigns"]
+    assert stack.mapping(COMPOSE)["ScalingConfig"] == {"MaximumConcurrency": 7}
+
+
+def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole: Templates) -> None:
+    may = whole["campaigns"].policy(COLLECT)
+    assert may["s3:GetObject"] == {
+        "arn:aws:s3:::people-dev/coupons.csv",
+        "arn:aws:s3:::people/all/of-them.jsonl",
+    }
+    assert may["dynamodb:Scan"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/users-dev/index/by-plan"}
+    secrets = "arn:aws:secretsmanager:eu-central-1:111122223333:secret"
+    assert may["secretsmanager:GetSecretValue"] == {f"{secrets}:app-AbCdEf", f"{secrets}:shop-AbCdEf"}
+    own, audience = sorted(may["sqs:SendMessage"], reverse=True)
+    assert own == f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-collect"
+    assert audience.startswith("<AudienceQueue")
+    assert len(may["dynamodb:UpdateItem"]) == 1
+    assert may["dynamodb:UpdateItem"] == may["dynamodb:GetItem"]
+    assert "Runs" in next(iter(may["dynamodb:UpdateItem"]))
+    assert "dynamodb:PutItem" not in may
+
+
+@pytest.mark.parametrize(
+    ("kind", "action"),
+    [
+        ("postgresql", "secretsmanager:GetSecretValue"),
+        ("csv", "s3:GetObject"),
+        ("jsonl", "s3:GetObject"),
+        ("dynamodb", "dynamodb:Scan"),
+        ("module", None),
+    ],
+)
+def test_collect_may_read_only_the_kind_of_audience_that_there_is(
+    tmp_path: Path, kind: str, action: str | None
+) -> None:
+    folder = put(tmp_path, module=MODULE, audience=AUDIENCES[kind])
+    may = with_campaigns(tmp_path, folder, "weekly")["campaigns"].policy(COLLECT)
+    reading = {"secretsmanager:GetSecretValue", "s3:GetObject", "dynamodb:Scan"}
+    assert may.keys() & reading == ({action} if action else set())
+
+
+def test_compose_puts_into_the_mailbox_and_records_whom_it_left_out(weekly: Template) -> None:
+    may = weekly.policy(COMPOSE)
+    aws = {each for each in may if not each.startswith(("sqs:", "logs:"))}
+    assert aws == {
+        *("dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem", "dynamodb:BatchGetItem"),
+    }
+    (mailbox,), (choices,) = may["dynamodb:PutItem"], may["dynamodb:BatchGetItem"]
+    assert "ExportsOutputFnGetAttMailbox" in mailbox
+    assert "ExportsOutputFnGetAttPreferences" in choices
+    (runs,) = may["dynamodb:GetItem"]
+    (ledger,) = may["dynamodb:UpdateItem"] - {runs}
+    assert "ExportsOutputFnGetAttLedger" in ledger
+    assert "sqs:SendMessage" not in may
+
+
+def test_compose_reaches_a_database_only_for_a_campaigns_own_code(weekly: Template, tmp_path: Path) -> None:
+    assert json.loads(weekly.environment(COMPOSE)["DATABASES"]) == {}
+    folder = put(tmp_path, module=MODULE, databases=["shop"])
+    stack = with_campaigns(tmp_path, folder, "weekly")["campaigns"]
+    assert json.loads(stack.environment(COMPOSE)["DATABASES"]).keys() == {"app", "shop"}
+    assert json.loads(stack.environment(COLLECT)["DATABASES"]).keys() == {"app"}
+    assert len(stack.policy(COMPOSE)["secretsmanager:GetSecretValue"]) == 2
+    assert len(stack.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 1
+
+
+def test_a_secret_named_without_its_suffix_is_found_by_that(tmp_path: Path) -> None:
+    arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:mailroom-app"
+    databases = {"app": {"secret_arn": arn, "connections": 20}}
+    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", databases=databases)["campaigns"]
+    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == {f"{arn}-??????"}
+
+
+def test_a_campaigns_functions_stand_in_a_vpc_where_the_stage_has_one(
+    weekly: Template, tmp_path: Path
+) -> None:
+    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", campaigns__network=NETWORK)["campaigns"]
+    for name in (COLLECT, COMPOSE):
+        assert "VpcConfig" not in named(weekly, name)
+        assert named(stack, name)["VpcConfig"] == {
+            "SubnetIds": NETWORK["subnet_ids"],
+            "SecurityGroupIds": NETWORK["security_group_ids"],
+        }
+
+
+@pytest.mark.parametrize("name", [COLLECT, COMPOSE])
+def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
+    weekly: Template, tmp_path: Path, name: str
+) -> None:
+    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", campaigns__network=NETWORK)["campaigns"]
+    about = [each for each in role_of(stack, name) if "ec2:CreateNetworkInterface" in each["Action"]]
+    may, may_not = sorted(about, key=lambda each: each["Effect"])
+    assert (may["Effect"], may_not["Effect"]) == ("Allow", "Deny")
+    assert set(may["Action"]) == set(may_not["Action"]) == INTERFACES
+    own = may_not["Condition"]["ArnEquals"]["lambda:SourceFunctionArn"]
+    assert text(own) == f"arn:aws:lambda:{ACCOUNT}:function:{name}"
+    assert "Condition" not in may
+    assert not [each for each in role_of(weekly, name) if "ec2" in str(each["Action"])]
+
+
+def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
+    campaigns = enabled(of_each_kind(tmp_path), *AUDIENCES)
+    file = tmp_path / DEFINITIONS
+    file.write_text(json.dumps({each.name: each.definition() for each in campaigns}))
+    read = definition.read(file)
+    assert {name: type(each.audience) for name, each in read.items()} == {
+        "postgresql": Postgresql,
+        "csv": Csv,
+        "jsonl": JsonLines,
+        "dynamodb": Table,
+        "module": Module,
+    }
+    weekly = read["postgresql"]
+    assert (weekly.name, weekly.channel, weekly.topic, weekly.lane) == (
+        *("postgresql", "mail", "followers", "bulk"),
+    )
+    assert weekly.attributes == {"template": "default"}
+    assert (weekly.page_size, weekly.recipients_per_message, weekly.max_pages) == (1000, 50, 100_000)
+    assert weekly.module is None
+    assert weekly.audience == Postgresql(
+        "app", WEEKLY["audience"]["query"], WEEKLY["audience"]["key"], ("email",)
+    )
+    assert read["csv"].audience == Csv("s3://people-dev/coupons.csv", "customer")
+    assert read["csv"].module == "campaigns/csv/campaign.py"
+    assert read["dynamodb"].audience == Table("users-dev", "id", (), "by-plan")
+
+
+def test_what_a_stage_has_otherwise_goes_over_the_campaigns_file(tmp_path: Path) -> None:
+    overrides = {"weekly": {"page_size": 50, "audience": {"columns": ["email", "name"]}}}
+    (weekly,) = enabled(put(tmp_path), "weekly", campaigns__overrides=overrides)
+    told = weekly.definition()
+    assert (told["page_size"], told["recipients_per_message"]) == (50, 50)
+    assert told["audience"] == {**WEEKLY["audience"], "columns": ["email", "name"]}

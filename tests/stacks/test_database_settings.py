@@ -1,0 +1,160 @@
+"""A database is asked by no more workers than it has connections for, and gives up before they do."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.campaigns import pools
+from stacks.derived import PATIENCE_SECONDS
+from stacks.sentences import SettingsError
+from tests.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
+from tests.stacks.refusals import refusal
+
+KEY = "mailroom.dev.databases.app"
+
+
+def app(**settings: Any) -> dict[str, dict[str, Any]]:
+    return {"app": {"secret_arn": SECRET.format("app"), "connections": 20, **settings}}
+
+
+@pytest.mark.parametrize(
+    ("database", "said"),
+    [
+        (
+            app(connections=6),
+            "connections: (collect 2 + compose 5 workers at once) x pool_size 1 = 7 must be at most 6; lower "
+            "the campaigns' concurrency, campaigns.collect.maximum_concurrency or pool_size, or let Mailroom "
+            "have 7 connections.",
+        ),
+        (
+            app(pool_size=3),
+            "connections: (collect 2 + compose 5 workers at once) x pool_size 3 = 21 must be at most 20; "
+            "lower the campaigns' concurrency, campaigns.collect.maximum_concurrency or pool_size, or let "
+            "Mailroom have 21 connections.",
+        ),
+        (
+            app(statement_seconds=24),
+            "statement_seconds: 2 x connect_seconds 5 + 2 + 2 x 24 = 60 s must be under "
+            "campaigns.collect.timeout_seconds 60; use 23 or less, or raise that.",
+        ),
+        (
+            app(connect_seconds=28, statement_seconds=2),
+            "statement_seconds: 2 x connect_seconds 28 + 2 + 2 x 2 = 62 s must be under "
+            "campaigns.collect.timeout_seconds 60; lower connect_seconds, or raise that.",
+        ),
+        (
+            app(ca_file="campaigns/rds.pem"),
+            "ca_file: 'campaigns/rds.pem' is not there; put it there (that of RDS is "
+            "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem), or set it to null for the "
+            "system's.",
+        ),
+    ],
+)
+def test_a_database_that_cannot_bear_its_campaigns_is_named_with_the_formula(
+    tmp_path: Path, database: dict[str, Any], said: str
+) -> None:
+    assert refused(put(tmp_path, module=MODULE), "weekly", databases=database) == f"{KEY}.{said}"
+
+
+def test_what_is_composed_together_has_the_time_for_its_query_and_its_puts(tmp_path: Path) -> None:
+    folder = put(tmp_path, module=MODULE, recipients_per_message=250)
+    patient = {"campaigns__collect": {"timeout_seconds": 600}}
+    said = refused(folder, "weekly", databases=app(statement_seconds=43), **patient)
+    assert said == (
+        f"{KEY}.statement_seconds: (2 x connect_seconds 5 + 2 + 43 + recipients_per_message 250 x 0.02) x "
+        "campaigns.compose.batch_size 1 = 60 s must be under campaigns.compose.timeout_seconds 60; use 42 or "
+        "less, or raise that."
+    )
+    assert enabled(folder, "weekly", databases=app(statement_seconds=42), **patient)
+    said = refused(folder, "weekly", campaigns__compose={"batch_size": 4})
+    assert " x campaigns.compose.batch_size 4 = 68 s must be under " in said
+    assert said.endswith("; use 3 or less, or lower campaigns.compose.batch_size, or raise that.")
+
+
+def test_of_several_campaigns_the_one_with_the_most_people_together_counts(tmp_path: Path) -> None:
+    put(tmp_path, "small", MODULE, recipients_per_message=10)
+    put(tmp_path, "elsewhere", MODULE, recipients_per_message=500, audience__database="shop")
+    folder = put(tmp_path, "large", MODULE, recipients_per_message=100)
+    said = refused(
+        folder,
+        "small",
+        "elsewhere",
+        "large",
+        databases={**app(statement_seconds=46), "shop": app()["app"]},
+        campaigns__collect={"timeout_seconds": 600},
+    )
+    assert said.startswith(f"{KEY}.statement_seconds: ")
+    assert "recipients_per_message 100 x 0.02" in said
+
+
+def test_a_database_with_nothing_but_what_it_needs_fits(tmp_path: Path) -> None:
+    assert enabled(put(tmp_path, module=MODULE, recipients_per_message=500), "weekly", databases=app())
+
+
+def takes(**changes: Any) -> bool:
+    with TemporaryDirectory() as folder:
+        try:
+            enabled(put(Path(folder), module=MODULE, recipients_per_message=100), "weekly", **changes)
+        except SettingsError:
+            return False
+    return True
+
+
+@given(
+    connect=st.integers(1, 30),
+    statement=st.integers(1, 120),
+    timeout=st.integers(61, 300),
+    batch=st.integers(1, 4),
+)
+def test_synth_takes_just_what_ends_within_the_functions_time(
+    connect: int, statement: int, timeout: int, batch: int
+) -> None:
+    connected = 2 * connect + PATIENCE_SECONDS
+    fits = connected + 2 * statement < timeout and batch * (connected + statement + 100 * 0.02) < timeout
+    databases = app(connect_seconds=connect, statement_seconds=statement)
+    limits = {"timeout_seconds": timeout}
+    compose = {**limits, "batch_size": batch}
+    assert takes(databases=databases, campaigns__collect=limits, campaigns__compose=compose) == fits
+
+
+def test_the_patience_that_is_reckoned_with_is_the_functions() -> None:
+    assert PATIENCE_SECONDS == pools.PATIENCE_SECONDS
+
+
+def test_the_seeds_numbers_fit_exactly(tmp_path: Path) -> None:
+    folder = put(tmp_path, module=MODULE, concurrency=5)
+    assert enabled(folder, "weekly", databases=app(connections=7))
+
+
+def test_compose_takes_no_connection_where_no_campaign_has_code_of_its_own(tmp_path: Path) -> None:
+    folder = put(tmp_path)
+    assert enabled(folder, "weekly", databases=app(connections=2))
+    said = refused(folder, "weekly", databases=app(connections=2, pool_size=2))
+    assert said.startswith(f"{KEY}.connections: (collect 2 workers at once) x pool_size 2 = 4 must be at ")
+
+
+def test_a_database_that_no_campaign_asks_may_be_as_small_as_it_likes(tmp_path: Path) -> None:
+    databases = {**app(), "shop": {"secret_arn": SECRET.format("shop"), "connections": 2, "pool_size": 100}}
+    assert enabled(put(tmp_path), "weekly", databases=databases)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"secret_arn": "app"}, "app.secret_arn: 'app' does not fit "),
+        ({"connections": 1}, "app.connections: 1 is under 2; use 2 to 100000."),
+        ({"sslmode": "prefer"}, "app.sslmode: 'prefer' is unknown; use verify-full, verify-ca, require or "),
+        ({"ca_file": "../rds.pem"}, "app.ca_file: '../rds.pem' does not fit "),
+        ({"user": "ann"}, "app.user: is not a setting; use one of secret_arn, host, port, dbname, "),
+        ({"port": 65_536}, "app.port: 65536 is over 65535; use 1 to 65535."),
+        ({"host": "one,two"}, "app.host: 'one,two' does not fit "),
+        ({"host": "/tmp"}, "app.host: '/tmp' does not fit "),
+        ({"dbname": ""}, "app.dbname: '' does not fit "),
+    ],
+)
+def test_a_wrong_setting_of_a_database_is_named(settings: dict[str, Any], said: str) -> None:
+    assert refusal("databases", app(**settings)).startswith(f"mailroom.dev.databases.{said}")

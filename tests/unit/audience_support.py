@@ -1,0 +1,102 @@
+"""Audiences' sources as tests need them, and pages until there are no more."""
+
+import hashlib
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from botocore.exceptions import ClientError
+from botocore.response import StreamingBody
+
+from mailroom.campaigns.audience import Audience, Found, Page, Recipient
+from mailroom.campaigns.csv_lines import CsvAudience
+from mailroom.campaigns.definition import Csv, JsonLines
+from mailroom.campaigns.json_lines import JsonLinesAudience
+
+LOCATION = "s3://lists/people/all.txt"
+RUN, TIME = "2026-11-18T13:00Z", "2026-11-18T13:00:00Z"
+
+
+class Content:
+    """The bytes of an object, as many as are asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def read(self, begin: int, end: int) -> bytes:
+        return self.data[begin:end]
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.md5(self.read(0, 1000) + str(len(self)).encode()).hexdigest()}"'
+
+
+class Bucket:
+    """S3's GetObject for one object: ranges, and conditions on its version."""
+
+    def __init__(self, content: Content | bytes) -> None:
+        self.content = content if isinstance(content, Content) else Content(content)
+        self.asked: list[dict[str, Any]] = []
+
+    def get_object(self, **asked: Any) -> dict[str, Any]:
+        self.asked.append(asked)
+        assert (asked["Bucket"], asked["Key"]) == ("lists", "people/all.txt")
+        size = len(self.content)
+        if asked.get("IfMatch", self.content.etag) != self.content.etag:
+            raise refusal("PreconditionFailed", 412)
+        begin, end = (int(each) for each in asked["Range"].removeprefix("bytes=").split("-"))
+        if begin >= size:
+            raise refusal("InvalidRange", 416)
+        data = self.content.read(begin, min(end + 1, size))
+        return {
+            "ETag": self.content.etag,
+            "ContentRange": f"bytes {begin}-{begin + len(data) - 1}/{size}",
+            "Body": StreamingBody(io.BytesIO(data), len(data)),
+        }
+
+
+def refusal(code: str, status: int) -> ClientError:
+    answer: Any = {"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(answer, "GetObject")
+
+
+def csv(
+    content: Content | bytes, key: str = "id", columns: Sequence[str] = (), delimiter: str = ","
+) -> CsvAudience:
+    """An audience of a CSV file with this content."""
+    return CsvAudience(Csv(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
+
+
+def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = ()) -> JsonLinesAudience:
+    """An audience of a JSON Lines file with this content."""
+    return JsonLinesAudience(JsonLines(LOCATION, key, tuple(columns)), Bucket(content))  # type: ignore[arg-type]
+
+
+def page(cursor: Any = None, size: int = 1000) -> Page:
+    return Page(cursor, size, RUN, TIME)
+
+
+def pages(audience: Audience, size: int = 1000) -> Iterator[Found]:
+    """All pages, each cursor having gone through a queue message."""
+    found = audience.page(page(size=size))
+    yield found
+    while found.cursor is not None:
+        found = audience.page(page(json.loads(json.dumps(found.cursor)), size))
+        yield found
+
+
+def people(audience: Audience, size: int = 1000) -> list[Recipient]:
+    return [each for found in pages(audience, size) for each in found.recipients]
+
+
+def keys(audience: Audience, size: int = 1000) -> list[str]:
+    return [each.key for each in people(audience, size)]
+
+
+def faults(audience: Audience, size: int = 1000) -> list[str]:
+    """What is wrong, as the sentences that an operator reads."""
+    return [str(each) for found in pages(audience, size) for each in found.faults]

@@ -1,0 +1,30 @@
+"""What a cold start loads: psycopg takes longer than all of Mailroom, and only a database needs it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from local.workspace import REPOSITORY
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(REPOSITORY / "lambdas")}
+START = """
+import sys
+from mailroom.campaigns import wiring
+from mailroom.campaigns.databases import Databases
+from mailroom.environment import Database
+Databases({settings}, None)
+print(*{{"psycopg", "psycopg_pool"}} & sys.modules.keys())
+"""
+
+
+@pytest.mark.parametrize(
+    ("settings", "loaded"),
+    [("{}", set()), ('{"app": Database(secret_arn="arn")}', {"psycopg", "psycopg_pool"})],
+    ids=["without a database", "with one"],
+)
+def test_a_cold_start_loads_psycopg_where_there_is_a_database(settings: str, loaded: set[str]) -> None:
+    command = [sys.executable, "-c", START.format(settings=settings)]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == loaded

@@ -1,0 +1,137 @@
+"""One person of an audience as an item: who decides about which attribute."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from mailroom.campaigns.audience import Recipient
+from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
+from mailroom.campaigns.chunks import MAX_CHUNK_BYTES, chunked
+from mailroom.campaigns.definition import Definition, Module
+from mailroom.campaigns.items import Items
+from mailroom.campaigns.run import checked, name_of
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.errors import Malformed
+from mailroom.message import parse
+
+AT = "2026-11-18T13:00:00Z"
+WEEKLY = Definition(
+    "weekly", "mail", Module(), topic="news", attributes={"template": "weekly", "from": "a@b.example"}
+)
+ADA = Recipient("17", {"email": "ada@example.com", "first_name": "Ada"})
+
+
+def made(recipient: Recipient = ADA, definition: Definition = WEEKLY, **composed: Any) -> dict[str, Any]:
+    chunk = Chunk(definition.name, "2026-11-18T13:00Z", AT, [recipient])
+    return Items(CONTRACTS).item(definition, chunk, recipient, composed)
+
+
+def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id() -> None:
+    item = made()
+    assert item == {
+        "id": "weekly#2026-11-18T13:00Z#17",
+        "event_type": "mail",
+        "lane": "bulk",
+        "topic": "news",
+        "template": "weekly",
+        "from": "a@b.example",
+        "email": "ada@example.com",
+        "first_name": "Ada",
+    }
+    assert parse(item, CONTRACTS).topic == "news"
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "bcc",
+        "cc",
+        "headers",
+        "attachments",
+        "callback_url",
+        "payload_ref",
+        "from",
+        "subject",
+        "attempt",
+        "ttl",
+    ],
+)
+def test_a_column_that_is_called_as_an_attribute_of_a_mail_decides_nothing(column: str) -> None:
+    item = made(Recipient("17", {**ADA.attributes, column: "eve@example.com"}))
+    assert item == made()
+
+
+def test_an_address_in_to_is_taken_as_well() -> None:
+    assert made(Recipient("17", {"to": "ada@example.com"}))["to"] == "ada@example.com"
+
+
+def test_what_a_column_of_another_channels_attribute_holds_is_a_variable() -> None:
+    assert made(Recipient("17", {**ADA.attributes, "url": "https://example.com/ada"}))["url"]
+
+
+def test_what_the_module_composes_goes_before_settings_and_audience_but_not_before_the_campaigns_own() -> (
+    None
+):
+    item = made(
+        first_name="Augusta", template="other", id="mine", event_type="sms", lane="normal", topic="none"
+    )
+    assert (item["first_name"], item["template"]) == ("Augusta", "other")
+    assert {name: item[name] for name in ("id", "event_type", "lane", "topic")} == {
+        name: made()[name] for name in ("id", "event_type", "lane", "topic")
+    }
+
+
+def test_a_message_expires_so_long_after_the_time_of_its_run() -> None:
+    item = made(definition=structs.replace(WEEKLY, expires_after_hours=36.5))
+    assert item["expires_at"] == "2026-11-20T01:30:00.000Z"
+
+
+def test_chunks_hold_so_many_people_and_so_many_bytes() -> None:
+    people = [Recipient(str(at), {"story": "x" * 100_000}) for at in range(5)] + [Recipient("small")] * 4
+    chunks, faults = chunked(people, 3)
+    assert [len(each) for each in chunks] == [2, 2, 3, 2]
+    assert faults == []
+    assert [each for chunk in chunks for each in chunk] == people
+
+
+def test_somebody_too_large_for_a_chunk_is_named_by_key() -> None:
+    chunks, (fault,) = chunked([ADA, Recipient("large", {"story": "x" * MAX_CHUNK_BYTES})], 3)
+    assert [[each.key for each in chunk] for chunk in chunks] == [["17"]]
+    assert str(fault).startswith("entry large: has 2621")
+
+
+def test_nobody_makes_no_chunk() -> None:
+    assert chunked([], 3) == ([], [])
+
+
+def test_a_schedules_message_names_its_run_by_its_time_and_is_told_by_it() -> None:
+    body = '{"campaign": "weekly", "scheduled_at": "2026-11-18T14:00:07+01:00"}'
+    assert collect_body(body) == Start(
+        "weekly", "2026-11-18T14:00:07+01:00", "2026-11-18T13:00Z", "2026-11-18T14:00:07+01:00"
+    )
+
+
+def test_a_start_that_eventbridge_could_not_send_is_read_once_it_is_redriven() -> None:
+    body = json.dumps({"campaign": "weekly", "scheduled_at": AT})
+    wrapped = json.dumps({"QueueUrl": "https://sqs/collect", "MessageBody": body})
+    assert collect_body(wrapped) == collect_body(body)
+
+
+def test_bodies_come_back_as_they_were_sent() -> None:
+    page = Next("weekly", "r", "s", 7, {"offset": 12, "header": ["a", "b"]})
+    assert collect_body(page.body) == page
+    chunk = Chunk("weekly", "r", AT, [Recipient("1", {"n": 1, "none": None, "deep": {"list": [True, "x"]}})])
+    assert chunk_of(chunk.body) == chunk
+
+
+@pytest.mark.parametrize("name", ["a#b", "", "x" * 41, "two words", "-x", "ü"])
+def test_what_would_not_do_in_an_id_is_no_runs_name(name: str) -> None:
+    with pytest.raises(Malformed):
+        checked(name)
+
+
+def test_a_runs_name_is_its_minute_in_utc() -> None:
+    assert name_of("2026-03-29T02:30:59.5+02:00") == "2026-03-29T00:30Z"
+    assert checked(name_of(AT)) == "2026-11-18T13:00Z"

@@ -1,0 +1,98 @@
+"""A campaign's own Python file: loaded once, and held to its word."""
+
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from mailroom.campaigns.audience import Found, Page, Recipient, Recipients
+from mailroom.campaigns.definition import Definition, Module, Postgresql, read
+from mailroom.campaigns.modules import Modules
+from mailroom.errors import Invalid
+
+OWN = Definition("weekly-news", "mail", Module(), module="campaigns/weekly-news/campaign.py")
+PAGE = Page(None, 10, "r", "2026-11-18T13:00:00Z")
+PEOPLE = Recipients([Recipient("1"), Recipient("2")], "r", "2026-11-18T13:00:00Z")
+GOOD = """
+from mailroom.campaigns import Found, Page, Recipient, Recipients
+
+loads = []
+loads.append(1)
+
+
+def recipients(page: Page) -> Found:
+    return Found([Recipient(f"{page.run}-{at}") for at in range(page.size)], cursor=None)
+
+
+def compose(recipients: Recipients) -> dict[str, dict[str, object]]:
+    return {each.key: {"loads": len(loads), "of": len(recipients)} for each in recipients}
+"""
+
+
+def modules(folder: Path, text: str) -> Modules:
+    path = folder / "campaigns" / "weekly-news" / "campaign.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    return Modules(folder)
+
+
+def test_both_functions_of_a_campaigns_file_are_called(tmp_path: Path) -> None:
+    own = modules(tmp_path, GOOD)
+    assert len(own.recipients(OWN, PAGE).recipients) == 10
+    assert own.compose(OWN, PEOPLE) == {"1": {"loads": 1, "of": 2}, "2": {"loads": 1, "of": 2}}
+    assert own.compose(OWN, PEOPLE) == {"1": {"loads": 1, "of": 2}, "2": {"loads": 1, "of": 2}}
+
+
+def test_a_campaign_without_a_file_or_without_compose_says_nothing_of_anybody(tmp_path: Path) -> None:
+    own = modules(tmp_path, "")
+    assert own.compose(OWN, PEOPLE) is None
+    assert own.compose(structs.replace(OWN, module=None), PEOPLE) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "has no recipients(page)"),
+        ("def recipients(page): return []", "recipients: returned list; use Found"),
+    ],
+)
+def test_an_audience_of_its_own_that_is_none_is_named(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(Invalid) as fault:
+        modules(tmp_path, text).recipients(OWN, PAGE)
+    assert said in str(fault.value)
+
+
+def test_an_audience_of_its_own_wants_a_file() -> None:
+    with pytest.raises(Invalid, match=r"no campaign\.py"):
+        Modules().recipients(structs.replace(OWN, module=None), PAGE)
+
+
+def test_compose_has_to_answer_by_key(tmp_path: Path) -> None:
+    own = modules(tmp_path, "def compose(recipients): return [{}]")
+    with pytest.raises(Invalid, match="compose: returned list; use a mapping by key"):
+        own.compose(OWN, PEOPLE)
+
+
+def test_what_a_file_raises_is_raised_on_each_time(tmp_path: Path) -> None:
+    own = modules(tmp_path, "raise ZeroDivisionError")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            own.compose(OWN, PEOPLE)
+
+
+def test_a_stage_without_databases_says_so_to_whoever_asks_for_one() -> None:
+    for asked in (PAGE, PEOPLE):
+        with pytest.raises(LookupError, match="no database 'app'"):
+            asked.connection("app")
+
+
+def test_a_bundles_definitions_are_read_with_their_audiences(tmp_path: Path) -> None:
+    path = tmp_path / "campaigns.json"
+    path.write_text(
+        '{"a": {"name": "a", "channel": "sms", "attributes": {"text": "hi"}, "audience":'
+        ' {"kind": "postgresql", "database": "app", "query": "SELECT 1", "key": "id", "columns": ["to"]}}}'
+    )
+    assert read(path) == {
+        "a": Definition("a", "sms", Postgresql("app", "SELECT 1", "id", ("to",)), attributes={"text": "hi"})
+    }
+    assert Found([]).cursor is None
