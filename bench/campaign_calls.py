@@ -138,7 +138,8 @@ def _functions(folder: Path, collect: str, audience: str) -> tuple[Any, Any]:
         run_ttl_seconds=7_776_000,
         campaigns=str(campaigns),
     )
-    return Collecting(collecting).collector.handle, Composing(composing).composer.handle
+    composer = Composing(composing).composer
+    return Collecting(collecting).collector.handle, lambda event: composer.handle(event, lambda: 60_000)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
 """`campaign`: start one, look how far it is, stop it."""
 
 import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import boto3
 import typer
 
-from ops import campaign_progress
+from ops import campaign_list, campaign_progress
 from ops import campaign_screen as view
 from ops.campaign_files import CampaignFiles
 from ops.campaigns import Campaigns, Start
@@ -30,9 +30,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        campaigns = Campaigns(boto3.Session(), stage)
-        schedules = campaigns.schedules() if enabled else {}
-        rows = [_row(files, campaigns, name, enabled, schedules) for name in files.names()]
+        rows = campaign_list.rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
         typer.echo(json.dumps(rows, ensure_ascii=False))
         return
@@ -49,6 +47,7 @@ def start(
     run: Annotated[
         str | None, typer.Option(help=f"{RUN} One that was begun goes on; without it, a new one.")
     ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin the run that --run names, if need be.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
@@ -58,8 +57,9 @@ def start(
 ) -> None:
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
-    A run that was begun goes on: only what was not yet sent is sent, whatever became of it before. Exit code
-    1: of a dry run, a message would fail; of --wait, the run was stopped.
+    A run that was begun goes on: only what was not yet sent is sent, whatever became of it before. A name
+    that no run has needs --new, for in another run everybody gets a message again. Exit code 1: of a dry
+    run, a message would fail; of --wait, not all of the run came into the mailbox.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -67,7 +67,7 @@ def start(
         files = CampaignFiles()
         files.check(name, stage)
         campaigns = Campaigns(boto3.Session(), stage)
-        starting = campaigns.starting(name, run)
+        starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
             raise typer.Exit(campaign_progress.dry_run(files, starting, stage, as_json=as_json))
         if not yes:
@@ -129,40 +129,21 @@ def stop(
         campaigns = Campaigns(boto3.Session(), stage)
         found = campaigns.run(name, run)
         if not yes:
-            question = f"Stop run {run} of {name} in {stage}, with {found.recipients:,} recipients collected?"
-            typer.confirm(question, abort=True, err=True)
-        stopped = campaigns.stop(name, run)
-        now = campaigns.run(name, run)
+            collected = f"with {found.recipients:,} recipients collected"
+            typer.confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", abort=True, err=True)
+        stopped = campaigns.stop(name, found.run)
+        now = campaigns.run(name, found.run)
     if as_json:
         typer.echo(json.dumps(view.run_json(now), ensure_ascii=False))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
-            f"mailroom campaign start {name} --run {run} --stage {stage}",
+            f"mailroom campaign start {name} --run {now.run} --stage {stage}",
             soft_wrap=True,
         )
     else:
-        screen.print(f"Run {run} of {name} is stopped already.", soft_wrap=True)
+        screen.print(f"Run {now.run} of {name} is stopped already.", soft_wrap=True)
     raise typer.Exit(0 if stopped else 1)
-
-
-def _row(
-    files: CampaignFiles, campaigns: Campaigns, name: str, enabled: list[str], schedules: dict[str, str]
-) -> dict[str, Any]:
-    settings = files.read(name)
-    schedule = settings.get("schedule")
-    state = "not enabled"
-    if name in enabled:
-        state = schedules.get(name, "not deployed") if schedule else "enabled"
-    latest = campaigns.runs(name, 1) if name in enabled else []
-    return {
-        "campaign": name,
-        "channel": str(settings.get("channel", "")),
-        "audience": str(settings.get("audience", {}).get("kind", "")),
-        "schedule": f"{schedule['cron']} {schedule['time_zone']}" if schedule else "by hand",
-        "stage": state,
-        "last_run": f"{latest[0].run} {latest[0].state}" if latest else "",
-    }
 
 
 def _question(starting: Start, stage: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,11 @@ class CampaignFiles:
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Refused(f"campaigns/{name}/{_SETTINGS} cannot be read: {error}.") from None
 
+    def of_stage(self, name: str, stage: str) -> dict[str, Any]:
+        """The same with what cdk.json has otherwise in that stage. Raises Refused."""
+        overrides = self.stage(stage).get("campaigns", {}).get("overrides", {})
+        return _merged(self.read(name), overrides.get(name, {}))
+
     def stage(self, stage: str) -> dict[str, Any]:
         """A stage's settings, unchecked. Raises Refused."""
         stages: dict[str, Any] = json.loads((self._root / "cdk.json").read_text())["context"]["mailroom"]
@@ -56,6 +62,15 @@ class CampaignFiles:
                 f"{name} is not enabled in {stage}; there: {_listed(enabled)}. "
                 f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
             )
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(below)
+    for key, value in above.items():
+        section = merged.get(key)
+        both = isinstance(section, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merged(section, value) if both else value  # type: ignore[arg-type]
+    return merged
 
 
 def _listed(names: list[str]) -> str:

@@ -1,6 +1,7 @@
 """What of `campaign start` takes long, with a bar for whoever watches: waiting, and counting an audience."""
 
 import json
+import time
 
 import boto3
 import typer
@@ -8,29 +9,32 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from mailroom.campaigns.run import Run
 from ops import campaign_screen as view
+from ops import campaign_wait as waiting
 from ops.campaign_files import CampaignFiles
 from ops.campaigns import Campaigns, Start
 from ops.dry_run import Counted, DryRun
 from ops.samples import Samples
-from ops.screen import errors
+from ops.screen import errors, plain
 
 
 def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
-    """Wait until a run is in the mailbox, and print it. The exit code: 1 where it was stopped."""
+    """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
     with _bar(quiet=as_json) as progress:
         task = progress.add_task("collecting", total=None)
 
         def seen(run: Run) -> None:
-            done = run.composed + run.existed + run.opted_out + run.left_out
+            done = waiting.accounted(run, starting)
             total = None if run.state == "collecting" else max(run.recipients, done)
             progress.update(task, description=run.state, completed=done, total=total)
 
-        run = campaigns.wait(starting, seen)
+        ended = waiting.wait(campaigns, starting, seen, time.sleep)
     if as_json:
-        typer.echo(json.dumps(view.run_json(run), ensure_ascii=False))
-    else:
-        view.print_run(run)
-    return 1 if run.state == "stopped" else 0
+        typer.echo(json.dumps(ended.run and view.run_json(ended.run), ensure_ascii=False))
+    elif ended.run:
+        view.print_run(ended.run)
+    if ended.problem:
+        errors.print(plain(ended.problem), style="red", soft_wrap=True)
+    return 1 if ended.problem else 0
 
 
 def dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool) -> int:

@@ -21,6 +21,7 @@ MEANING = {
     "collecting": "more pages are to come",
     "collected": "every page was read",
     "stopped": "by an operator",
+    "expired": "its messages are not sent any more",
 }
 
 
@@ -56,6 +57,8 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "opted out", f"{run.opted_out:,}", "of the topic, and get none"
     yield "left out", f"{run.left_out:,}", "by the campaign's own code"
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
+    if run.expired:
+        yield "expired", f"{run.expired:,}", "were composed too late, and get none"
     yield "changed", "", run.updatedAt
 
 

@@ -2,7 +2,8 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -10,22 +11,15 @@ from uuid import uuid4
 import boto3
 from botocore.config import Config
 
-from mailroom.campaigns.run import Run, checked, name_of
+from mailroom.campaigns.run import Run, canonical, name_of
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
+from ops.campaign_queues import CampaignQueues, NotDeployed
 from ops.screen import Refused
 
-QUEUES = ("collect", "audience")
-_DEPTHS = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 _FUNCTION_SECONDS = 930
 """The longest that a function runs, and some: an invocation that was given up would go on all the same."""
-QUIET_POLLS = 3
-"""SQS's depths are approximate: one zero proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,45 +48,56 @@ class Campaigns:
 
     def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
-        self._sqs = session.client("sqs")
+        self.queues = CampaignQueues(session.client("sqs"), stage)
         self._scheduler = session.client("scheduler")
-        self._runs = Runs(session.client("dynamodb"), f"mailroom-{stage}-campaign-runs", clock=clock)
+        self._dynamodb = session.client("dynamodb")
+        self._table = f"mailroom-{stage}-campaign-runs"
+        self._runs = Runs(self._dynamodb, self._table, clock=clock)
         self._clock = clock
 
-    def starting(self, campaign: str, run: str | None) -> Start:
-        """The start of a new run, named by this minute, or of the one that is named. Raises Refused."""
+    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> Start:
+        """The start of a new run, named by this minute, or of the one that is named, which has to be known
+        unless it may be `new`. Raises Refused."""
         if run is None:
             now = _written(self._clock() // 60 * 60)
-            return Start(campaign, name_of(now), now, self._runs.read(campaign, name_of(now)))
-        try:
-            known = self._runs.read(campaign, checked(run))
-        except Malformed as malformed:
-            raise Refused(f"{malformed}.") from None
-        return Start(campaign, run, known.scheduled_at if known else self._time_in(run), known)
+            return Start(campaign, name_of(now), now, self._read(campaign, name_of(now)))
+        name = _canonical(run)
+        known = self._read(campaign, name)
+        if known is None and not new:
+            raise Refused(
+                f"A run of that name is not known; the latest of {campaign} in {self.stage}: "
+                f"{self._latest(campaign)}; --new begins it."
+            )
+        return Start(campaign, name, known.scheduled_at if known else self._time_in(name), known)
 
     def start(self, start: Start) -> None:
         """Put it on the collect queue."""
-        self._sqs.send_message(QueueUrl=self._queue("collect"), MessageBody=start.body())
+        self.queues.start(start.body())
 
     def runs(self, campaign: str, most: int) -> list[Run]:
-        """The latest runs, newest first."""
-        return self._runs.of_campaign(campaign, most)
+        """The latest runs, newest first. Raises NotDeployed."""
+        with self._deployed():
+            return self._runs.of_campaign(campaign, most)
 
     def run(self, campaign: str, run: str) -> Run:
-        """One run. Raises Refused with those that there are."""
-        found = self._runs.read(campaign, run)
+        """One run, however its time is spelled. Raises Refused with those that there are."""
+        name = _canonical(run)
+        found = self._read(campaign, name)
         if found is None:
-            others = ", ".join(each.run for each in self.runs(campaign, 10)) or "none"
-            raise Refused(f"{campaign} has no run {run!r} in {self.stage}; the latest: {others}.")
+            raise Refused(
+                f"{campaign} has no run {name!r} in {self.stage}; the latest: {self._latest(campaign)}."
+            )
         return found
+
+    def begun(self, start: Start) -> Run | None:
+        """The run since that start was taken up; None: it was not yet."""
+        run = self._read(start.campaign, start.run)
+        known = start.known.start if start.known else None
+        return run if run is not None and run.start != known else None
 
     def stop(self, campaign: str, run: str) -> bool:
         """Let no more of a run be collected or composed. False: it is stopped already."""
         return self._runs.stop(campaign, run)
-
-    def depth(self) -> int:
-        """How many messages wait to be collected or composed, in flight among them."""
-        return sum(self._depth(self._queue(short)) for short in QUEUES)
 
     def schedules(self) -> dict[str, str]:
         """The schedules that are deployed, and whether each is enabled, by campaign."""
@@ -104,21 +109,19 @@ class Campaigns:
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
 
-    def wait(
-        self, start: Start, seen: Callable[[Run], None], sleep: Callable[[float], None] = time.sleep
-    ) -> Run:
-        """Look every second until a run is collected, or stopped, and nothing of it can be on its way."""
-        quiet = 0
-        while True:
-            run = self._runs.read(start.campaign, start.run)
-            begun = run is not None and (start.known is None or run.start != start.known.start)
-            if run is not None and begun:
-                seen(run)
-            over = run is not None and begun and run.state != "collecting" and self.depth() == 0
-            quiet = quiet + 1 if over else 0
-            if run is not None and quiet == QUIET_POLLS:
-                return run
-            sleep(1.0)
+    def _read(self, campaign: str, run: str) -> Run | None:
+        with self._deployed():
+            return self._runs.read(campaign, run)
+
+    def _latest(self, campaign: str) -> str:
+        return ", ".join(each.run for each in self.runs(campaign, 10)) or "none"
+
+    @contextmanager
+    def _deployed(self) -> Iterator[None]:
+        try:
+            yield
+        except self._dynamodb.exceptions.ResourceNotFoundException:
+            raise NotDeployed("table", self._table, self.stage) from None
 
     def _time_in(self, run: str) -> str:
         try:
@@ -126,25 +129,17 @@ class Campaigns:
         except (ValueError, OverflowError):
             return _written(self._clock())
 
-    def _queue(self, short: str) -> str:
-        name = f"mailroom-{self.stage}-{short}"
-        try:
-            return self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
-        except self._sqs.exceptions.QueueDoesNotExist:
-            raise Refused(
-                f"There is no queue {name} in this account and region; deploy {self.stage} with a campaign "
-                "enabled, or check the credentials and the region."
-            ) from None
-
-    def _depth(self, url: str) -> int:
-        answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        attributes = {str(name): value for name, value in answer["Attributes"].items()}
-        return sum(int(attributes.get(name, 0)) for name in _DEPTHS)
-
 
 def patient() -> Config:
     """For invocations that take as long as a function may, and are not repeated in secret."""
     return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})
+
+
+def _canonical(run: str) -> str:
+    try:
+        return canonical(run)
+    except Malformed as malformed:
+        raise Refused(f"{malformed}.") from None
 
 
 def _written(seconds: float) -> str:

@@ -6,14 +6,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ops.plan import Assumed, Plan
-from ops.plan_lanes import Lane, Stages
+from ops.plan_lanes import LEAST_WORKERS, Lane, Stages
 from ops.prices import PROVIDERS, Use, dollars
 from stacks.sentences import SettingsError
 
 COMPOSE_SECONDS = 0.02
 """Assumed of one recipient in `compose`: its conditional put."""
-LEAST_WORKERS = 2
-"""Lambda's lowest MaximumConcurrency."""
 _MOST_WORKERS = 1000
 _MOST_BATCH = 10
 _WORTH = 0.95
@@ -67,7 +65,7 @@ class Answer:
 
 
 def answer(stages: Stages, stage: str, lane: Lane, assumed: Assumed, messages: int) -> Answer:
-    """The answer for one lane of a stage."""
+    """The answer for one lane of a stage. Raises SettingsError where the stage's campaigns cannot be read."""
     plan = Plan(lane.senders, assumed, messages)
     return Answer(
         stage,
@@ -75,7 +73,7 @@ def answer(stages: Stages, stage: str, lane: Lane, assumed: Assumed, messages: i
         plan,
         list(_changes(stages, stage, lane, plan)),
         dollars(_use(lane, plan), messages),
-        list(_notes(lane, plan)),
+        [*_notes(lane, plan), *_composing(stages, stage, lane, plan)],
         _warning(stage, lane, plan),
     )
 
@@ -120,19 +118,22 @@ def _notes(lane: Lane, plan: Plan) -> Iterator[str]:
         yield "SES counts recipients, and has a quota of 24 hours, which is not known here."
     if lane.channel == "fax":
         yield "A number gets one fax at a time, so many to the same take longer; so do further attempts."
-    if lane.name == "bulk":
-        yield _composing(plan)
 
 
-def _composing(plan: Plan) -> str:
-    put = LEAST_WORKERS / COMPOSE_SECONDS
+def _composing(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[str]:
+    if lane.name != "bulk":
+        return
+    workers = stages.composing(stage)
+    put = workers / COMPOSE_SECONDS
     if plan.speed <= put:
-        return f"Composing a campaign is no bound: {LEAST_WORKERS} functions put some {put:,.0f} a second."
-    needed = math.ceil(plan.speed * COMPOSE_SECONDS)
-    return (
-        f"Composing a campaign may be the bound: {LEAST_WORKERS} functions put some {put:,.0f} a second, and "
-        f"for this speed a campaign needs a concurrency of {needed:,}."
-    )
+        yield f"Composing a campaign is no bound: {workers:,} functions put some {put:,.0f} a second."
+    else:
+        needed = math.ceil(plan.speed * COMPOSE_SECONDS)
+        yield (
+            f"Composing a campaign may be the bound: {workers:,} functions put some {put:,.0f} a second, and "
+            f"for this speed each enabled campaign needs a concurrency of {needed:,}."
+        )
+    yield "Composing itself is not in the cost: collect, compose, their queues and what they read."
 
 
 def _warning(stage: str, lane: Lane, plan: Plan) -> str:

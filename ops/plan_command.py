@@ -53,11 +53,11 @@ def plan(
     stages = Stages.of()
     try:
         found = stages.lane(stage, channel, lane)
+        assumed = Assumed(LATENCIES.get(channel, 0.1) if latency is None else latency, between)
+        said = answer(stages, stage, found, assumed, messages)
     except SettingsError as error:
         errors.print(plain(str(error)), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
-    assumed = Assumed(LATENCIES.get(channel, 0.1) if latency is None else latency, between)
-    said = answer(stages, stage, found, assumed, messages)
     if as_json:
         typer.echo(json.dumps(said.as_json()))
     else:

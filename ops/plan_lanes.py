@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from ops.plan import Senders
+from stacks.campaign_files import read_campaigns
 from stacks.derived import DAY, LaneRow, fax_rules, lane_rows, webhook_rules
 from stacks.load import load
+from stacks.paths import CAMPAIGNS
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
 
 CDK_JSON = Path(__file__).parents[1] / "cdk.json"
+LEAST_WORKERS = 2
+"""Lambda's lowest MaximumConcurrency."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +57,11 @@ class Lane:
 
 
 class Stages:
-    """The context of cdk.json, or what it would be with a number changed."""
+    """The context of cdk.json, or what it would be with a number changed, and the folder of campaigns."""
 
-    def __init__(self, context: Mapping[str, Any]) -> None:
+    def __init__(self, context: Mapping[str, Any], campaigns: Path = CAMPAIGNS) -> None:
         self._context = context
+        self._campaigns = campaigns
 
     @classmethod
     def of(cls, path: Path = CDK_JSON) -> "Stages":
@@ -74,6 +79,12 @@ class Stages:
             raise SettingsError(f"lane: {channel} has no {name!r} in {stage}; use {' or '.join(lanes)}.")
         return lanes[name]
 
+    def composing(self, stage: str) -> int:
+        """How many functions compose campaigns at once: of those that are enabled, the smallest concurrency
+        governs. Raises SettingsError."""
+        enabled = read_campaigns(load(self._context, stage), self._campaigns)
+        return min((each.chosen.concurrency for each in enabled), default=LEAST_WORKERS)
+
     def changed(self, stage: str, key: str, value: float) -> "Stages":
         """The same with another value of a setting below the stage."""
         context = copy.deepcopy(dict(self._context))
@@ -82,7 +93,7 @@ class Stages:
         for each in path:
             section = section.setdefault(each, {})
         section[last] = value
-        return Stages(context)
+        return Stages(context, self._campaigns)
 
 
 def _lanes(settings: Settings) -> Iterator[Lane]:

@@ -83,10 +83,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
 def _of_message(letter: Letter, item: Item) -> Cause:
     trouble = item.get("trouble")
     if letter.undelivered:
-        return Cause(
-            "undelivered",
-            f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it",
-        )
+        return _undelivered(letter)
     if letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
@@ -99,7 +96,18 @@ def _of_message(letter: Letter, item: Item) -> Cause:
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
 
 
+def _undelivered(letter: Letter) -> Cause:
+    # SQS did not bring it here, and so knows no queue that it came from.
+    return Cause(
+        "undelivered",
+        f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it "
+        "with its queue as the destination",
+    )
+
+
 def _of_campaign(letter: Letter, subject: Subject) -> Cause:
+    if letter.undelivered:
+        return _undelivered(letter)
     if letter.queue.startswith("collect-"):
         sentence = (
             f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"

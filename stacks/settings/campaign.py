@@ -38,7 +38,7 @@ def _cron(expression: str) -> str:
 
 
 def _time_zone(name: str) -> str:
-    if name not in zoneinfo.available_timezones():
+    if name not in zoneinfo.available_timezones() or name.startswith(("posix", "right/", "localtime")):
         raise ValueError("is no time zone; use a name such as Europe/Berlin or UTC")
     return name
 

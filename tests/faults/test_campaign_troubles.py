@@ -14,13 +14,14 @@ from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
 from mailroom.campaigns.audience import Found, Page, Recipient
-from mailroom.campaigns.databases import Databases
+from mailroom.campaigns.databases import Databases, Unreachable
 from mailroom.campaigns.definition import Module
 from mailroom.campaigns.modules import Modules
 from mailroom.campaigns.sources import Sources
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from tests.faults.campaign_world import AUDIENCE, COLLECT, LEASE, RUN, WEEKLY, CampaignWorld, People, address
+from tests.faults.outside import refused
 
 NewWorld = Callable[..., CampaignWorld]
 
@@ -189,7 +190,7 @@ def test_an_audience_that_cannot_be_read_says_so_in_its_run_and_is_read_later(
     monkeypatch.setattr(world.people, "page", down)
     world.start()
     world.deliver(COLLECT, 1)
-    assert world.run().trouble == "page 1: EndpointConnectionError"
+    assert world.run().trouble == "page 1: EndpointConnectionError; see the log of collect"
     assert world.run().startedAt is None
     monkeypatch.undo()
     world.settle()
@@ -369,6 +370,36 @@ def test_a_chunk_for_which_no_time_is_left_is_not_begun(new_campaign_world: NewW
     assert len(world.mailbox()) == 10
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            LookupError("the secret of database 'app' is not a login"),
+            "the secret of database 'app' is not a login",
+        ),
+        (Unreachable("database 'app' gave no connection within 12 s"), "database 'app' gave no connection"),
+        (refused("SlowDown", 503), "SendEmail: SlowDown"),
+        (ValueError("ada@example.com"), "ValueError"),
+        (KeyError("ada@example.com"), "KeyError"),
+    ],
+)
+def test_why_a_page_was_not_collected_stands_in_its_run(
+    new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str
+) -> None:
+    world = new_campaign_world()
+
+    def failing(_page: Page) -> Found:
+        raise error
+
+    monkeypatch.setattr(world.people, "page", failing)
+    world.start()
+    world.deliver(COLLECT, 1)
+    trouble = world.run().trouble
+    assert trouble.startswith(f"page 1: {said}")
+    assert trouble.endswith("; see the log of collect")
+    assert "example.com" not in trouble
+
+
 @pytest.mark.parametrize("last", [False, True])
 def test_a_run_that_is_stopped_while_a_page_is_read_stays_stopped(
     new_campaign_world: NewWorld, monkeypatch: pytest.MonkeyPatch, *, last: bool
@@ -398,7 +429,8 @@ def test_a_run_whose_messages_have_expired_puts_nobody_and_says_so(new_campaign_
     world.clock.now = epoch("2026-11-19T13:00:01Z")
     world.settle()
     run = world.run()
-    assert (len(world.mailbox()), run.state, world.dead()) == (put, "stopped", 0)
+    assert (len(world.mailbox()), run.state, world.dead()) == (put, "expired", 0)
+    assert run.expired == 1  # the rest of the page, whose chunk lay in the queue
     assert run.trouble == "its messages are not sent any more: they expired at 2026-11-19T13:00:00.000Z"
 
 
@@ -417,6 +449,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
         Recipient("8", {"email": ""}),
         Recipient("7", {"email": "e@example.com"}),
         Recipient("9", {"email": "f@example.com", "key": "kept"}),
+        Recipient("g@example.com", {"email": "g@example.com"}),
     ]
     own = Modules()
     own._loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
@@ -427,7 +460,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
     assert world.mailbox().keys() == {"7", "9"}
     assert world.mailbox()["9"]["key"] == "kept"
     run = world.run()
-    assert (run.recipients, run.refused, world.dead()) == (2, 5, 0)
+    assert (run.recipients, run.refused, world.dead()) == (2, 6, 0)
     assert run.faults[0].startswith("person 2 of a page, column (key): is empty")
 
 

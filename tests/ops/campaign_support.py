@@ -10,10 +10,13 @@ import boto3
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from mailroom.campaigns.audience import Fault
+from mailroom.campaigns.page_claim import PageClaim
 from mailroom.campaigns.runs import Runs
 from ops import cli
 from tests.ops.ops_support import REGION
 
+AUDIENCE_DLQ = "mailroom-dev-audience-dlq"
 NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
 RUN = "2026-11-21T14:00Z"
 COLLECT, AUDIENCE, RUNS = "mailroom-dev-collect", "mailroom-dev-audience", "mailroom-dev-campaign-runs"
@@ -91,7 +94,7 @@ class World:
         self._make()
 
     def _make(self) -> None:
-        for name in (COLLECT, AUDIENCE):
+        for name in (COLLECT, AUDIENCE, f"{COLLECT}-dlq", AUDIENCE_DLQ):
             self.sqs.create_queue(QueueName=name)
         make_table(self.dynamodb, RUNS, "campaign", "run")
         for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
@@ -116,6 +119,20 @@ class World:
     def begun(self, run: str = RUN, start: str = "s-1", scheduled_at: str = "2026-11-21T13:59:00Z") -> None:
         """A run that was started, and had its first page."""
         assert self.runs.begin("weekly", run, start, scheduled_at)
+
+    def collected(
+        self, *faults: Fault, run: str = RUN, start: str = "s-1", recipients: int = 40, **counts: int
+    ) -> None:
+        """A start of a run whose only page was read, and what became of its people."""
+        self.begun(run, start)
+        claim = self.runs.claim("weekly", run, start, 1)
+        assert isinstance(claim, PageClaim)
+        self.runs.advance(claim, None, recipients, faults)
+        self.runs.count("weekly", run, counts or {"composed": 38, "existed": 2})
+
+    def waiting(self, queue: str) -> None:
+        """A message that nobody takes."""
+        self.sqs.send_message(QueueUrl=self.sqs.get_queue_url(QueueName=queue)["QueueUrl"], MessageBody="{}")
 
     def schedule(self, name: str, state: str = "ENABLED") -> None:
         """A deployed schedule."""

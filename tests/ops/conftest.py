@@ -1,11 +1,15 @@
 """AWS in process for each test that asks for it."""
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import boto3
 import pytest
 from moto import mock_aws
 
+from ops.campaigns import Campaigns
+from tests.ops.campaign_support import NOW, World
 from tests.ops.ops_support import BUCKET, REGION, Shelf
 
 
@@ -15,3 +19,13 @@ def shelf() -> Iterator[Shelf]:
         s3 = boto3.client("s3", region_name=REGION)
         s3.create_bucket(Bucket=BUCKET)
         yield Shelf(s3)
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with mock_aws():
+        world = World(tmp_path)
+        monkeypatch.setattr("ops.campaign_files.ROOT", tmp_path)
+        monkeypatch.setattr("boto3.Session", lambda: world.session)
+        monkeypatch.setattr("ops.campaign_commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
+        yield world

@@ -1,42 +1,24 @@
 """Campaigns at the command line: what is started, what is said, and what is refused with what there is."""
 
 import json
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 
 import pytest
-from moto import mock_aws
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.page_claim import PageClaim
-from ops.campaigns import QUIET_POLLS, Campaigns, Start
-from tests.ops.campaign_support import AUDIENCE, COLLECT, NOW, RUN, World
+from tests.ops.campaign_support import COLLECT, RUN, RUNS, World
 from tests.ops.campaign_support import run as cli
-
-
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with mock_aws():
-        world = World(tmp_path)
-        monkeypatch.setattr("ops.campaign_files.ROOT", tmp_path)
-        monkeypatch.setattr("boto3.Session", lambda: world.session)
-        monkeypatch.setattr("ops.campaign_commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
-        yield world
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
     return cli("campaign", *arguments, typed=typed)
 
 
-def collected(world: World, *faults: Fault, recipients: int = 40) -> None:
-    """A run whose only page was read."""
-    world.begun()
-    claim = world.runs.claim("weekly", RUN, "s-1", 1)
-    assert isinstance(claim, PageClaim)
-    world.runs.advance(claim, None, recipients, faults)
-    world.runs.count("weekly", RUN, {"composed": 38, "existed": 2})
+def state(world: World) -> str:
+    found = world.runs.read("weekly", RUN)
+    assert found is not None
+    return found.state
 
 
 # start
@@ -67,7 +49,7 @@ def test_a_start_asks_first_and_without_a_yes_nothing_is_started(world: World) -
 
 
 def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
-    collected(world)
+    world.collected()
     result = run("start", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
     assert f"Go on with weekly in dev, run {RUN}, which has put 38 messages?" in result.stderr
@@ -82,9 +64,43 @@ def test_a_run_that_was_begun_goes_on_with_its_own_time(world: World) -> None:
     ids=["a time", "a word"],
 )
 def test_a_new_run_with_a_name_has_the_time_in_it_or_else_now(world: World, name: str, time: str) -> None:
-    assert run("start", "weekly", "--run", name, "--yes").exit_code == 0
+    assert run("start", "weekly", "--run", name, "--new", "--yes").exit_code == 0
     (body,) = world.started()
     assert (body["run"], body["scheduled_at"]) == (name, time)
+
+
+SPELLINGS = ["2026-11-21T14:00:00Z", "2026-11-21T15:00+01:00", "2026-11-21T14:00"]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_run_goes_on_however_its_time_is_spelled(world: World, spelling: str) -> None:
+    world.collected()
+    assert run("start", "weekly", "--run", spelling, "--yes").exit_code == 0
+    (body,) = world.started()
+    assert (body["run"], body["scheduled_at"]) == (RUN, "2026-11-21T13:59:00Z")
+
+
+def test_a_new_run_has_its_time_in_the_one_spelling_too(world: World) -> None:
+    assert run("start", "weekly", "--run", "2026-11-18T13:00:00Z", "--new", "--yes").exit_code == 0
+    (body,) = world.started()
+    assert (body["run"], body["scheduled_at"]) == ("2026-11-18T13:00Z", "2026-11-18T13:00:00Z")
+
+
+def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: World) -> None:
+    world.begun()
+    result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
+    assert result.exit_code == 2
+    assert (
+        f"A run of that name is not known; the latest of weekly in dev: {RUN}; --new begins it."
+        in result.stderr
+    )
+    assert not world.started()
+
+
+def test_a_run_that_is_known_goes_on_with_new_as_without(world: World) -> None:
+    world.begun()
+    assert run("start", "weekly", "--run", RUN, "--new", "--yes").exit_code == 0
+    assert world.started()[0]["scheduled_at"] == "2026-11-21T13:59:00Z"
 
 
 def test_a_start_as_json_is_what_was_started(world: World) -> None:
@@ -111,6 +127,8 @@ def test_a_start_as_json_is_what_was_started(world: World) -> None:
         ),
         (("list", "--stage", "moon"), "There is no stage 'moon' in cdk.json; there are: dev, prod."),
         (("start", "weekly", "--run", "a run"), "run 'a run' is no name"),
+        (("status", "weekly", "--run", "a run"), "run 'a run' is no name"),
+        (("stop", "weekly", "--run", "a run"), "run 'a run' is no name"),
         (("status", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
         (("stop", "weekly", "--run", "r-9"), "weekly has no run 'r-9' in dev; the latest: none."),
     ],
@@ -131,6 +149,17 @@ def test_a_stage_without_campaigns_exits_with_2_and_names_the_queue(world: World
     assert f"There is no queue {COLLECT} in this account and region" in result.stderr
 
 
+@pytest.mark.parametrize("arguments", [("start", "--yes"), ("status",), ("stop", "--run", RUN)])
+def test_a_stage_without_its_table_exits_with_2_and_names_that(
+    world: World, arguments: tuple[str, ...]
+) -> None:
+    world.dynamodb.delete_table(TableName=RUNS)
+    command, *options = arguments
+    result = run(command, "weekly", *options)
+    assert result.exit_code == 2
+    assert f"There is no table {RUNS} in this account and region; deploy dev" in result.stderr
+
+
 def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World) -> None:
     world.write("campaigns/weekly/campaign.toml", "channel =")
     result = run("start", "weekly", "--yes")
@@ -142,7 +171,7 @@ def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World
 
 
 def test_the_status_says_how_far_a_run_is_and_what_is_wrong_with_its_audience(world: World) -> None:
-    collected(world, Fault("line 17", "email", "is empty; [red]give[/red] one"))
+    world.collected(Fault("line 17", "email", "is empty; [red]give[/red] one"))
     result = run("status", "weekly")
     assert result.exit_code == 0
     words = [line.split() for line in result.stdout.splitlines()]
@@ -154,7 +183,7 @@ def test_the_status_says_how_far_a_run_is_and_what_is_wrong_with_its_audience(wo
 
 def test_the_status_shows_the_latest_run_and_a_line_for_each_before(world: World) -> None:
     world.begun("2026-11-14T13:00Z", "s-0")
-    collected(world)
+    world.collected()
     result = run("status", "weekly")
     assert result.stdout.startswith(f"weekly, run {RUN}\n")
     assert "Before:" in result.stdout
@@ -177,28 +206,60 @@ def test_a_campaign_without_a_run_exits_with_1() -> None:
 
 
 def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -> None:
-    collected(world)
+    world.collected()
     (found,) = json.loads(run("status", "weekly", "--run", RUN, "--json").stdout)
     assert (found["state"], found["recipients"], found["composed"]) == ("collected", 40, 38)
     assert "claim_token" not in found
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_status_knows_a_run_however_its_time_is_spelled(world: World, spelling: str) -> None:
+    world.begun()
+    assert run("status", "weekly", "--run", spelling).stdout.startswith(f"weekly, run {RUN}\n")
+
+
+def test_a_run_that_has_expired_is_said_to_be_so_with_why(world: World) -> None:
+    world.begun()
+    claim = world.runs.claim("weekly", RUN, "s-1", 1)
+    assert isinstance(claim, PageClaim)
+    world.runs.expire(claim, "they expired at noon")
+    shown = run("status", "weekly").stdout
+    words = [line.split() for line in shown.splitlines()]
+    assert ["state", "expired", "its", "messages", "are", "not", "sent", "any", "more"] in words
+    assert "Page 1 was not collected: they expired at noon" in shown
+
+
+def test_people_who_were_composed_too_late_have_a_row_where_there_are_any(world: World) -> None:
+    def heads() -> list[list[str]]:
+        return [line.split()[:2] for line in run("status", "weekly").stdout.splitlines()]
+
+    world.collected(composed=1)
+    assert not any("expired" in head for head in heads())
+    world.runs.count("weekly", RUN, {"expired": 1234})
+    assert ["expired", "1,234"] in heads()
+
+
 # stop
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_run_is_stopped_however_its_time_is_spelled(world: World, spelling: str) -> None:
+    world.begun()
+    result = run("stop", "weekly", "--run", spelling, "--yes")
+    assert result.exit_code == 0
+    assert f"--run {RUN} --stage dev" in result.stdout
+    assert state(world) == "stopped"
 
 
 def test_a_stop_asks_and_then_stops_the_run(world: World) -> None:
     world.begun()
     assert run("stop", "weekly", "--run", RUN, typed="n\n").exit_code == 1
-    found = world.runs.read("weekly", RUN)
-    assert found is not None
-    assert found.state == "collecting"
+    assert state(world) == "collecting"
     result = run("stop", "weekly", "--run", RUN, typed="y\n")
     assert result.exit_code == 0
     assert "Stop run 2026-11-21T14:00Z of weekly in dev" in result.stderr
     assert f"mailroom campaign start weekly --run {RUN} --stage dev" in result.stdout
-    found = world.runs.read("weekly", RUN)
-    assert found is not None
-    assert found.state == "stopped"
+    assert state(world) == "stopped"
 
 
 def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
@@ -207,92 +268,6 @@ def test_a_run_that_is_stopped_already_exits_with_1(world: World) -> None:
     result = run("stop", "weekly", "--run", RUN, "--yes")
     assert result.exit_code == 1
     assert "is stopped already" in result.stdout
-
-
-# list
-
-
-def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
-    world.schedule("weekly")
-    collected(world)
-    result = run("list")
-    assert result.exit_code == 0
-    rows = [line.split() for line in result.stdout.splitlines() if line.strip()]
-    assert rows[2:5] == [
-        ["draft", "sms", "module", "by", "hand", "not", "enabled"],
-        ["news", "sms", "module", "by", "hand", "enabled"],
-        [
-            "weekly",
-            "mail",
-            "csv",
-            "0",
-            "13",
-            "?",
-            "*",
-            "WED",
-            "*",
-            "Europe/Berlin",
-            "enabled",
-            RUN,
-            "collected",
-        ],
-    ]
-    assert result.stdout.splitlines()[-1] == "3 campaigns, 2 of them enabled in dev."
-
-
-def test_a_schedule_that_is_switched_off_or_not_deployed_is_said_to_be_so(world: World) -> None:
-    assert {each["campaign"]: each["stage"] for each in listed()}["weekly"] == "not deployed"
-    world.schedule("weekly", "DISABLED")
-    assert {each["campaign"]: each["stage"] for each in listed()}["weekly"] == "disabled"
-
-
-def listed() -> list[dict[str, str]]:
-    found: list[dict[str, str]] = json.loads(run("list", "--json").stdout)
-    return found
-
-
-# wait
-
-
-def test_waiting_ends_when_the_new_start_is_collected_and_its_queues_stay_empty(world: World) -> None:
-    campaigns = Campaigns(world.session, "dev", lambda: NOW)
-    start = Start("weekly", RUN, "2026-11-21T14:00:00Z")
-    audience = world.sqs.get_queue_url(QueueName=AUDIENCE)["QueueUrl"]
-    seen: list[str] = []
-    sleeps = 0
-
-    def sleep(_seconds: float) -> None:
-        nonlocal sleeps
-        sleeps += 1
-        match sleeps:
-            case 2:
-                collected(world)
-            case 3:
-                world.sqs.send_message(QueueUrl=audience, MessageBody="{}")
-            case 9:
-                world.sqs.purge_queue(QueueUrl=audience)
-
-    done = campaigns.wait(start, lambda each: seen.append(each.state), sleep)
-    assert done.state == "collected"
-    assert set(seen) == {"collected"}
-    assert sleeps == 9 + QUIET_POLLS - 1
-
-
-def test_waiting_for_a_run_that_goes_on_is_not_ended_by_its_earlier_start(world: World) -> None:
-    collected(world)
-    campaigns = Campaigns(world.session, "dev", lambda: NOW)
-    start = campaigns.starting("weekly", RUN)
-    sleeps = 0
-
-    def sleep(_seconds: float) -> None:
-        nonlocal sleeps
-        sleeps += 1
-        if sleeps == 10:
-            assert world.runs.begin("weekly", RUN, "s-2", start.scheduled_at)
-            assert world.runs.stop("weekly", RUN)
-
-    assert campaigns.wait(start, lambda _: None, sleep).state == "stopped"
-    assert sleeps > 10
 
 
 @pytest.mark.parametrize("command", ["list", "start", "status", "stop"])

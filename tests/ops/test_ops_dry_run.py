@@ -1,32 +1,21 @@
 """A dry run: the whole audience is counted, three messages are shown, nothing is sent."""
 
 import json
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 from typer.testing import Result
 
-from ops.campaigns import Campaigns
-from tests.ops.campaign_support import NOW, RUN, World
+from tests.ops.campaign_support import RUN, World
 from tests.ops.campaign_support import run as cli
 
 PAGES = 4
 Question = dict[str, Any]
 
 
-@pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with mock_aws():
-        world = World(tmp_path)
-        monkeypatch.setattr("ops.campaign_files.ROOT", tmp_path)
-        monkeypatch.setattr("boto3.Session", lambda: world.session)
-        monkeypatch.setattr("ops.campaign_commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
-        world.functions.answers = {"collect": collect, "compose": compose}
-        yield world
+@pytest.fixture(autouse=True)
+def answers(world: World) -> None:
+    world.functions.answers = {"collect": collect, "compose": compose}
 
 
 def collect(question: Question) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What `plan` answers: the settings that would change it, what does not fit, and what it costs."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,8 +76,8 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
         ({}, "is no bound: 2 functions put some 100 a second"),
         (
             {"messages_per_second": 2000, "bulk": {"maximum_concurrency": 50}},
-            "may be the bound: 2 functions put some 100 a second, and for this speed a campaign needs a "
-            "concurrency of 9.",
+            "may be the bound: 2 functions put some 100 a second, and for this speed each enabled campaign "
+            "needs a concurrency of 9.",
         ),
     ],
 )
@@ -84,10 +85,33 @@ def test_composing_a_campaign_is_compared_with_sending(mail: dict[str, Any], par
     assert any(part in note for note in answered(**mail).notes)
 
 
+def test_composing_is_as_fast_as_the_smallest_concurrency_of_the_stages_campaigns(tmp_path: Path) -> None:
+    for name, concurrency in (("large", 9), ("small", 7), ("not-enabled", 2)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "campaign.toml").write_text(
+            f'channel = "mail"\nconcurrency = {concurrency}\n[audience]\nkind = "module"\n'
+        )
+    campaigns: dict[str, Any] = {"enabled": ["large", "small"]}
+
+    def note() -> str:
+        stages = Stages({"dev": {**CONTEXT["dev"], "campaigns": campaigns}}, tmp_path)
+        said = answer(stages, "dev", stages.lane("dev", "mail", "bulk"), USUAL, 1)
+        (found,) = (each for each in said.notes if "functions put" in each)
+        return found
+
+    assert "7 functions put some 350 a second" in note()
+    campaigns["overrides"] = {"large": {"concurrency": 3}}
+    assert "3 functions put some 150 a second" in note()
+
+
+def test_a_plan_for_campaigns_says_that_composing_is_not_in_its_cost() -> None:
+    assert any("Composing itself is not in the cost" in note for note in answered().notes)
+
+
 def test_nothing_is_said_of_campaigns_where_none_are_sent() -> None:
     stages = Stages(CONTEXT)
     normal = answer(stages, "dev", stages.lane("dev", "mail", "normal"), USUAL, 1)
-    assert not any("campaign" in note for note in normal.notes)
+    assert not any("campaign" in note or "Composing" in note for note in normal.notes)
 
 
 def test_a_million_mails_cost_what_the_bench_counted() -> None:

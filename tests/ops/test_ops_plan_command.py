@@ -10,7 +10,9 @@ from typer.testing import CliRunner, Result
 
 from local.workspace import REPOSITORY
 from ops.cli import app
+from ops.plan_lanes import Stages
 from ops.plan_screen import duration, speed_of
+from tests.ops.plan_support import CONTEXT
 
 
 def run(*arguments: str) -> Result:
@@ -35,6 +37,16 @@ def test_the_local_stages_workers_are_its_bound() -> None:
     key = "mailroom.local.channels.mail.lanes.bulk.maximum_concurrency"
     assert f"Bounded by the number of workers: {key}." in result.stdout.splitlines()
     assert f"{key} 4 -> 1000 would make it" in result.stdout
+
+
+def test_the_campaigns_of_a_stage_that_cannot_be_read_exit_with_2_and_their_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stages = Stages({"dev": {**CONTEXT["dev"], "campaigns": {"enabled": ["nobody"]}}})
+    monkeypatch.setattr(Stages, "of", lambda: stages)
+    result = run("--channel", "mail", "--messages", "1", "--lane", "bulk")
+    assert result.exit_code == 2
+    assert "'nobody' has no file campaigns/nobody/campaign.toml" in result.stderr
 
 
 def test_assumptions_are_named_and_can_be_others() -> None:

@@ -172,7 +172,7 @@ def test_collect_may_read_what_the_enabled_campaigns_name_and_nothing_else(whole
     }
     assert may["dynamodb:Scan"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/users-dev/index/by-plan"}
     secrets = "arn:aws:secretsmanager:eu-central-1:111122223333:secret"
-    assert may["secretsmanager:GetSecretValue"] == {f"{secrets}:app-AbCdEf", f"{secrets}:shop-AbCdEf"}
+    assert may["secretsmanager:GetSecretValue"] == either(f"{secrets}:app-AbCdEf", f"{secrets}:shop-AbCdEf")
     own, audience = sorted(may["sqs:SendMessage"], reverse=True)
     assert own == f"arn:aws:sqs:{ACCOUNT}:mailroom-dev-collect"
     assert audience.startswith("<AudienceQueue")
@@ -222,15 +222,21 @@ def test_compose_reaches_a_database_only_for_a_campaigns_own_code(weekly: Templa
     stack = with_campaigns(tmp_path, folder, "weekly")["campaigns"]
     assert json.loads(stack.environment(COMPOSE)["DATABASES"]).keys() == {"app", "shop"}
     assert json.loads(stack.environment(COLLECT)["DATABASES"]).keys() == {"app"}
-    assert len(stack.policy(COMPOSE)["secretsmanager:GetSecretValue"]) == 2
-    assert len(stack.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 1
+    assert len(stack.policy(COMPOSE)["secretsmanager:GetSecretValue"]) == 2 * 2
+    assert len(stack.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-def test_a_secret_named_without_its_suffix_is_found_by_that(tmp_path: Path) -> None:
-    arn = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:mailroom-app"
+@pytest.mark.parametrize("name", ["mailroom-app", "prod/app-reader", "app-AbCdEf"])
+def test_a_secret_is_found_whether_its_arn_is_whole_or_not(tmp_path: Path, name: str) -> None:
+    arn = f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"
     databases = {"app": {"secret_arn": arn, "connections": 20}}
     stack = with_campaigns(tmp_path, put(tmp_path), "weekly", databases=databases)["campaigns"]
-    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == {f"{arn}-??????"}
+    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == either(arn)
+
+
+def either(*arns: str) -> set[str]:
+    """Each ARN as it is, and with the suffix that Secrets Manager gives."""
+    return {*arns, *(f"{arn}-??????" for arn in arns)}
 
 
 def test_a_campaigns_functions_stand_in_a_vpc_where_the_stage_has_one(

@@ -77,11 +77,18 @@ def test_a_file_that_is_missing_is_said_and_an_outage_raised(
         audience.page(page())
 
     class Down:
-        def get_object(self, **asked: Any) -> Any:
-            raise refusal("SlowDown", 503)
+        def __init__(self, code: str, status: int) -> None:
+            self.answer = refusal(code, status)
 
-    audience._client = Down()
+        def get_object(self, **asked: Any) -> Any:
+            raise self.answer
+
+    audience._client = Down("SlowDown", 503)
     with pytest.raises(ClientError, match="SlowDown"):
+        audience.page(page())
+    # On AWS a file that is not there is refused, for collect may not list the bucket.
+    audience._client = Down("AccessDenied", 403)
+    with pytest.raises(Invalid, match="is not there, or its bucket or key does not let collect read it"):
         audience.page(page())
 
 

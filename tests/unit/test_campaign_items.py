@@ -11,7 +11,7 @@ from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.campaigns.chunks import MAX_CHUNK_BYTES, chunked
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.items import Items
-from mailroom.campaigns.run import checked, name_of
+from mailroom.campaigns.run import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Malformed
 from mailroom.message import parse
@@ -130,6 +130,20 @@ def test_bodies_come_back_as_they_were_sent() -> None:
 def test_what_would_not_do_in_an_id_is_no_runs_name(name: str) -> None:
     with pytest.raises(Malformed):
         checked(name)
+
+
+@pytest.mark.parametrize(
+    "spelling", ["2026-11-18T13:00Z", "2026-11-18T13:00:00Z", "2026-11-18T14:00+01:00", "20261118T130000Z"]
+)
+def test_a_time_is_one_run_however_it_is_written(spelling: str) -> None:
+    assert canonical(spelling) == "2026-11-18T13:00Z"
+    body = json.dumps({"campaign": "weekly", "scheduled_at": AT, "run": spelling, "start": "s"})
+    assert collect_body(body) == Start("weekly", AT, "2026-11-18T13:00Z", "s")
+
+
+@pytest.mark.parametrize("name", ["second", "20261118", "T-shirts"])
+def test_a_name_that_is_no_time_stays_as_it_is(name: str) -> None:
+    assert canonical(name) == name
 
 
 def test_a_runs_name_is_its_minute_in_utc() -> None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mailroom.body import decode, encode, scheduled
 from mailroom.campaigns.audience import Cursor, Recipient
-from mailroom.campaigns.run import checked, name_of
+from mailroom.campaigns.run import canonical
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
 
@@ -61,14 +61,13 @@ def collect_body(text: str) -> Start | Next:
     scheduled_at = body.get("scheduled_at")
     if not isinstance(scheduled_at, str):
         raise Malformed("no page, and no scheduled_at of type string: neither a start nor a page")
-    run = body.get("run") or name_of(scheduled_at)
-    start = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
+    run = body.get("run") or scheduled_at
+    given = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
     try:
-        epoch(start.scheduled_at)
+        epoch(given.scheduled_at)
     except (ValueError, OverflowError):
         raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
-    checked(start.run)
-    return start
+    return msgspec.structs.replace(given, run=canonical(given.run))
 
 
 def chunk_of(text: str) -> Chunk:

@@ -8,10 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from botocore.exceptions import ClientError
+
 from mailroom import queues
 from mailroom.campaigns.audience import Audience, Connections, Fault, Page, Recipient
 from mailroom.campaigns.bodies import Chunk, Next, Start, collect_body
 from mailroom.campaigns.chunks import chunked
+from mailroom.campaigns.databases import Unreachable
 from mailroom.campaigns.definition import Definition
 from mailroom.campaigns.items import expiry
 from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
@@ -119,7 +122,7 @@ class Collector:
             self._runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
         except Exception as error:
-            self._runs.release(claim, f"page {asked.page}: {type(error).__name__}")
+            self._runs.release(claim, f"page {asked.page}: {_reason(error)}; see the log of collect")
             raise
         return None
 
@@ -127,7 +130,7 @@ class Collector:
         run = claim.run
         expires = expiry(definition, run.scheduled_at)
         if expires is not None and expires <= self._clock():
-            self._runs.give_up(claim, f"its messages are not sent any more: they expired at {iso(expires)}")
+            self._runs.expire(claim, f"its messages are not sent any more: they expired at {iso(expires)}")
             logger.warning("run has expired", page=asked.page)
             return
         if asked.page > definition.max_pages:
@@ -169,3 +172,13 @@ class Collector:
         logger.error(line, extra=details)
         count("CollectMalformed")
         return 0
+
+
+def _reason(error: Exception) -> str:
+    """What an operator may read: our own sentences, AWS's codes, and of others the kind alone, for they may
+    quote what was asked."""
+    if isinstance(error, ClientError):
+        return f"{error.operation_name}: {error.response['Error']['Code']}"
+    if isinstance(error, (Unreachable, LookupError)) and not isinstance(error, KeyError):
+        return str(error)
+    return type(error).__name__

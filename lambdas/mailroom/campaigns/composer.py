@@ -29,6 +29,7 @@ _METRICS = {
     "opted_out": "OptedOut",
     "left_out": "LeftOut",
     "failed": "ComposeFailed",
+    "expired": "ComposeExpired",
 }
 
 
@@ -97,8 +98,12 @@ class Composer:
         return True
 
     def _compose(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> None:
-        if self._is_over(definition, chunk):
-            logger.info("the run is over", recipients=len(chunk.recipients))
+        if self._has_expired(definition, chunk):
+            logger.warning("their messages have expired", recipients=len(chunk.recipients))
+            self._tell(chunk, Counter(expired=len(chunk.recipients)))
+            return
+        if self._is_stopped(chunk):
+            logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < LEFT_MILLISECONDS:
             raise Uncomposed("no time is left; it comes again")
@@ -111,17 +116,21 @@ class Composer:
             else:
                 tally["opted_out"] += self._leave_out(draft)
         self._put(wanted, tally)
+        self._tell(chunk, tally)
+        if tally["failed"]:
+            raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
+
+    def _tell(self, chunk: Chunk, tally: Counter[str]) -> None:
         self._runs.count(chunk.campaign, chunk.run, tally)
         for name, value in tally.items():
             if value:
                 count(_METRICS[name], value)
-        if tally["failed"]:
-            raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
-    def _is_over(self, definition: Definition, chunk: Chunk) -> bool:
+    def _has_expired(self, definition: Definition, chunk: Chunk) -> bool:
         expires = expiry(definition, chunk.scheduled_at)
-        if expires is not None and expires <= self._clock():
-            return True
+        return expires is not None and expires <= self._clock()
+
+    def _is_stopped(self, chunk: Chunk) -> bool:
         run = self._runs.read(chunk.campaign, chunk.run)
         return run is not None and run.state == "stopped"
 

@@ -64,8 +64,6 @@ class Logins:
     def parameters(self, login: Login) -> dict[str, Any]:
         """What libpq is told."""
         database = self._database
-        # Their unit is milliseconds.
-        limits = f"-c statement_timeout={round(database.statement_seconds * 1000)}"
         return {
             "host": login.host,
             "port": login.port,
@@ -76,7 +74,6 @@ class Logins:
             # In milliseconds: a server that is gone without a word is not waited for either.
             "tcp_user_timeout": round(database.connect_seconds * 1000),
             "application_name": APPLICATION,
-            "options": limits,
             "sslmode": database.sslmode,
             **self._trusted(),
         }

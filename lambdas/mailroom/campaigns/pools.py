@@ -34,6 +34,7 @@ class Pool:
             kwargs={"prepare_threshold": None},
             min_size=0,
             max_size=database.pool_size,
+            configure=_limiting(round(database.statement_seconds * 1000)),
             open=True,
             name=name,
             # A function is frozen between invocations, and a connection may have died meanwhile.
@@ -83,6 +84,16 @@ class Pool:
                 raise
         self._login = login
         return opened(self._logins.parameters(login))
+
+
+def _limiting(milliseconds: int) -> Callable[[Connection[Any]], None]:
+    def configure(connection: Connection[Any]) -> None:
+        """Not by an option of the start-up packet: RDS Proxy refuses a connection that has any."""
+        connection.autocommit = True
+        connection.execute("SELECT set_config('statement_timeout', %s, false)", [str(milliseconds)])
+        connection.autocommit = False
+
+    return configure
 
 
 def _reset(connection: Connection[Any]) -> None:

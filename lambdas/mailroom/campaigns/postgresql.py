@@ -19,6 +19,7 @@ from mailroom.campaigns.plain_values import plain
 from mailroom.campaigns.rows import Rows, check_columns, name_of
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
+from mailroom.telemetry import logger
 
 _TIME = "scheduled_at"
 _PERCENT = re.compile(rf"%%|%\({_TIME}\)s|%")
@@ -75,7 +76,13 @@ class PostgresqlAudience:
     def _refuse_keyless(self, connection: Connection[Any], page: Page, rows: Rows) -> None:
         """Rows without a key stand behind no key, so no page ever holds them: they are counted at first. All
         of them are one fault, and count as one of the run's refused."""
-        _, ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page)
+        try:
+            _, ((count,),) = _asked(connection, sql.SQL(_KEYLESS).format(**self._names), page)
+        except errors.QueryCanceled:
+            # A key that is an expression is worked out for everybody: too long, and no reason to stop.
+            connection.rollback()
+            logger.warning("rows without a key were not looked for: it took too long")
+            return
         if count:
             problem = f"is NULL in {count} rows; give each a key, or leave them out in the query"
             rows.refuse("all rows", self._definition.key, problem)

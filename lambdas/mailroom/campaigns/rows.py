@@ -66,6 +66,8 @@ class Rows:
         # Most keys are short and printable, of which the first two looks cost next to nothing.
         if len(text) > MAX_KEY_BYTES or len(text.encode(errors="replace")) > MAX_KEY_BYTES:
             return f"is longer than {MAX_KEY_BYTES} bytes; use a shorter one"
+        if "@" in text:
+            return "is a mail address; a key becomes part of ids, which appear in logs: use another column"
         if not text.isprintable() and has_control(text):
             return "holds a line break or control character; use plain text"
         return ""

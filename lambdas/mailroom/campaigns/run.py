@@ -9,7 +9,8 @@ from msgspec import Struct, convert
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
 
-State = Literal["collecting", "collected", "stopped"]
+State = Literal["collecting", "collected", "stopped", "expired"]
+"""stopped: by an operator; expired: its messages are sent no more, so it stopped by itself."""
 
 MAX_FAULTS = 20
 """Sentences about bad entries that a run keeps; the rest is counted."""
@@ -19,8 +20,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
 class Run(Struct, frozen=True, kw_only=True):
     """How far one run has come. `start` is the id of its latest start, `starts` are all that it had; pages,
     recipients (collected), refused and faults are of the latest. `composed` counts all messages that the run
-    ever put into the mailbox; existed, opted_out, left_out and failed are those that its latest start did not
-    put, and may count one twice that was composed again after a crash."""
+    ever put into the mailbox; existed, opted_out, left_out, failed and expired are those that its latest
+    start did not put, and may count one twice that was composed again after a crash."""
 
     campaign: str
     run: str
@@ -42,6 +43,7 @@ class Run(Struct, frozen=True, kw_only=True):
     opted_out: int = 0
     left_out: int = 0
     failed: int = 0
+    expired: int = 0
     startedAt: int | None = None  # noqa: N815 - the tables' own word
     claim_token: str | None = None
     updatedAt: str = ""  # noqa: N815
@@ -59,6 +61,14 @@ def name_of(scheduled_at: str) -> str:
     except (ValueError, OverflowError):
         raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
     return f"{moment:%Y-%m-%dT%H:%MZ}"
+
+
+def canonical(name: str) -> str:
+    """A run's name, of which a time has one spelling alone: two would be two runs. Raises Malformed."""
+    try:
+        return name_of(name) if "T" in name else checked(name)
+    except Malformed:
+        return checked(name)
 
 
 def checked(name: str) -> str:

@@ -22,7 +22,7 @@ from mailroom.errors import ClaimLost
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-_COUNTS = ("composed", "existed", "opted_out", "left_out", "failed")
+_COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
 _FRESH = (*("pages", "recipients", "refused"), *_COUNTS[1:])
 _NEW = "attribute_not_exists(starts) OR NOT contains(starts, :start)"
 _DUE = (
@@ -167,12 +167,12 @@ class Runs:
         """Let nothing more of a run be collected or composed; whoever is collecting a page of it does not
         pass it on. False where there is no such run, or where it is stopped already."""
         there = "attribute_exists(campaign) AND #state <> :stopped"
-        return self._try(campaign, run, _stopped({}, there, {":stopped": _STOPPED}))
+        return self._try(campaign, run, _ended({"state": _STOPPED}, there, {":stopped": _STOPPED}))
 
-    def give_up(self, claim: PageClaim, trouble: str) -> None:
-        """The same, as the one who holds a page of it; `trouble` says why."""
-        change = _stopped({"trouble": string(trouble[:MAX_TROUBLE])}, _OWN, self._own(claim))
-        self._try(claim.run.campaign, claim.run.run, change)
+    def expire(self, claim: PageClaim, trouble: str) -> None:
+        """Its messages are sent no more: whoever holds a page of it ends it. `trouble` says why."""
+        sets: Sets = {"state": string("expired"), "trouble": string(trouble[:MAX_TROUBLE])}
+        self._try(claim.run.campaign, claim.run.run, _ended(sets, _OWN, self._own(claim)))
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to what was composed; nothing where the run's item is gone."""
@@ -203,14 +203,8 @@ def _key(campaign: str, run: str) -> dict[str, Value]:
     return {"campaign": string(campaign), "run": string(run)}
 
 
-def _stopped(sets: Sets, condition: str, values: Sets) -> Change:
-    return Change(
-        {**sets, "state": _STOPPED},
-        condition,
-        values,
-        removes=("startedAt", "claim_token"),
-        names={"#state": "state"},
-    )
+def _ended(sets: Sets, condition: str, values: Sets) -> Change:
+    return Change(sets, condition, values, removes=("startedAt", "claim_token"), names={"#state": "state"})
 
 
 def _cursor(run: Run) -> Cursor | None:

@@ -83,6 +83,10 @@ class S3Object:
             return Invalid(_WHERE, f"{self._location} {changed}")
         if status == HTTPStatus.NOT_FOUND:
             return Invalid(_WHERE, f"{self._location} does not exist; put the file there")
+        if status == HTTPStatus.FORBIDDEN:
+            # Who may not list a bucket is told no more of what is not there.
+            why = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
+            return Invalid(_WHERE, f"{self._location} {why}")
         return error
 
 

@@ -1,0 +1,82 @@
+"""Until a run that was started is in the mailbox, or until it will not come there by itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mailroom.campaigns.run import Run
+from ops.campaigns import Campaigns, Start
+
+QUIET_POLLS = 3
+"""Where all is accounted for. SQS's depths are approximate: one zero proves nothing."""
+LOST_POLLS = 60
+"""Where something is missing: a depth may lag a minute behind what was sent (SQS, GetQueueAttributes), and
+nobody should hear that what is on its way is lost."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of it. `run` None: it never began. `problem` says what is not as it should be, and where to
+    look; "": all of it is in the mailbox, or has a reason not to be there."""
+
+    run: Run | None
+    problem: str
+
+
+def wait(
+    campaigns: Campaigns,
+    start: Start,
+    seen: Callable[[Run], None],
+    sleep: Callable[[float], None],
+) -> Ended:
+    """Look every second until a run is over, or nothing moves and nothing of it can be on its way."""
+    dead = campaigns.queues.dead()
+    before, quiet = None, 0
+    while True:
+        run = campaigns.begun(start)
+        if run is not None:
+            seen(run)
+        moves = run != before or campaigns.queues.depth() > 0
+        before, quiet = run, 0 if moves else quiet + 1
+        if quiet >= (QUIET_POLLS if run is not None and _is_over(run, start) else LOST_POLLS):
+            return Ended(run, _problem(run, start, campaigns, campaigns.queues.dead() - dead))
+        sleep(1.0)
+
+
+def accounted(run: Run, start: Start) -> int:
+    """The recipients of this start of which it is known what became of them. One that was composed again
+    after a fault may count twice."""
+    composed = run.composed - (start.known.composed if start.known else 0)
+    return composed + run.existed + run.opted_out + run.left_out + run.expired
+
+
+def _is_over(run: Run, start: Start) -> bool:
+    """Whether there is nothing left to hear: with failures there may be dead letters, however the sum is."""
+    if run.state == "collected":
+        return run.failed == 0 and accounted(run, start) >= run.recipients
+    return run.state != "collecting"
+
+
+def _problem(run: Run | None, start: Start, campaigns: Campaigns, dead: int) -> str:
+    status = f"mailroom campaign status {start.campaign} --run {start.run} --stage {campaigns.stage}"
+    collect, audience = (f"mailroom-{campaigns.stage}-{each}-dlq" for each in ("collect", "audience"))
+    if run is None:
+        return f"Run {start.run} of {start.campaign} did not begin. See the dead letters in {collect}."
+    if run.state == "stopped":
+        return "It was stopped by an operator."
+    if run.state == "expired":
+        return "It has expired: what was not composed by then is not sent."
+    if run.state == "collecting":
+        return (
+            f"Page {run.next_page} was not collected, and nothing of the run is on its way. "
+            f"See {status}, and the dead letters in {collect}."
+        )
+    missing = run.recipients - accounted(run, start)
+    if missing > 0:
+        return (
+            f"{missing:,} of {run.recipients:,} recipients were not composed. "
+            f"See the dead letters in {audience}, and {status}."
+        )
+    if dead > 0:
+        more = "is 1 dead letter" if dead == 1 else f"are {dead:,} dead letters"
+        return f"There {more} more than before. See those in {audience}, and {status}."
+    return ""

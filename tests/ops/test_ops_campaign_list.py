@@ -1,0 +1,68 @@
+"""The list of campaigns: what is here, what cdk.json makes of it, and what is deployed."""
+
+import json
+
+import pytest
+
+from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
+
+
+def listed() -> dict[str, dict[str, str]]:
+    result = run("campaign", "list", "--json")
+    assert result.exit_code == 0, result.output
+    return {each["campaign"]: each for each in json.loads(result.stdout)}
+
+
+def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
+    world.schedule("weekly")
+    world.collected()
+    result = run("campaign", "list")
+    assert result.exit_code == 0
+    rows = [" ".join(line.split()) for line in result.stdout.splitlines() if line.strip()]
+    assert rows[2:5] == [
+        "draft sms module by hand not enabled",
+        "news sms module by hand enabled",
+        f"weekly mail csv 0 13 ? * WED * Europe/Berlin enabled {RUN} collected",
+    ]
+    assert rows[-1] == "3 campaigns, 2 of them enabled in dev."
+
+
+def test_a_schedule_that_is_switched_off_or_not_deployed_is_said_to_be_so(world: World) -> None:
+    assert listed()["weekly"]["stage"] == "not deployed"
+    world.schedule("weekly", "DISABLED")
+    assert listed()["weekly"]["stage"] == "disabled"
+
+
+def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: World) -> None:
+    world.dynamodb.delete_table(TableName=RUNS)
+    found = listed()
+    assert {name: each["stage"] for name, each in found.items()} == {
+        "draft": "not enabled",
+        "news": "not deployed",
+        "weekly": "not deployed",
+    }
+    assert found["news"]["last_run"] == ""
+
+
+def test_a_schedule_without_a_time_zone_goes_by_utc(world: World) -> None:
+    world.write("campaigns/news/campaign.toml", f'{BY_HAND}[schedule]\ncron = "5 8 ? * * *"\n')
+    assert listed()["news"]["schedule"] == "5 8 ? * * * UTC"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "schedule"),
+    [
+        ({"schedule": {"cron": "0 9 1 * ? *"}}, "0 9 1 * ? * Europe/Berlin"),
+        ({"schedule": {"time_zone": "UTC"}}, "0 13 ? * WED * UTC"),
+        ({"schedule": None}, "by hand"),
+        ({"page_size": 5}, "0 13 ? * WED * Europe/Berlin"),
+    ],
+)
+def test_what_the_stage_has_otherwise_stands_over_the_campaigns_own_file(
+    world: World, overrides: dict[str, object], schedule: str
+) -> None:
+    cdk = json.loads(json.dumps(CDK))
+    cdk["context"]["mailroom"]["dev"]["campaigns"]["overrides"] = {"weekly": overrides}
+    world.write("cdk.json", json.dumps(cdk))
+    found = listed()["weekly"]
+    assert (found["schedule"], found["audience"]) == (schedule, "csv")
