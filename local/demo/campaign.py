@@ -111,7 +111,7 @@ class CampaignRun:
     def _start(self) -> "subprocess.Popen[str]":
         """As an operator does it. Not waited for: a small campaign is over before the command has ended."""
         return subprocess.Popen(
-            [sys.executable, "-m", "ops", "campaign", "start", CAMPAIGN, "--run", self.run, "--yes"],
+            [sys.executable, "-m", "ops", "campaign", "start", CAMPAIGN, "--run", self.run, "--new", "--yes"],
             cwd=REPOSITORY,
             env=os.environ | self._running.variables() | {"NO_PROXY": "*"},
             stdout=subprocess.DEVNULL,

@@ -79,6 +79,7 @@ def test_an_operator_starts_a_run_waits_for_it_and_sees_how_it_went(pipeline: Pi
         "local",
         "--run",
         "by-hand",
+        "--new",
         "--wait",
         "--yes",
         "--json",

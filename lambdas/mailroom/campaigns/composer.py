@@ -114,7 +114,8 @@ class Composer:
             if draft.unwanted is None:
                 wanted.append(draft)
             else:
-                tally["opted_out"] += self._leave_out(draft)
+                self._leave_out(draft)
+                tally["opted_out"] += 1
         self._put(wanted, tally)
         self._tell(chunk, tally)
         if tally["failed"]:
@@ -134,12 +135,12 @@ class Composer:
         run = self._runs.read(chunk.campaign, chunk.run)
         return run is not None and run.state == "stopped"
 
-    def _leave_out(self, draft: Draft) -> bool:
-        """The ledger says why there is no message. False: one was sent, or left out, before."""
+    def _leave_out(self, draft: Draft) -> None:
+        """The ledger says why there is no message, unless one was sent before."""
         item, why = draft.item, draft.unwanted
         assert why is not None
         to = item.get("to") or item.get("email")
-        return self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
+        self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
 
     def _put(self, drafts: Sequence[Draft], tally: Counter[str]) -> None:
         """Put all. What the mailbox cannot hold is the campaign's fault, not the person's: like what AWS
