@@ -1,6 +1,7 @@
 """Pages of a file of lines in S3. The cursor is a byte's offset, so that a page costs the same wherever it
 lies, and the file's version, so that all pages are of one file."""
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from mailroom.campaigns.audience import Found, Page
@@ -15,7 +16,7 @@ MAX_PAGE_BYTES = 8 * 1024 * 1024
 TOO_LONG = f"is longer than {MAX_RECORD_BYTES // 1024} KiB; shorten it"
 
 
-class LinePages:
+class LinePages(ABC):
     """An audience of lines; what one says, and what stands before the first, its kinds know."""
 
     def __init__(self, client: "S3Client", location: str, key: str, columns: tuple[str, ...]) -> None:
@@ -50,10 +51,10 @@ class LinePages:
                 rows.refuse(f"line {start.line}", "", TOO_LONG)
             start = lines.mark()
 
+    @abstractmethod
     def before(self, lines: Lines) -> dict[str, Any]:
         """What the cursor carries on from the lines before the first entry. Raises Invalid."""
-        raise NotImplementedError
 
+    @abstractmethod
     def entry(self, lines: Lines, start: Mark, rows: Rows, cursor: dict[str, Any]) -> None:
         """Read the entry at the mark into the rows. Raises TooLong."""
-        raise NotImplementedError
