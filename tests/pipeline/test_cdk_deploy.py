@@ -93,7 +93,7 @@ def test_the_documented_deploy_makes_every_stack(deployed: str) -> None:
 
 def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promises(deployed: str) -> None:
     dynamodb = LocalSession().client("dynamodb", endpoint_url=deployed, config=patient())
-    tables = ("mailbox", "ledger", "suppressions", "dead-letters")
+    tables = ("mailbox", "ledger", "suppressions", "preferences", "dead-letters")
     assert set(dynamodb.list_tables()["TableNames"]) == {f"mailroom-dev-{name}" for name in tables}
     sqs = LocalSession().client("sqs", endpoint_url=deployed, config=patient())
     queues = {each.rpartition("/")[2] for each in sqs.list_queues()["QueueUrls"]}
@@ -107,6 +107,8 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
         "dispatch-gave-up",
         "outcomes-gave-up",
         "api-5xx",
+        "messages-api-errors",
+        "unsubscribe-errors",
         "twilio-callbacks-errors",
         "dead-letters-errors",
     )
