@@ -2,11 +2,11 @@
 
 import json
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ops.screen import Refused
+from stacks.campaign_files import merged
 
 ROOT = Path(__file__).parents[1]
 _SETTINGS = "campaign.toml"
@@ -40,7 +40,7 @@ class CampaignFiles:
     def of_stage(self, name: str, stage: str) -> dict[str, Any]:
         """The same with what cdk.json has otherwise in that stage. Raises Refused."""
         overrides = self.stage(stage).get("campaigns", {}).get("overrides", {})
-        return _merged(self.read(name), overrides.get(name, {}))
+        return merged(self.read(name), overrides.get(name, {}))
 
     def stage(self, stage: str) -> dict[str, Any]:
         """A stage's settings, unchecked. Raises Refused."""
@@ -62,15 +62,6 @@ class CampaignFiles:
                 f"{name} is not enabled in {stage}; there: {_listed(enabled)}. "
                 f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
             )
-
-
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(below)
-    for key, value in above.items():
-        section = merged.get(key)
-        both = isinstance(section, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merged(section, value) if both else value  # type: ignore[arg-type]
-    return merged
 
 
 def _listed(names: list[str]) -> str:

@@ -100,10 +100,10 @@ def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
 
 def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
     overrides = settings.campaigns.overrides.get(name, {})
-    merged = _merged(_toml(name, folder, settings.stage), overrides)
+    whole = merged(_toml(name, folder, settings.stage), overrides)
     try:
         # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number.
-        chosen = Campaign.model_validate_json(_json(merged, name))
+        chosen = Campaign.model_validate_json(_json(whole, name))
     except ValidationError as error:
         place = _place(name, settings.stage, overrides, path_of(error))
         raise SettingsError(sentence(error, Campaign, place)) from error
@@ -124,20 +124,20 @@ def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
         raise SettingsError(f"campaigns/{name}/{FILE}: is no TOML: {error}.") from None
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """`below`, and over it `above`, section by section."""
-    merged = dict(below)
+    whole = dict(below)
     for key, value in above.items():
-        section = merged.get(key)
+        section = whole.get(key)
         both = isinstance(section, Mapping) and isinstance(value, Mapping)
-        merged[key] = _merged(section, value) if both else value  # type: ignore[arg-type]
-    return merged
+        whole[key] = merged(section, value) if both else value  # type: ignore[arg-type]
+    return whole
 
 
-def _json(merged: dict[str, Any], name: str) -> str:
+def _json(whole: dict[str, Any], name: str) -> str:
     """TOML's dates and times as text; its numbers without end are none in JSON."""
     try:
-        return json.dumps(merged, default=str, allow_nan=False)
+        return json.dumps(whole, default=str, allow_nan=False)
     except ValueError:
         raise SettingsError(
             f"campaigns/{name}/{FILE}: holds inf or nan, which no item can; remove it."
