@@ -94,6 +94,12 @@ def test_no_character_of_a_token_can_be_changed(at: int) -> None:
         assert changed == good or refused(changed)
 
 
+def test_a_token_has_one_spelling_though_base64_has_several_for_its_last_character() -> None:
+    good = token()
+    letters = [letter for letter in string.ascii_letters + string.digits + "-_" if letter != good[-1]]
+    assert all(refused(good[:-1] + letter) for letter in letters)
+
+
 @pytest.mark.parametrize("left", [0, 1, 10, 38, 39, 40, 60, 80])
 def test_a_truncated_token_is_refused(left: int) -> None:
     assert refused(token()[:left])
