@@ -46,8 +46,8 @@ inbox: ## what the providers' simulators accepted
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
 	@$(PY) app.py -c stage=$(STAGE)
 
-test: setup ## every test
-	$(PY) -m pytest tests
+test: setup ## every test, on as many cores as there are
+	$(PY) -m pytest tests --numprocesses auto --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
 
 check: .venv/.ready ## ruff and mypy, strict
 	$(PY) -m ruff check .

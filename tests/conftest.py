@@ -1,6 +1,9 @@
 """What every test needs before the library is imported: no test ever reaches a real account."""
 
 import os
+from pathlib import Path
+
+import pytest
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -9,3 +12,18 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
+
+_HERE = Path(__file__).parent
+_TOGETHER = ("pipeline", "stacks", "postgres")
+"""Folders whose tests share something that takes long to make: a running stage, a synthesized app, a server."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what one process should run where `make test` runs several: those folders, else a file.
+
+    The pipeline comes first: it is the longest, and the others fill the rest of the time.
+    """
+    for item in items:
+        folder, *rest = item.path.relative_to(_HERE).parts
+        item.add_marker(pytest.mark.xdist_group(folder if folder in _TOGETHER else "/".join([folder, *rest])))
+    items.sort(key=lambda item: "pipeline" not in item.path.parts)
