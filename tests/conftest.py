@@ -15,7 +15,7 @@ os.environ.update(
 
 _HERE = Path(__file__).parent
 _TOGETHER = ("pipeline", "stacks", "postgres")
-"""Folders whose tests share something that takes long to make: a running stage, a synthesized app, a server."""
+"""Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
