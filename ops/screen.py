@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated
 
+import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
@@ -39,6 +40,11 @@ def aws_faults(stage: str) -> Iterator[None]:
         errors.print(Text(f"{error}", style="red"))
         errors.print(f"Check the credentials, the region, and --stage {stage}.")
         raise typer.Exit(2) from None
+
+
+def tell(answer: object) -> None:
+    """Print a command's answer as JSON, for programs."""
+    typer.echo(msgspec.json.encode(answer).decode())
 
 
 def plain(text: str) -> Text:
