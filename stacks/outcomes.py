@@ -11,6 +11,8 @@ from stacks.settings import Settings
 from stacks.webhook import WebhookStack
 
 NO_NEWS = ("sending", "scheduled")
+FAILED = ("failed", "undelivered", "bounced", "complained")
+"""Statuses that are counted, whether or not anybody is called back."""
 """Statuses that nobody is called back for."""
 
 
@@ -36,6 +38,7 @@ def outcomes(
 def _filters(fax: FaxStack | None) -> Iterator[str]:
     """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
     yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*NO_NEWS]}])
+    yield _changes(status=[*FAILED])
     if fax:
         yield _changes(event_type=["fax"], status=["retrying"])
 

@@ -53,18 +53,20 @@ class Tools:
 
 class Received(Struct, Generic[M], frozen=True):
     """One record of a queue: its item, the message that it was read as (or why it is none; None where it is
-    no message by design), how often it was received, its group (None: it has none), and the function's time
-    left in milliseconds."""
+    no message by design), how often it was received, its group (None: it has none), the function's time
+    left in milliseconds, and since when it waits (epoch seconds; None: nobody can tell)."""
 
     item: dict[str, Any]
     message: M | Invalid | None
     receives: int
     group: str | None
     remaining: Callable[[], int]
+    since: float | None = None
 
 
 class Delivery(Generic[M, R]):
-    """Delivers one message at a time, each at most once an attempt. `tally` counts what came of them.
+    """Delivers one message at a time, each at most once an attempt. `tally` counts what came of them, and
+    `waits` has how long those waited that were accepted, in seconds since they were put or were due.
 
     A channel with a way of its own is a subclass, and says where it differs: `item_of` (another form of
     body), `read`, `begin` (what is asked once for a batch), `retry_wait`, `_known` (ids that a look-up must
@@ -79,6 +81,7 @@ class Delivery(Generic[M, R]):
         self._tools = tools
         self._ledger = tools.ledger
         self.tally: Counter[str] = Counter()
+        self.waits: list[float] = []
 
     def item_of(self, body: dict[str, Any]) -> dict[str, Any]:
         """The item that a queue's body stands for. Raises Malformed."""
@@ -228,16 +231,22 @@ class Delivery(Generic[M, R]):
         self._ledger.fail(claim, "rejected", outcome.reason)
         return self._over("Rejected", "rejected", reason=outcome.reason)
 
-    def _accepted(self, claim: Claimed, message: M, sent: Sent, record: Received[M]) -> Wait:  # noqa: ARG002 - for subclasses
+    def _accepted(self, claim: Claimed, message: M, sent: Sent, record: Received[M]) -> Wait:
         """The provider has just taken it."""
         # No log line where all goes well: the ledger says it, and a line would cost as much as all the rest.
         self.tally["Sent"] += 1
+        self._waited(message, record)
         try:
             self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
         except Exception:
             logger.error("sent, but not recorded", extra={"provider_id": sent.provider_id})
             raise
         return None
+
+    def _waited(self, message: M, record: Received[M]) -> None:
+        """Note how long it took from the put, or from its time. A later attempt says nothing of that."""
+        if record.since is not None and message.attempt == 1:
+            self.waits.append(max(0.0, self._tools.clock() - max(record.since, message.due() or 0.0)))
 
     def _recovered(self, claim: Claimed, message: M, sent: Sent, record: Received[M]) -> Wait:  # noqa: ARG002 - for subclasses
         """An earlier worker's try turns out to have been accepted."""

@@ -80,13 +80,20 @@ class Dispatcher:
             default_region=settings.default_region,
         )
 
-    def dispatch(self, items: Iterable[tuple[str, Mapping[str, Any]]]) -> set[str]:
-        """Route items, each with the caller's reference; the references of those to be tried again."""
+    def dispatch(
+        self,
+        items: Iterable[tuple[str, Mapping[str, Any]]],
+        put_at: Mapping[str, float] = MappingProxyType({}),
+    ) -> set[str]:
+        """Route items, each with the caller's reference; the references of those to be tried again.
+
+        `put_at` has when they were put, by reference and in epoch seconds, where that is known.
+        """
         failed: set[str] = set()
         entries: dict[str, list[Entry]] = defaultdict(list)
         for reference, item in items:
             try:
-                routed = self._route(reference, item)
+                routed = self._route(reference, item, put_at.get(reference))
             except Exception:  # noqa: BLE001 - logged, and the caller keeps the record
                 logger.exception("not dispatched; it is tried again", extra=_mentioned(item))
                 failed.add(reference)
@@ -100,7 +107,9 @@ class Dispatcher:
             count("Dispatched", len(batch) - len(refused))
         return failed
 
-    def _route(self, reference: str, item: Mapping[str, Any]) -> tuple[str, Entry] | None:
+    def _route(
+        self, reference: str, item: Mapping[str, Any], put_at: float | None
+    ) -> tuple[str, Entry] | None:
         """The queue and entry of an item, or None where it is settled without one."""
         try:
             message, body = self._read(item)
@@ -116,16 +125,21 @@ class Dispatcher:
         if wait > queues.MAX_DELAY_SECONDS:
             self._wait(message, due)
             return None
-        return self._queued(reference, message, body, max(0, math.ceil(wait)))
+        attributes = {"channel": message.event_type, "type": message.kind}
+        if put_at is not None:
+            attributes[queues.PUT_AT] = str(int(put_at))
+        return self._queued(reference, message, body, max(0, math.ceil(wait)), attributes)
 
-    def _queued(self, reference: str, message: Message, body: str, delay: int) -> tuple[str, Entry]:
+    def _queued(
+        self, reference: str, message: Message, body: str, delay: int, attributes: Mapping[str, str]
+    ) -> tuple[str, Entry]:
         url = self._routes[message.event_type][message.lane]
         if delay:
             url = self._delayed_routes.get(message.event_type, url)
         return url, Entry(
             reference,
             body,
-            {"channel": message.event_type, "type": message.kind},
+            attributes,
             delay=delay,
             group=message.group,
             duplicate=message.duplicate if url.endswith(".fifo") else None,

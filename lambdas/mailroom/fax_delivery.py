@@ -87,6 +87,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: Received[Fax]) -> Wait:
         provider_id = sent.provider_id
         self.tally["Submitted"] += 1
+        self._waited(message, record)
         now = int(self._tools.clock() * 1000)
         try:
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)

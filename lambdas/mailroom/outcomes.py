@@ -15,6 +15,7 @@ from mailroom.callbacks import callback_of
 from mailroom.change import LedgerChange
 from mailroom.clock import Clock
 from mailroom.environment import Outcomes as Settings
+from mailroom.failures import Failures
 from mailroom.queues import Entry
 from mailroom.retries import Schedule, retry_of
 from mailroom.telemetry import about, count, logger
@@ -44,17 +45,20 @@ class Outcomes:
         """The sequence numbers of the records that must be handled again."""
         entries: dict[str, list[Entry]] = defaultdict(list)
         failed: set[str] = set()
+        failures = Failures()
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:
                 change = changes.read(record)
                 if change is not None:
                     self._follow(change, sequence, entries)
+                    failures.see(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
                 logger.exception("no consequence drawn; it is tried again", extra={"sequence": sequence})
                 failed.add(sequence)
         for url, batch in entries.items():
             failed |= queues.send(self._sqs, url, batch)
+        failures.count()
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:

@@ -17,6 +17,8 @@ MAX_BYTES = 1024 * 1024
 MAX_DELAY_SECONDS = 900
 MAX_VISIBILITY_SECONDS = 42_300
 """SQS ends a visibility 12 hours after the receive, and refuses one beyond: the function's time comes off."""
+PUT_AT = "put_at"
+"""The attribute that says when a message's item was put, in whole epoch seconds, as the stream has it."""
 MAX_GROUP = 128
 """Characters of a MessageGroupId."""
 
@@ -123,3 +125,12 @@ def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, flo
 
 def _bounded(seconds: float) -> int:
     return round(max(0.0, min(MAX_VISIBILITY_SECONDS, seconds + 0.499)))
+
+
+def put_at(record: Mapping[str, Any]) -> float | None:
+    """When what a record is about was put, in epoch seconds; else when it was queued; None: nobody says."""
+    said = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
+    try:
+        return int(said) if said else int(record["attributes"]["SentTimestamp"]) / 1000
+    except (KeyError, ValueError):  # a queue's message may be anybody's
+        return None

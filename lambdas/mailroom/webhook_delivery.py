@@ -11,16 +11,20 @@ from mailroom.body import encode
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.channels.webhook import Webhook
+from mailroom.claim import Claimed
 from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.dynamo import Sets, number, string
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
-from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from mailroom.telemetry import logger
 
 JITTER = 0.2
 """The part of a delay that chance may take away. It never adds: retention is derived from the whole."""
+
+KEEPS_FAILING = 8
+"""Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
 
 
 class WebhookDelivery(Delivery[Webhook, Post]):
@@ -56,6 +60,17 @@ class WebhookDelivery(Delivery[Webhook, Post]):
         delay = self._delays[receives - 1] * (1 - JITTER * self._tools.jitter())
         return max(delay, min(least, self._retry_after_cap))
 
+    def _record(self, claim: Claimed, message: Webhook, outcome: Outcome, record: Received[Webhook]) -> Wait:
+        if isinstance(outcome, Retry):
+            self._failed_again(record, message.group)
+        return super()._record(claim, message, outcome, record)
+
+    def _failed_again(self, record: Received[Webhook], host: str | None) -> None:
+        """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
+        if record.receives > KEEPS_FAILING:
+            logger.warning("an endpoint keeps failing", host=host, tries=record.receives)
+            self.tally["WebhooksFailing"] += 1
+
     def _last(self, receives: int) -> bool:
         return receives > len(self._delays)
 
@@ -79,6 +94,7 @@ class WebhookDelivery(Delivery[Webhook, Post]):
                 self._over(
                     "CallbacksRetried", "callback not delivered", reason=reason, callback=callback.name
                 )
+                self._failed_again(record, callback.group)
                 wait = self.retry_wait(record.receives, after)
             case Misconfigured(reason):
                 logger.error("callback not sent: a fault of configuration", reason=reason)

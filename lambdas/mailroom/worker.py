@@ -18,7 +18,7 @@ from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
-from mailroom.telemetry import count, logger, working_on
+from mailroom.telemetry import count, logger, took, working_on
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -71,6 +71,7 @@ class Worker(Generic[M, R]):
         """
         self._pace.begin()
         self._delivery.tally.clear()
+        self._delivery.waits.clear()
         opened = [(record, self._opened(record, remaining)) for record in event["Records"]]
         self._delivery.begin(each.message for _, each in opened if each and isinstance(each.message, Message))
         waits = {}
@@ -81,6 +82,8 @@ class Worker(Generic[M, R]):
         queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
         for name, value in self._delivery.tally.items():
             count(name, value)
+        for seconds in self._delivery.waits:
+            took("PutToAccepted", seconds)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
 
     def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Received[M] | None:
@@ -94,7 +97,9 @@ class Worker(Generic[M, R]):
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             return None
         receives = int(attributes["ApproximateReceiveCount"])
-        return Received(item, message, receives, attributes.get("MessageGroupId"), remaining)
+        return Received(
+            item, message, receives, attributes.get("MessageGroupId"), remaining, queues.put_at(record)
+        )
 
     def _work(self, opened: Received[M] | None) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""

@@ -3,15 +3,20 @@
 import json
 
 from mailroom.callbacks import SILENT
+from mailroom.failures import FAILED
+from stacks.outcomes import FAILED as COUNTED
 from stacks.outcomes import NO_NEWS
 from tests.stacks.templates import Templates, text
 
 
 def test_the_filter_leaves_out_what_nobody_is_called_back_for_and_no_more() -> None:
     assert set(NO_NEWS) == set(SILENT)
+    assert COUNTED == FAILED
 
 
-def test_outcomes_is_told_of_callbacks_that_are_due_and_of_faxes_to_try_again_alone(dev: Templates) -> None:
+def test_outcomes_is_told_of_callbacks_failures_and_faxes_to_try_again_alone(
+    dev: Templates,
+) -> None:
     filters = dev["routing"].mapping("mailroom-dev-outcomes")["FilterCriteria"]["Filters"]
     changes = {"eventName": ["INSERT", "MODIFY"]}
     assert [json.loads(each["Pattern"]) for each in filters] == [
@@ -24,6 +29,7 @@ def test_outcomes_is_told_of_callbacks_that_are_due_and_of_faxes_to_try_again_al
                 }
             },
         },
+        {**changes, "dynamodb": {"NewImage": {"status": {"S": [*FAILED]}}}},
         {
             **changes,
             "dynamodb": {"NewImage": {"event_type": {"S": ["fax"]}, "status": {"S": ["retrying"]}}},

@@ -167,8 +167,19 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[dict[str, Any]]]:
 
 @pytest.fixture
 def counted() -> Callable[[], dict[str, float]]:
-    """The metrics of this test so far, by name."""
-    return lambda: {name: sum(metric["Value"]) for name, metric in telemetry.metrics.metric_set.items()}
+    """What this test has counted so far, by the metric's name."""
+    return lambda: {name: sum(values) for name, values in _metrics_in("Count").items()}
+
+
+@pytest.fixture
+def timed() -> Callable[[], dict[str, list[float]]]:
+    """The times that this test has measured so far, in milliseconds, by the metric's name."""
+    return lambda: _metrics_in("Milliseconds")
+
+
+def _metrics_in(unit: str) -> dict[str, list[float]]:
+    found = telemetry.metrics.metric_set.items()
+    return {name: metric["Value"] for name, metric in found if metric["Unit"] == unit}
 
 
 @pytest.fixture(autouse=True)
