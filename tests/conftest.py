@@ -18,12 +18,15 @@ _TOGETHER = ("pipeline", "stacks", "postgres")
 """Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Keep together what one process should run where `make test` runs several: those folders, else a file.
 
-    The pipeline comes first: it is the longest, and the others fill the rest of the time.
+    Said here, for by the time of the hook below the scheduler has read it.
     """
-    for item in items:
-        folder, *rest = item.path.relative_to(_HERE).parts
-        item.add_marker(pytest.mark.xdist_group(folder if folder in _TOGETHER else "/".join([folder, *rest])))
+    folder, *rest = item.path.relative_to(_HERE).parts
+    item.add_marker(pytest.mark.xdist_group(folder if folder in _TOGETHER else "/".join([folder, *rest])))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The pipeline comes first: it is the longest, and the others fill the rest of the time."""
     items.sort(key=lambda item: "pipeline" not in item.path.parts)
