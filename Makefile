@@ -47,7 +47,7 @@ synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the C
 	@$(PY) app.py -c stage=$(STAGE)
 
 test: setup ## every test, on as many cores as there are
-	$(PY) -m pytest tests --numprocesses auto --maxprocesses 8 --dist loadgroup --no-loadscope-reorder
+	$(PY) -m pytest tests --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 
 check: .venv/.ready ## ruff and mypy, strict
 	$(PY) -m ruff check .

@@ -1,9 +1,10 @@
 """What every test needs before the library is imported: no test ever reaches a real account."""
 
 import os
-from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -13,18 +14,22 @@ os.environ.update(
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
 
-_HERE = Path(__file__).parent
 _TOGETHER = ("pipeline", "stacks", "postgres")
 """Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Keep together what one process should run where `make test` runs several: those folders, else a file.
+class Together(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
+    """Where `make test` runs several processes, one runs all of those folders' tests, and all of a file's."""
 
-    Said here, for by the time of the hook below the scheduler has read it.
-    """
-    folder, *rest = item.path.relative_to(_HERE).parts
-    item.add_marker(pytest.mark.xdist_group(folder if folder in _TOGETHER else "/".join([folder, *rest])))
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0]
+        return next((folder for folder in _TOGETHER if path.startswith(f"tests/{folder}/")), path)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
+    """xdist's own groups (`--dist loadgroup`) are lost with pytest 9.2: it has no name to write them into."""
+    return Together(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
