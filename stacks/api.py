@@ -9,7 +9,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 
 from stacks.api_functions import messages_api, twilio_callbacks, unsubscribe
-from stacks.constructs.alarms import server_errors
+from stacks.constructs.api_alarms import server_errors
 from stacks.constructs.api_stage import open_stage
 from stacks.constructs.door import Door
 from stacks.constructs.outputs import publish
@@ -28,11 +28,6 @@ DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 KEY_LENGTH = 44  # letters and digits: over 256 bits
-SERVER_ERRORS = (
-    "Requests are answered 5xx. Producers may repeat theirs, recipients who opt out are asked to; Twilio "
-    "repeats a status callback for seconds only, and what an SMS came to is then not told. Read the log of "
-    "messages-api, of unsubscribe and of twilio-callbacks: a secret is wrong, or DynamoDB, S3 or SQS refuses."
-)
 
 
 class ApiStack(StageStack):
@@ -50,7 +45,7 @@ class ApiStack(StageStack):
         self._messages(settings, storage)
         self._unsubscribe(settings, storage)
         self._twilio_callbacks(settings, feedback)
-        server_errors(self, self.api, settings.name("api-5xx"), SERVER_ERRORS)
+        server_errors(self, settings, self.api)
         publish(
             self,
             ApiUrl=self.public_url,

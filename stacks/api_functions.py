@@ -6,7 +6,6 @@ from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.constructs.alarms import errors
 from stacks.constructs.bucket import bucket_name
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
@@ -19,11 +18,8 @@ from stacks.settings import Settings
 
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""
-FUNCTION_ERRORS = (
-    "Requests end in an error of the function. Read the log of {function}: its variables, its bundle, its "
-    "time-out or its memory is wrong.{also}"
-)
-TWILIO_GIVES_UP = " Twilio repeats a status callback for seconds only."
+TOLD = "Requests end in an error: whoever calls is told, and may call again."
+TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
 
 
 def messages_api(
@@ -33,7 +29,7 @@ def messages_api(
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
     scope = Construct(stack, "MessagesApi")
-    function = HandlerFunction(
+    return HandlerFunction(
         scope,
         settings,
         name="messages-api",
@@ -61,9 +57,8 @@ def messages_api(
             "PUBLIC_URL": public_url,
             "JWT_ISSUER": settings.api.jwt.issuer if settings.api.jwt else "",
         },
+        remedy=TOLD,
     ).resource
-    _watch(scope, settings, function, "messages-api")
-    return function
 
 
 def lanes(settings: Settings) -> dict[str, list[str]]:
@@ -76,7 +71,7 @@ def lanes(settings: Settings) -> dict[str, list[str]]:
 def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret: Secret) -> lambda_.Function:
     """Lets recipients opt out of a topic, and in again."""
     scope = Construct(stack, "Unsubscribe")
-    function = HandlerFunction(
+    return HandlerFunction(
         scope,
         settings,
         name="unsubscribe",
@@ -90,9 +85,8 @@ def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret:
             "PREFERENCES_TABLE": storage.preferences.table_name,
             "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
         },
+        remedy=TOLD,
     ).resource
-    _watch(scope, settings, function, "unsubscribe")
-    return function
 
 
 def twilio_callbacks(
@@ -100,7 +94,7 @@ def twilio_callbacks(
 ) -> lambda_.Function:
     """Checks what Twilio calls and puts it on the feedback queue."""
     queue = feedback.worker.queue
-    function = HandlerFunction(
+    return HandlerFunction(
         Construct(stack, "TwilioCallbacks"),
         settings,
         name="twilio-callbacks",
@@ -112,12 +106,5 @@ def twilio_callbacks(
             "PUBLIC_URL": public_url,
             "FEEDBACK_QUEUE_URL": queue.queue_url,
         },
+        remedy=TWILIO_GIVES_UP,
     ).resource
-    _watch(stack, settings, function, "twilio-callbacks", TWILIO_GIVES_UP)
-    return function
-
-
-def _watch(
-    scope: Construct, settings: Settings, function: lambda_.Function, name: str, also: str = ""
-) -> None:
-    errors(scope, function, settings.name(f"{name}-errors"), FUNCTION_ERRORS.format(function=name, also=also))

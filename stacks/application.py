@@ -13,10 +13,12 @@ from stacks.campaign_files import EnabledCampaign
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
 from stacks.dead_letters import DeadLettersStack
+from stacks.deploy import DeployStack, bound, warn_where_unpinned
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.load import load, load_campaigns, with_providers
 from stacks.mailbox import MailboxStack
+from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.providers import Around
 from stacks.routes import Routes
@@ -57,7 +59,9 @@ def checked(app: App) -> CloudAssembly:
 
 def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
     """All stacks of one stage."""
+    bound(app, settings)
     storage = MailboxStack(app, settings)
+    warn_where_unpinned(storage, settings)
     feedback = FeedbackStack(app, settings, storage)
     api = ApiStack(app, settings, storage, feedback)
     channels = ChannelsStack(app, settings, Around(settings, storage, feedback, api))
@@ -70,6 +74,9 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     if campaigns:
         workers += CampaignsStack(app, settings, storage, campaigns).workers
     DeadLettersStack(app, settings, storage, workers)
+    MonitoringStack(app, settings)
+    if settings.deploy:
+        DeployStack(app, settings, settings.deploy)
     for key, value in settings.deployment.tags.items():
         Tags.of(app).add(key, value)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

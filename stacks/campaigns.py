@@ -23,6 +23,8 @@ from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
 DEFINITIONS = "campaigns.json"
+KEPT_BACK_SECONDS = 10
+"""What `compose` leaves for putting what it has composed."""
 
 
 class CampaignsStack(StageStack):
@@ -93,6 +95,7 @@ class CampaignsStack(StageStack):
             limits=settings.campaigns.compose,
             polling=compose_polling(settings, concurrencies),
             rules=compose_rules(settings),
+            kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),

@@ -49,4 +49,6 @@ class ChannelsStack(StageStack):
                 **needs.environment,
             },
             templates=needs.templates,
+            channel=row.event_type,
+            kept_back_seconds=row.channel.record_seconds,
         )

@@ -7,7 +7,6 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.alarms import errors
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.table import TTL, Table
@@ -16,9 +15,11 @@ from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
+KEPT_BACK_SECONDS = 10
+"""What a pass leaves for putting letters back."""
 FUNCTION_ERRORS = (
     "Dead letters are not looked at, so nobody is told why they are dead. They lie where they were: read the "
-    "log of dead-letters, mend what it says, and invoke it, or wait for its next pass."
+    "log of dead-letters, mend what it says, and wait for its next pass."
 )
 
 
@@ -38,7 +39,6 @@ class DeadLettersStack(StageStack):
             time_to_live_attribute=TTL,
         )
         function = self._function(settings, storage, workers)
-        errors(self, function, settings.name("dead-letters-errors"), FUNCTION_ERRORS)
         # Late is useless here: the next one sees the same letters.
         target = targets.LambdaFunction(function, max_event_age=Duration.hours(1), retry_attempts=2)
         events.Rule(
@@ -68,6 +68,8 @@ class DeadLettersStack(StageStack):
             name="dead-letters",
             handler="dead_letters",
             limits=settings.dead_letters,
+            kept_back_seconds=KEPT_BACK_SECONDS,
+            remedy=FUNCTION_ERRORS,
             grants=[
                 Grant(
                     [f"sqs:{action}" for action in look],

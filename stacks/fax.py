@@ -54,6 +54,9 @@ class FaxStack(StageStack):
             # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
             polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
             rules=rules,
+            channel="fax",
+            # It follows a fax until then, and hands it on to the next invocation.
+            kept_back_seconds=fax.record_seconds,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [ledger]),
                 Grant(["dynamodb:Query"], [f"{ledger}/index/{LINES}"]),

@@ -12,6 +12,7 @@ from stacks.constructs.secret import Secret
 from stacks.constructs.topic import EventTopic
 from stacks.constructs.worker import Work, Worker
 from stacks.derived import feedback_rules
+from stacks.mail_reputation import watch_reputation
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from stacks.sms_events import sms_events
@@ -23,6 +24,8 @@ EVENTS = [
     *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
 ]
 """Not opens and clicks: for those SES would rewrite the mails."""
+KEPT_BACK_SECONDS = 5
+"""What `feedback` leaves for the end of a batch: it takes in no event after that."""
 
 
 class FeedbackStack(StageStack):
@@ -32,6 +35,7 @@ class FeedbackStack(StageStack):
         super().__init__(app, settings, "feedback")
         self.topic = EventTopic(self, "Topic", settings, name="feedback")
         self._mail_events(settings)
+        watch_reputation(self, settings)
         if settings.sms_configuration_set:
             sms_events(self, settings.sms_configuration_set, self.topic)
         self.twilio_secret = self._twilio_secret(settings) if settings.twilio else None
@@ -84,6 +88,7 @@ class FeedbackStack(StageStack):
             limits=settings.feedback,
             polling=settings.feedback,
             rules=feedback_rules(settings),
+            kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn]),
             ],

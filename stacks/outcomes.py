@@ -11,9 +11,9 @@ from stacks.settings import Settings
 from stacks.webhook import WebhookStack
 
 NO_NEWS = ("sending", "scheduled")
+"""Statuses that nobody is called back for."""
 FAILED = ("failed", "undelivered", "bounced", "complained")
 """Statuses that are counted, whether or not anybody is called back."""
-"""Statuses that nobody is called back for."""
 
 
 def outcomes(
@@ -30,6 +30,7 @@ def outcomes(
         environment={
             "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
             "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
+            "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
             **_retries(settings),
         },
     )

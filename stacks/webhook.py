@@ -1,11 +1,13 @@
 """Webhooks: messages and status callbacks, signed, to whatever endpoint they name."""
 
 import json
+import math
 import string
 
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
+from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAlarm, read_log
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
@@ -17,6 +19,8 @@ from stacks.settings import Settings, Webhook
 from stacks.stage_stack import StageStack
 
 KEY_LENGTH = 44  # letters and digits: 33 bytes, read as base64
+QUIET_PERIODS = 12
+"""Of five minutes, beyond the longest wait between two tries."""
 
 
 class WebhookStack(StageStack):
@@ -26,6 +30,7 @@ class WebhookStack(StageStack):
         super().__init__(app, settings, "webhook")
         self.secret = self._secret(settings)
         self.worker = Worker(self, settings, self._work(settings, storage))
+        keeps_failing(self, settings)
         publish(
             self,
             WebhookSigningSecretName=settings.name("webhook-signing"),
@@ -59,6 +64,8 @@ class WebhookStack(StageStack):
             limits=webhook,
             polling=webhook,
             rules=rules,
+            channel="webhook",
+            kept_back_seconds=webhook.record_seconds,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
@@ -89,3 +96,19 @@ class WebhookStack(StageStack):
             "ALLOWED_SCHEMES": json.dumps(webhook.allowed_schemes),
             "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
         }
+
+
+def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
+    """Rings from the first late try that fails until none has for longer than the longest wait between two:
+    one endpoint that stays dead is one alarm."""
+    periods = math.ceil(max(settings.webhook.delays_seconds) / FIVE_MINUTES) + QUIET_PERIODS
+    about = About(
+        kind="webhooks-failing",
+        meaning="An endpoint goes on failing after five tries. Others are not held up by it; its own "
+        "callbacks wait for their next tries, and in the end become dead letters.",
+        look=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name the "
+        "host), and ask its owner; who wants no more callbacks answers 410",
+    )
+    tries = Metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
+    rings = Rings({"tries": tries}, threshold=1, periods=periods, at_least=1)
+    StageAlarm(stack, "KeepsFailing", settings, about, rings)

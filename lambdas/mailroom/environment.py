@@ -1,6 +1,7 @@
 """A function's settings, as its stack put them into the environment."""
 
 import os
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -213,7 +214,7 @@ class RetryFax(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class Outcomes(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Outcomes': where callbacks and retries go, and when a fax is tried again."""
+    """Outcomes': where callbacks and retries go, when a fax is tried again, and which channels there are."""
 
     webhook_queue_url: str
     retry_queue_url: str
@@ -221,6 +222,7 @@ class Outcomes(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_delay_seconds: Seconds
     retry_growth: Annotated[float, Meta(ge=1)]
     retry_delay_cap_seconds: Seconds
+    channels: list[str] = []
 
 
 class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
@@ -247,14 +249,15 @@ class DispatchScheduled(Dispatch, frozen=True, kw_only=True, rename="upper"):
     queue_url: str
 
 
-def read(kind: type[T]) -> T:
-    """The settings of `kind` from the environment; lists and maps stand there as JSON.
+def read(kind: type[T], variables: Mapping[str, str] = os.environ) -> T:
+    """The settings of `kind` from the environment, or from another function's variables; lists and maps
+    stand there as JSON.
 
     Raises msgspec.ValidationError that names the variable at fault.
     """
     values: dict[str, Any] = {}
     for each in msgspec.structs.fields(kind):
-        text = os.environ.get(each.encode_name)
+        text = variables.get(each.encode_name)
         if text is not None:
             values[each.encode_name] = _json(each.encode_name, text) if text.startswith(("[", "{")) else text
     return msgspec.convert(values, kind, strict=False)

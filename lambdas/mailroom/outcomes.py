@@ -45,7 +45,7 @@ class Outcomes:
         """The sequence numbers of the records that must be handled again."""
         entries: dict[str, list[Entry]] = defaultdict(list)
         failed: set[str] = set()
-        failures = Failures()
+        failures = Failures(self._settings.channels)
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:

@@ -1,96 +1,156 @@
-"""The alarms that every queue has, and those of what has no queue before it."""
+"""An alarm: its name, its words, whom it tells, and its outputs, right once, for all."""
 
-from aws_cdk import Duration
-from aws_cdk import aws_apigatewayv2 as http
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from aws_cdk import Aws
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.derived import DAY
+from stacks.constructs.inventory import WatchedAlarm, inventory
+from stacks.constructs.outputs import pascal, publish
+from stacks.settings import Settings
 
-IN_FLIGHT_MANY = 100_000
-"""SQS's limit is 120,000 a queue."""
-AT_LEAST = cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD
+TOPIC = "alarms"
+LONGEST_DESCRIPTION = 1024
+"""CloudWatch takes no longer one."""
+FIVE_MINUTES = 300
 
 
-def not_empty(scope: Construct, dead_letters: sqs.Queue, name: str) -> cloudwatch.Alarm:
-    """Rings while a dead letter waits, also while somebody looks at it."""
-    waiting = {
-        "visible": dead_letters.metric_approximate_number_of_messages_visible(),
-        "hidden": dead_letters.metric_approximate_number_of_messages_not_visible(),
-    }
-    return cloudwatch.Alarm(
-        scope,
-        "NotEmpty",
-        alarm_name=name,
-        alarm_description="Dead letters wait: find the cause, then redrive them.",
-        metric=cloudwatch.MathExpression(
-            expression="visible + hidden",
-            label="dead letters",
-            period=Duration.minutes(1),
-            using_metrics={**waiting},
+@dataclass(frozen=True)
+class Metric:
+    """A metric of one thing, as CloudWatch has it."""
+
+    namespace: str
+    name: str
+    statistic: Literal["Sum", "Maximum", "Average"]
+    dimensions: Mapping[str, str] = field(default_factory=dict)
+    period: int = FIVE_MINUTES
+    """Seconds that one data point is about."""
+
+
+@dataclass(frozen=True)
+class Rings:
+    """When an alarm rings: its metric, or the sum of several, is at `threshold` or above."""
+
+    metrics: Mapping[str, Metric]
+    """One; or several under the names that they have in the sum."""
+    threshold: float
+    periods: int = 1
+    """How many of the last periods are looked at."""
+    at_least: int = 0
+    """In how many of those it is reached; 0: in all of them."""
+    missing: Literal["notBreaching", "ignore"] = "notBreaching"
+    """What a period without data means: that nothing happened, or that nothing is known."""
+
+    def properties(self) -> dict[str, Any]:
+        """CloudFormation's words for it."""
+        of_any = {
+            "comparison_operator": "GreaterThanOrEqualToThreshold",
+            "threshold": self.threshold,
+            "evaluation_periods": self.periods,
+            "datapoints_to_alarm": self.at_least or None,
+            "treat_missing_data": self.missing,
+        }
+        if len(self.metrics) > 1:
+            return {**of_any, "metrics": [*map(_query, self.metrics, self.metrics.values()), self._sum()]}
+        (metric,) = self.metrics.values()
+        return {
+            **of_any,
+            "namespace": metric.namespace,
+            "metric_name": metric.name,
+            "dimensions": _dimensions(metric),
+            "statistic": metric.statistic,
+            "period": metric.period,
+        }
+
+    def _sum(self) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:
+        return cloudwatch.CfnAlarm.MetricDataQueryProperty(
+            id="sum", expression=" + ".join(self.metrics), return_data=True
+        )
+
+
+@dataclass(frozen=True)
+class About:
+    """What an alarm is called, and says."""
+
+    kind: str
+    """Such as dlq-not-empty."""
+    meaning: str
+    """Sentences: what has happened, and what that means."""
+    look: str
+    """What to run or to do next, without a full stop."""
+    subject: str = ""
+    """The short name of what it watches; "": the stage, or the account."""
+    page: str = ""
+    """The page below docs/operating where another than the kind's."""
+    output: str = ""
+    """What its outputs' names begin with; "" derives it from subject and kind."""
+
+    @property
+    def short(self) -> str:
+        """Its name without the stage's."""
+        return f"{self.subject}-{self.kind}" if self.subject else self.kind
+
+    @property
+    def description(self) -> str:
+        """What it says. Raises ValueError where that is longer than CloudWatch takes."""
+        text = f"{self.meaning} Next: {self.look}. See docs/operating/{self.page or self.kind}.md."
+        if len(text) > LONGEST_DESCRIPTION:
+            raise ValueError(f"the description of {self.short} has {len(text)} characters: {text}")
+        return text
+
+
+class StageAlarm(Construct):
+    """Named mailroom-{stage}-{subject}-{kind}; tells the stage's topic when it begins and when it ends."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, settings: Settings, about: About, rings: Rings
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.alarm_name = settings.name(about.short)
+        topic = topic_arn(settings)
+        alarm = cloudwatch.CfnAlarm(
+            self,
+            "Resource",
+            alarm_name=self.alarm_name,
+            alarm_description=about.description,
+            alarm_actions=[topic],
+            ok_actions=[topic],
+            **rings.properties(),
+        )
+        inventory(self).alarms.append(WatchedAlarm(self.alarm_name, about.kind))
+        output = about.output or pascal(about.short)
+        publish(self, **{f"{output}AlarmName": alarm.ref, f"{output}AlarmArn": alarm.attr_arn})
+
+
+def topic_arn(settings: Settings) -> str:
+    """The alarms' topic, by name: the stack that has it shows what all others have, and comes last.
+    CloudWatch looks for the topic when an alarm rings, not when it is made."""
+    return f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{settings.name(TOPIC)}"
+
+
+def read_log(settings: Settings, function: str) -> str:
+    """The command that shows the last hour of a function's log."""
+    return f"aws logs tail /aws/lambda/{settings.name(function)} --since 1h"
+
+
+def _query(name: str, metric: Metric) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:
+    kind = cloudwatch.CfnAlarm
+    return kind.MetricDataQueryProperty(
+        id=name,
+        metric_stat=kind.MetricStatProperty(
+            metric=kind.MetricProperty(
+                namespace=metric.namespace, metric_name=metric.name, dimensions=_dimensions(metric)
+            ),
+            period=metric.period,
+            stat=metric.statistic,
         ),
-        threshold=1,
-        evaluation_periods=1,
-        comparison_operator=AT_LEAST,
-        # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-        treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+        return_data=False,
     )
 
 
-def backlog_old(scope: Construct, queue: sqs.Queue, name: str, kept_days: int) -> cloudwatch.Alarm:
-    """SQS deletes what is past its retention, `kept_days`, silently and past the dead-letter queue."""
-    return cloudwatch.Alarm(
-        scope,
-        "BacklogOld",
-        alarm_name=name,
-        alarm_description="Messages wait for half of the queue's retention: past all of it they go.",
-        metric=queue.metric_approximate_age_of_oldest_message(period=Duration.minutes(5)),
-        threshold=kept_days * DAY // 2,
-        evaluation_periods=1,
-        comparison_operator=AT_LEAST,
-    )
-
-
-def in_flight_many(scope: Construct, queue: sqs.Queue, name: str) -> cloudwatch.Alarm:
-    """What waits between two tries is in flight as well: past the limit SQS hands out no more."""
-    return cloudwatch.Alarm(
-        scope,
-        "InFlightMany",
-        alarm_name=name,
-        alarm_description="Messages in flight near the queue's limit of 120,000: past it none is read.",
-        metric=queue.metric_approximate_number_of_messages_not_visible(period=Duration.minutes(5)),
-        threshold=IN_FLIGHT_MANY,
-        evaluation_periods=1,
-        comparison_operator=AT_LEAST,
-    )
-
-
-def errors(scope: Construct, function: lambda_.Function, name: str, remedy: str) -> cloudwatch.Alarm:
-    """Rings at the first invocation that fails; for a function that no dead-letter queue stands behind."""
-    metric = function.metric_errors(period=Duration.minutes(5), statistic="Sum")
-    return _at_the_first(scope, "Errors", metric, name, remedy)
-
-
-def server_errors(scope: Construct, api: http.HttpApi, name: str, remedy: str) -> cloudwatch.Alarm:
-    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
-    metric = api.metric_server_error(period=Duration.minutes(5), statistic="Sum")
-    return _at_the_first(scope, "ServerErrors", metric, name, remedy)
-
-
-def _at_the_first(
-    scope: Construct, id_: str, metric: cloudwatch.Metric, name: str, remedy: str
-) -> cloudwatch.Alarm:
-    return cloudwatch.Alarm(
-        scope,
-        id_,
-        alarm_name=name,
-        alarm_description=remedy,
-        metric=metric,
-        threshold=1,
-        evaluation_periods=1,
-        comparison_operator=AT_LEAST,
-        # Nobody calls for hours, and then there is nothing to count.
-        treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
-    )
+def _dimensions(metric: Metric) -> list[cloudwatch.CfnAlarm.DimensionProperty] | None:
+    kind = cloudwatch.CfnAlarm.DimensionProperty
+    return [kind(name=name, value=value) for name, value in metric.dimensions.items()] or None

@@ -7,6 +7,7 @@ from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_logs as logs
 
 from stacks.constructs.function import KEPT_DAYS
+from stacks.constructs.inventory import WatchedApi, inventory
 from stacks.settings import Settings
 
 LOGGED = {
@@ -26,12 +27,14 @@ LOGGED = {
 
 def open_stage(stack: Stack, settings: Settings, api: http.HttpApi) -> None:
     """Make the stage of `api`."""
+    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    # little room.
+    log_name = f"/aws/vendedlogs/{settings.name('api')}"
+    inventory(stack).apis.append(WatchedApi(settings.name(), log_name))
     log = logs.LogGroup(
         stack,
         "AccessLog",
-        # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which
-        # has little room.
-        log_group_name=f"/aws/vendedlogs/{settings.name('api')}",
+        log_group_name=log_name,
         retention=KEPT_DAYS[settings.retention.log_days],
         removal_policy=RemovalPolicy.DESTROY,
     )

@@ -10,7 +10,9 @@ from constructs import Construct
 
 from stacks.constructs.bundle import Bundle, Target
 from stacks.constructs.findings import accept
+from stacks.constructs.function_alarms import Watch, slow_seconds, watch_function
 from stacks.constructs.grants import Grant, accept_wildcards, policy
+from stacks.constructs.inventory import WatchedFunction, inventory
 from stacks.constructs.network import connect, in_network
 from stacks.constructs.outputs import pascal, publish
 from stacks.settings import Function, Network, Settings
@@ -30,7 +32,8 @@ class HandlerFunction(Construct):
     """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log.
 
     `extras` are further files of its bundle. `recursive` is for one that feeds its own queue: Lambda would
-    stop it after some sixteen rounds. With a `network` it stands in that.
+    stop it after some sixteen rounds. With a `network` it stands in that. For `redelivered`,
+    `kept_back_seconds` and `remedy` see its alarms' Watch.
     """
 
     def __init__(
@@ -47,6 +50,9 @@ class HandlerFunction(Construct):
         extras: Mapping[str, bytes] | None = None,
         recursive: bool = False,
         network: Network | None = None,
+        redelivered: bool = False,
+        kept_back_seconds: float = 0,
+        remedy: str = "",
     ) -> None:
         super().__init__(scope, "Function")
         target = Target(settings.deployment.bundle_platform)
@@ -72,6 +78,14 @@ class HandlerFunction(Construct):
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(name)}FunctionName": self.resource.function_name})
+        timeout = limits.timeout_seconds
+        self._watch(settings, Watch(self.resource, name, timeout, redelivered, kept_back_seconds, remedy))
+
+    def _watch(self, settings: Settings, watch: Watch) -> None:
+        watch_function(self, settings, watch)
+        slow = slow_seconds(settings, watch.timeout_seconds, watch.kept_back_seconds)
+        watched = WatchedFunction(watch.short, settings.name(watch.short), watch.timeout_seconds, slow)
+        inventory(self).functions.append(watched)
 
     def _log_group(self, settings: Settings, name: str) -> logs.LogGroup:
         return logs.LogGroup(

@@ -3,15 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Duration, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.constructs.bucket import PrivateBucket
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
+from stacks.constructs.inventory import inventory
 from stacks.constructs.outputs import pascal, publish
+from stacks.constructs.stream_alarms import gave_up, iterator_age
 from stacks.constructs.table import StreamTable
 from stacks.settings import Settings, Stream
 
@@ -52,16 +53,12 @@ class StreamReader(Construct):
             limits=reading.numbers,
             grants=[*reading.grants, *_read_stream(reading.table), *self._give_up()],
             environment=reading.environment,
+            redelivered=True,
         ).resource
         self.mapping = self._mapping(reading)
-        alarm = self._alarm(reading, settings)
-        publish(
-            self,
-            **{
-                f"{pascal(reading.name)}GaveUpAlarmName": alarm.alarm_name,
-                f"{pascal(reading.name)}GaveUpAlarmArn": alarm.alarm_arn,
-            },
-        )
+        gave_up(self, settings, reading.name, self.mapping)
+        iterator_age(self, settings, reading.name, self.function)
+        inventory(self).streams.append(reading.name)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
         bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
@@ -93,28 +90,6 @@ class StreamReader(Construct):
                 on_failure=mapping.OnFailureProperty(destination=self.unprocessed.bucket_arn)
             ),
             metrics_config=mapping.MetricsConfigProperty(metrics=["EventCount"]),
-        )
-
-    def _alarm(self, reading: Reading, settings: Settings) -> cloudwatch.Alarm:
-        """Partial batch responses are no errors of the function: nothing else would tell of it."""
-        gave_up = cloudwatch.Metric(
-            namespace="AWS/Lambda",
-            metric_name="OnFailureDestinationDeliveredEventCount",
-            dimensions_map={"EventSourceMappingUUID": self.mapping.ref},
-            statistic="Sum",
-            period=Duration.minutes(5),
-        )
-        return cloudwatch.Alarm(
-            self,
-            "GaveUp",
-            alarm_name=settings.name(f"{reading.name}-gave-up"),
-            alarm_description=f"What {reading.name} gave up on waits in a bucket: python -m ops replay",
-            metric=gave_up,
-            threshold=1,
-            evaluation_periods=1,
-            comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-            # Nothing more given up does not mean that it was put back on its way.
-            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
         )
 
     def _give_up(self) -> list[Grant]:

@@ -1,7 +1,5 @@
-"""A queue, its dead-letter queue with an alarm, its function, and the mapping between them."""
+"""A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from aws_cdk import Duration, Stack
@@ -9,50 +7,17 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.constructs.alarms import backlog_old, in_flight_many, not_empty
 from stacks.constructs.findings import accept
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
+from stacks.constructs.inventory import WatchedQueue, inventory
 from stacks.constructs.outputs import pascal, publish
-from stacks.derived import QueueRules
-from stacks.settings import Function, Network, Polling, Settings
+from stacks.constructs.queue_alarms import Watch, watch_queue
+from stacks.constructs.work import Work
+from stacks.derived import waiting_seconds
+from stacks.settings import Settings
 
-
-@dataclass(frozen=True)
-class Work:
-    """Which queue a worker reads, what runs for it, and the numbers of both."""
-
-    queue: str
-    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
-    function: str
-    """Short name, such as send-mail-bulk."""
-    handler: str
-    """The file in lambdas/, without its ending."""
-    limits: Function
-    polling: Polling
-    rules: QueueRules
-    grants: Sequence[Grant]
-    environment: Mapping[str, str]
-    templates: str = ""
-    """The folder in templates/ that the function takes along; "" for none."""
-    extras: Mapping[str, bytes] = field(default_factory=dict)
-    """Further files of the function's bundle, by their paths in it."""
-    recursive: bool = False
-    """Whether the function feeds its own queue."""
-    network: Network | None = None
-    """Where in a VPC the function stands; None: in none."""
-    fifo: bool = False
-    """In order within a message group, and one of a group at a time."""
-
-    @property
-    def queue_name(self) -> str:
-        """The queue's name, still without the stage's."""
-        return f"{self.queue}.fifo" if self.fifo else self.queue
-
-    @property
-    def dead_letter_name(self) -> str:
-        """The dead-letter queue's: a FIFO queue's has to be FIFO as well."""
-        return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
+__all__ = ["Work", "Worker"]
 
 
 class Worker(Construct):
@@ -65,10 +30,7 @@ class Worker(Construct):
         self.dead_letters = self._dead_letter_queue(settings, work)
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
-        self.alarm = not_empty(self, self.dead_letters, settings.name(f"{work.queue}-dlq-not-empty"))
-        kept = settings.retention.days_of(fifo=work.fifo)
-        backlog_old(self, self.queue, settings.name(f"{work.queue}-backlog-old"), kept)
-        in_flight_many(self, self.queue, settings.name(f"{work.queue}-in-flight-many"))
+        self._watch(settings, work)
         self._publish(pascal(work.queue))
 
     def _dead_letter_queue(self, settings: Settings, work: Work) -> sqs.Queue:
@@ -118,6 +80,8 @@ class Worker(Construct):
             extras=work.extras,
             recursive=work.recursive,
             network=work.network,
+            redelivered=True,
+            kept_back_seconds=work.kept_back_seconds,
         ).resource
         lambda_.EventSourceMapping(
             self,
@@ -132,6 +96,27 @@ class Worker(Construct):
         )
         return function
 
+    def _watch(self, settings: Settings, work: Work) -> None:
+        waiting = waiting_seconds(settings, work.queue)
+        watch = Watch(
+            queue=self.queue,
+            dead_letters=self.dead_letters,
+            short=work.queue,
+            function=work.function,
+            waiting_seconds=waiting,
+            kept_days=settings.retention.days_of(fifo=work.fifo),
+        )
+        watch_queue(self, settings, watch)
+        watched = WatchedQueue(
+            short=work.queue,
+            name=settings.name(work.queue_name),
+            dead_letters=settings.name(work.dead_letter_name),
+            function=work.function,
+            channel=work.channel,
+            waiting_seconds=waiting,
+        )
+        inventory(self).queues.append(watched)
+
     def _consume(self) -> Grant:
         actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
         return Grant([f"sqs:{action}" for action in actions], [self.queue.queue_arn])
@@ -144,8 +129,6 @@ class Worker(Construct):
                 f"{name}QueueArn": self.queue.queue_arn,
                 f"{name}DlqUrl": self.dead_letters.queue_url,
                 f"{name}DlqArn": self.dead_letters.queue_arn,
-                f"{name}DlqAlarmName": self.alarm.alarm_name,
-                f"{name}DlqAlarmArn": self.alarm.alarm_arn,
             },
         )
 

@@ -12,6 +12,7 @@ from stacks.derived.campaigns import (
 from stacks.derived.fax import FaxRules, fax_rules, invocations_to_finish, mover_rules
 from stacks.derived.lanes import LaneRow, lane_rows
 from stacks.derived.queues import QueueRules, feedback_rules, queue_rules, scheduled_rules
+from stacks.derived.waiting import waiting_seconds
 from stacks.derived.waits import DAY, RECEIVES_OVER, SHORTEST_JITTER, SQS_RECEIVES, Waits
 from stacks.derived.webhook import webhook_rules
 
@@ -38,5 +39,6 @@ __all__ = [
     "mover_rules",
     "queue_rules",
     "scheduled_rules",
+    "waiting_seconds",
     "webhook_rules",
 ]

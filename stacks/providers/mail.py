@@ -6,11 +6,12 @@ from email.utils import parseaddr
 from aws_cdk import Stack
 
 from stacks.constructs.grants import Grant
-from stacks.providers.needs import Around, Needs
+from stacks.providers.around import Around
+from stacks.providers.needs import Needs
 from stacks.settings import Settings
 
 
-def mail(stack: Stack, around: Around) -> Needs:
+def needs(stack: Stack, around: Around) -> Needs:
     """The senders' addresses, the configuration set, the links for opting out, and the templates."""
     settings = around.settings
     return Needs(

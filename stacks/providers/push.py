@@ -5,10 +5,11 @@ import json
 from aws_cdk import Stack
 
 from stacks.constructs.grants import Grant
-from stacks.providers.needs import Around, Needs
+from stacks.providers.around import Around
+from stacks.providers.needs import Needs
 
 
-def push(_: Stack, around: Around) -> Needs:
+def needs(_: Stack, around: Around) -> Needs:
     """The platform applications' endpoints and the topics, and making an endpoint for a token."""
     section = around.settings.push
     if section is None:  # then there is no row either: see the rules

@@ -3,11 +3,12 @@
 from aws_cdk import Stack
 
 from stacks.constructs.grants import Grant
-from stacks.providers.needs import Around, Needs
+from stacks.providers.around import Around
+from stacks.providers.needs import Needs
 from stacks.settings import Settings, Sms
 
 
-def sms(stack: Stack, around: Around) -> Needs:
+def needs(stack: Stack, around: Around) -> Needs:
     """The provider's own, and the templates. Media take no more: of those in the payload bucket Twilio gets
     URLs that the sender signs, and AWS reads them with the sender's permissions."""
     section = around.settings.sms

@@ -5,8 +5,10 @@ from stacks.settings.campaign import Audience, Campaign, Schedule
 from stacks.settings.campaigns import Campaigns, Network
 from stacks.settings.channels import Channel, Lane, LaneName, Mail
 from stacks.settings.databases import Database
+from stacks.settings.deploy import Deploy
 from stacks.settings.fax import Fax, RetryMover
 from stacks.settings.feedback import DeadLetters, Feedback
+from stacks.settings.monitoring import Monitoring, SendingRates, Slack, Teams
 from stacks.settings.push import Push
 from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
 from stacks.settings.sms import Sms
@@ -24,6 +26,7 @@ __all__ = [
     "Channel",
     "Database",
     "DeadLetters",
+    "Deploy",
     "Deployment",
     "EventType",
     "Fax",
@@ -32,6 +35,7 @@ __all__ = [
     "Lane",
     "LaneName",
     "Mail",
+    "Monitoring",
     "Network",
     "Patience",
     "Polling",
@@ -42,8 +46,11 @@ __all__ = [
     "Schedule",
     "Scheduled",
     "Section",
+    "SendingRates",
     "Settings",
+    "Slack",
     "Sms",
     "Stream",
+    "Teams",
     "Webhook",
 ]

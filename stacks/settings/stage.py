@@ -8,8 +8,10 @@ from stacks.settings.api import Api
 from stacks.settings.campaigns import Campaigns
 from stacks.settings.channels import Channel, Mail
 from stacks.settings.databases import Database, DatabaseName
+from stacks.settings.deploy import Deploy
 from stacks.settings.fax import Fax
 from stacks.settings.feedback import DeadLetters, Feedback
+from stacks.settings.monitoring import Monitoring
 from stacks.settings.push import Push
 from stacks.settings.sections import Function, Polling, Redelivery, Section
 from stacks.settings.sms import Sms
@@ -101,8 +103,11 @@ class Settings(Section):
     databases: dict[DatabaseName, Database] = Field(default_factory=dict)
     """The databases that campaigns may ask, by the names that these call them."""
     dead_letters: DeadLetters = DeadLetters()
+    monitoring: Monitoring = Monitoring()
     retention: Retention = Retention()
     deployment: Deployment = Deployment()
+    deploy: Deploy | None = None
+    """null makes no role for a CI system."""
     lease_margin_seconds: int = Field(default=60, ge=1, le=600)
     """How long a claim outlives its function's time-out, for clocks that disagree."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

@@ -14,11 +14,18 @@ from local.workspace import REPOSITORY, Workspace
 
 COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
 SECONDS = 240
-NAMES = ("mailbox", "feedback", "api", "channels", "fax", "webhook", "routing", "dead-letters")
+NAMES = (
+    *("mailbox", "feedback", "api", "channels", "fax", "webhook", "routing", "dead-letters"),
+    "monitoring",
+)
 STACKS = {f"mailroom-dev-{name}" for name in NAMES}
 
-RINGS = ("dlq-not-empty", "backlog-old", "in-flight-many")
+RINGS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """Why a queue's alarms ring."""
+FAILS = ("errors", "throttles", "slow")
+"""Why a function's do."""
+LATE = ("gave-up", "iterator-age")
+"""Why a stream's do."""
 
 
 @pytest.fixture(scope="module")
@@ -100,16 +107,19 @@ def test_the_documented_deploy_leaves_the_physical_names_that_the_readme_promise
     names = ("mail", "mail-bulk", "sms", "scheduled", "fax-retry", "webhook", "feedback")
     fifo = {f"mailroom-dev-fax{end}.fifo" for end in ("", "-dlq")}
     assert queues == fifo | {f"mailroom-dev-{name}{end}" for name in names for end in ("", "-dlq")}
-    alarms = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient()).describe_alarms()
-    found = {each["AlarmName"] for each in alarms["MetricAlarms"]}
+    cloudwatch = LocalSession().client("cloudwatch", endpoint_url=deployed, config=patient())
+    pages = cloudwatch.get_paginator("describe_alarms").paginate()
+    found = {each["AlarmName"] for page in pages for each in page["MetricAlarms"]}
     rings = {f"mailroom-dev-{name}-{why}" for name in (*names, "fax") for why in RINGS}
-    others = (
-        "dispatch-gave-up",
-        "outcomes-gave-up",
-        "api-5xx",
-        "messages-api-errors",
-        "unsubscribe-errors",
-        "twilio-callbacks-errors",
-        "dead-letters-errors",
+    functions = (
+        *("send-mail", "send-mail-bulk", "send-sms", "send-fax", "retry-fax", "send-webhook", "feedback"),
+        *("dispatch", "outcomes", "dispatch-scheduled", "dead-letters"),
+        *("messages-api", "unsubscribe", "twilio-callbacks"),
     )
-    assert found == rings | {f"mailroom-dev-{name}" for name in others}
+    fails = {f"mailroom-dev-{name}-{why}" for name in functions for why in FAILS}
+    late = {f"mailroom-dev-{name}-{why}" for name in ("dispatch", "outcomes") for why in LATE}
+    rates = (f"ses-{of}-rate{end}" for of in ("bounce", "complaint") for end in ("", "-warning"))
+    others = {f"mailroom-dev-{name}" for name in ("api-5xx", "webhooks-failing", "concurrency", *rates)}
+    assert found == rings | fails | late | others
+    boards = cloudwatch.list_dashboards()["DashboardEntries"]
+    assert [each["DashboardName"] for each in boards] == ["mailroom-dev"]

@@ -175,7 +175,7 @@ def test_an_alarm_rings_when_the_api_answers_with_server_errors(dev: Templates) 
 def test_an_alarm_rings_when_a_function_fails(dev: Templates, function: str) -> None:
     alarm = dev["api"].one("CloudWatch::Alarm", AlarmName=f"mailroom-dev-{function}-errors")
     assert watched(dev["api"], alarm) == f"mailroom-dev-{function}"
-    assert f"log of {function}" in alarm["AlarmDescription"]
+    assert f"/aws/lambda/mailroom-dev-{function} " in alarm["AlarmDescription"]
 
 
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])

@@ -19,15 +19,17 @@ from stacks.paths import ROOT
 from tests.stacks.campaign_folders import AUDIENCES, NETWORK, changes_for, of_each_kind
 from tests.stacks.refusals import REMOVED
 from tests.stacks.templates import Templates
-from tests.stacks.variants import AWS, JWT, NO_BUNDLES, PUSH, PUSH_ROW, variant
+from tests.stacks.variants import AWS, JWT, NO_BUNDLES, PUSH, PUSH_ROW, TOLD, variant
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
-STACKS = ["api", "channels", "dead-letters", "fax", "feedback", "mailbox", "routing", "webhook"]
+STACKS = [
+    *("api", "channels", "dead-letters", "fax", "feedback", "mailbox", "monitoring", "routing", "webhook"),
+]
 
 
 def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates, tmp_path: Path) -> None:
     lint = Path(sys.executable).with_name("cfn-lint")
-    changes = {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW}
+    changes = {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW, "monitoring": TOLD}
     kinds = [*AUDIENCES]
     campaigns = of_each_kind(tmp_path)
     others = tmp_path / "out"
@@ -49,10 +51,10 @@ def test_templates_are_clean_to_cfn_lint(dev: Templates, prod: Templates, tmp_pa
         {"sms": AWS, "push": PUSH, "channels.push": PUSH_ROW},
         {"sms": None, "channels.sms": REMOVED},
         {"deployment.point_in_time_recovery": False, "fax": None},
-        {"api.jwt": JWT, "api.public_docs": True},
+        {"api.jwt": JWT, "api.public_docs": True, "monitoring": TOLD},
         {"campaigns.network": NETWORK, **changes_for(*AUDIENCES)},
     ],
-    ids=["aws", "without-sms", "without-recovery", "tokens", "campaigns"],
+    ids=["aws", "without-sms", "without-recovery", "tokens-and-chats", "campaigns"],
 )
 def test_whatever_is_chosen_passes_cdk_nag(tmp_path: Path, stage: str, changes: dict[str, object]) -> None:
     quiet: dict[str, object] = {"push": None, "channels.push": REMOVED}

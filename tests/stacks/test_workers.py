@@ -28,7 +28,7 @@ RECEIVES = {
     "scheduled": 26,
     "webhook": 20,
     "collect": 26,
-    "audience": 16,
+    "audience": 26,
 }
 BATCHES = {"fax": 1, "webhook": 1, "feedback": 100, "collect": 1, "audience": 1}
 CONCURRENCY = {"webhook": 10, "feedback": 10, "audience": 4}

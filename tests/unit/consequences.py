@@ -51,6 +51,7 @@ class Consequences:
             "max_attempts": 20,
             "retry_delay_seconds": 600,
             "retry_growth": 1.0,
+            "channels": ["mail", "fax"],
             "retry_delay_cap_seconds": 43200,
         }
         self.outcomes = Outcomes(Settings(**{**given, **changes}), self.sqs, clock)  # type: ignore[arg-type]

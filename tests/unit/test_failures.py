@@ -9,6 +9,7 @@ from mailroom.change import LedgerChange
 from mailroom.failures import REASON_CHARACTERS, Failures
 from tests.unit.consequences import Consequences, change
 
+CHANNELS = ("mail", "fax")
 INVALID = {"code": "invalid", "message": "to: is missing"}
 
 
@@ -18,7 +19,7 @@ def told(old: str | None, new: str, event_type: str = "mail", **attributes: Any)
 
 
 def counted(capsys: pytest.CaptureFixture[str], *changes: LedgerChange) -> dict[tuple[str, str], float]:
-    failures = Failures()
+    failures = Failures(CHANNELS)
     for each in changes:
         failures.see(each)
     failures.count()
@@ -68,7 +69,7 @@ def test_a_failure_without_a_code_and_one_of_a_very_long_code_are_counted(
 def test_the_metric_stands_under_the_channel_and_under_channel_and_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    failures = Failures()
+    failures = Failures(CHANNELS)
     failures.see(told(None, "failed", error=INVALID))
     failures.count()
     blob = json.loads(capsys.readouterr().out)
@@ -88,3 +89,10 @@ def test_a_batch_of_the_ledger_s_stream_writes_what_failed_in_it(
     outcomes.handle(change(status="failed", error=INVALID), change(number=101, status="sent"))
     (line,) = (each for each in capsys.readouterr().out.splitlines() if "CloudWatchMetrics" in each)
     assert (json.loads(line)["channel"], json.loads(line)["Failed"]) == ("fax", [1.0])
+
+
+@pytest.mark.parametrize("name", ["ada@example.com", "3f2a", "", "café", "x" * 300])
+def test_a_channel_that_there_is_not_is_one_metric_whatever_its_name(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert counted(capsys, told(None, "failed", name, error=INVALID)) == {("unknown", "invalid"): 1}

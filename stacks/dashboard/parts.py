@@ -1,0 +1,115 @@
+"""The middle of the dashboard: channels, queues, functions, streams."""
+
+from collections.abc import Iterator, Sequence
+
+from stacks.constructs.inventory import Inventory, WatchedFunction, WatchedQueue
+from stacks.constructs.queue_alarms import IN_FLIGHT_MANY, IN_FLIGHT_MOST
+from stacks.dashboard.promises import alarm_arn, sent
+from stacks.dashboard.widgets import Mark, Widget, expression, graph, heading, metric, ringing
+from stacks.derived import DAY
+from stacks.settings import Settings
+
+
+def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """Which channel, and why not?"""
+    yield heading(
+        "Channels", "Accepted a lane, failed a reason (the ledger's `error.code`), and how long it took."
+    )
+    by_channel: dict[str, list[WatchedQueue]] = {}
+    for queue in has.queues:
+        if queue.channel:
+            by_channel.setdefault(queue.channel, []).append(queue)
+    for name, senders in by_channel.items():
+        yield graph(f"{name}: accepted", [sent(settings, each) for each in senders], stat="Sum")
+        yield graph(f"{name}: failed by reason", [_failed(settings, name)], stat="Sum", stacked=True)
+        yield _times(settings, name, senders)
+
+
+def queues(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """What waits, and where?"""
+    yield heading("Queues", "What waits, the age of the oldest, what is in flight, and the dead letters.")
+    for queue in has.queues:
+        yield from _queue(settings, queue)
+
+
+def functions(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """What fails, what is slow?"""
+    yield heading(
+        "Functions", "Errors and throttles, duration against the time-out, and how many run at once."
+    )
+    for function in has.functions:
+        yield from _function(function)
+    quota = settings.monitoring.concurrency_quota
+    claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", {})
+    marks = [Mark("alarm", round(quota * 0.8)), Mark("quota", quota)]
+    yield graph("The account's concurrency", [claimed], stat="Maximum", marks=marks, width=24)
+
+
+def streams(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """Are the tables' streams read?"""
+    yield heading("Streams", "How far each reader is behind its table, and what it gave up on.")
+    for name in has.streams:
+        age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
+        marks = [Mark("alarm", settings.monitoring.iterator_age_seconds * 1000)]
+        yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks, width=12)
+        yield ringing(f"{name}: records given up on", alarm_arn(settings.name(f"{name}-gave-up")), width=12)
+
+
+def _failed(settings: Settings, channel: str) -> list[object]:
+    """Whatever reasons there were: nobody knows them beforehand."""
+    schema = "{Mailroom,channel,reason,stage}"
+    search = f'{schema} MetricName="Failed" channel="{channel}" stage="{settings.stage}"'
+    return expression(f"SEARCH('{search}', 'Sum', 300)", id="reasons")
+
+
+def _times(settings: Settings, channel: str, senders: Sequence[WatchedQueue]) -> Widget:
+    lines = [
+        metric(
+            "Mailroom",
+            "PutToAccepted",
+            {"service": each.function, "stage": settings.stage},
+            stat=stat,
+            label=f"{each.function} {stat}",
+        )
+        for each in senders
+        for stat in ("p50", "p99")
+    ]
+    return graph(f"{channel}: from put to accepted, ms", lines, stat="p50")
+
+
+def _queue(settings: Settings, queue: WatchedQueue) -> Iterator[Widget]:
+    own, dead = {"QueueName": queue.name}, {"QueueName": queue.dead_letters}
+    count = "ApproximateNumberOfMessages"
+    depth = [
+        metric("AWS/SQS", f"{count}Visible", own, label="waiting"),
+        metric("AWS/SQS", f"{count}Delayed", own, label="delayed"),
+    ]
+    yield graph(f"{queue.short}: waiting", depth, stat="Maximum", width=6, stacked=True)
+    age = [metric("AWS/SQS", "ApproximateAgeOfOldestMessage", own, label="oldest")]
+    kept = settings.retention.days_of(fifo=queue.name.endswith(".fifo")) * DAY
+    marks = [Mark("waiting long", queue.waiting_seconds), Mark("half of the retention", kept // 2)]
+    yield graph(f"{queue.short}: age of the oldest, s", age, stat="Maximum", marks=marks, width=6)
+    in_flight = [metric("AWS/SQS", f"{count}NotVisible", own, label="in flight")]
+    marks = [Mark("alarm", IN_FLIGHT_MANY), Mark("SQS's limit", IN_FLIGHT_MOST)]
+    yield graph(f"{queue.short}: in flight", in_flight, stat="Maximum", marks=marks, width=6)
+    letters = [
+        metric("AWS/SQS", f"{count}Visible", dead, label="visible"),
+        metric("AWS/SQS", f"{count}NotVisible", dead, label="looked at"),
+    ]
+    yield graph(f"{queue.short}: dead letters", letters, stat="Maximum", width=6, stacked=True)
+
+
+def _function(function: WatchedFunction) -> Iterator[Widget]:
+    own = {"FunctionName": function.name}
+    failing = [metric("AWS/Lambda", name, own) for name in ("Errors", "Throttles")]
+    yield graph(f"{function.short}: errors, throttles", failing, stat="Sum")
+    took = [
+        metric("AWS/Lambda", "Duration", own, stat=stat, label=stat) for stat in ("p50", "p99", "Maximum")
+    ]
+    limits = [
+        Mark("alarm", round(function.slow_seconds * 1000)),
+        Mark("time-out", function.timeout_seconds * 1000),
+    ]
+    yield graph(f"{function.short}: duration, ms", took, stat="Maximum", marks=limits)
+    running = [metric("AWS/Lambda", "ConcurrentExecutions", own)]
+    yield graph(f"{function.short}: at once", running, stat="Maximum")

@@ -1,0 +1,106 @@
+"""The top of the dashboard: how to read it, what rings, and whether messages arrive."""
+
+from collections.abc import Iterator, Sequence
+
+from stacks.constructs.inventory import Inventory, WatchedAlarm, WatchedQueue
+from stacks.dashboard.widgets import Line, Widget, alarms, expression, heading, metric, numbers, text
+from stacks.settings import Settings
+
+ALARMS_A_WIDGET = 100
+HIDDEN = {"visible": False}
+URGENT = ("dlq-not-empty", "gave-up", "backlog-old", "api-5xx", "ses-bounce-rate", "ses-complaint-rate")
+"""Kinds of alarms after which something is lost, or sending ends, if nobody acts."""
+READING = (
+    "# Mailroom, stage {stage}\n"
+    "From top to bottom: **does anything ring?** · **do messages arrive?** · which channel, and why not · "
+    "queues · functions · streams · what comes from outside. Each alarm says what it means and what to run "
+    "next; `docs/operating` has a page for each kind.\n\n"
+    "First commands: `mailroom doctor --stage {stage}` · `mailroom failures --stage {stage} --since 1h` · "
+    "`mailroom dead-letters list --stage {stage}`"
+)
+
+
+def top(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """Is anything wrong?"""
+    yield text(READING.format(stage=settings.stage), 4)
+    yield from _alarms(has.alarms)
+    yield heading("Promises", "What was accepted and what failed in the time shown; how long, how late.")
+    senders = [queue for queue in has.queues if queue.channel]
+    channels = list(dict.fromkeys(queue.channel for queue in senders))
+    yield _sums(settings, senders, channels)
+    yield _waiting(has.queues)
+    for start in range(0, len(senders), 4):
+        yield _times(settings, senders[start : start + 4])
+
+
+def alarm_arn(name: str) -> str:
+    """By its name: a reference would tie the alarm's stack to this one."""
+    return f"arn:${{AWS::Partition}}:cloudwatch:${{AWS::Region}}:${{AWS::AccountId}}:alarm:{name}"
+
+
+def sent(settings: Settings, sender: WatchedQueue, **options: object) -> Line:
+    """How many messages a sender's provider has accepted."""
+    return metric("Mailroom", "Sent", {"service": sender.function, "stage": settings.stage}, **options)
+
+
+def _alarms(made: Sequence[WatchedAlarm]) -> Iterator[Widget]:
+    urgent = [each for each in made if each.kind in URGENT]
+    other = [each for each in made if each.kind not in URGENT]
+    for title, some in (("Act on these", urgent), ("Look at these", other)):
+        arns = [alarm_arn(each.name) for each in some]
+        for start in range(0, len(arns), ALARMS_A_WIDGET):
+            part = arns[start : start + ALARMS_A_WIDGET]
+            # Four alarms stand side by side, a row each.
+            yield alarms(title, part, 1 + -(-len(part) // 4))
+
+
+def _sums(settings: Settings, senders: Sequence[WatchedQueue], channels: Sequence[str]) -> Widget:
+    accepted = [sent(settings, each, id=f"sent{at}", **HIDDEN) for at, each in enumerate(senders)]
+    failed = [
+        metric("Mailroom", "Failed", {"channel": name, "stage": settings.stage}, id=f"failed{at}", **HIDDEN)
+        for at, name in enumerate(channels)
+    ]
+    lines = [
+        expression('SUM(METRICS("sent"))', id="accepted", label="accepted"),
+        expression('SUM(METRICS("failed"))', id="refused", label="failed"),
+    ]
+    return numbers("Messages", [*lines, *accepted, *failed], stat="Sum", width=12, whole_range=True)
+
+
+def _waiting(queues: Sequence[WatchedQueue]) -> Widget:
+    ages = [
+        metric("AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": each.name}, id=f"age{at}", **HIDDEN)
+        for at, each in enumerate(queues)
+    ]
+    dead = [
+        metric(
+            "AWS/SQS",
+            f"ApproximateNumberOfMessages{state}",
+            {"QueueName": each.dead_letters},
+            id=f"dead{state.lower()}{at}",
+            **HIDDEN,
+        )
+        for at, each in enumerate(queues)
+        for state in ("Visible", "NotVisible")
+    ]
+    lines = [
+        expression('MAX(METRICS("age"))', id="oldest", label="oldest waiting, s"),
+        expression('SUM(METRICS("dead"))', id="letters", label="dead letters"),
+    ]
+    return numbers("Waiting now", [*lines, *ages, *dead], stat="Maximum", width=12, whole_range=False)
+
+
+def _times(settings: Settings, senders: Sequence[WatchedQueue]) -> Widget:
+    """From a message's put to its acceptance, of some of the senders."""
+    lines = [
+        metric(
+            "Mailroom",
+            "PutToAccepted",
+            {"service": each.function, "stage": settings.stage},
+            stat=stat,
+            label=f"{each.function} {stat}",
+        )
+        for each in senders
+        for stat in ("p50", "p99")
+    ]
+    return numbers("From put to accepted, ms", lines, stat="p50", width=24, whole_range=True)

@@ -1,0 +1,123 @@
+"""The role that a CI system deploys the stage with, and one that may only compare."""
+
+from collections.abc import Sequence
+
+from aws_cdk import (
+    Annotations,
+    App,
+    CliCredentialsStackSynthesizer,
+    DefaultStackSynthesizer,
+    Duration,
+    Environment,
+    Stack,
+)
+from aws_cdk import aws_iam as iam
+
+from stacks.constructs.grants import Grant, accept_wildcards, policy
+from stacks.constructs.outputs import publish
+from stacks.settings import Deploy, Settings
+
+BOOTSTRAP_ROLES = ("deploy", "file-publishing")
+"""Of the roles that `cdk bootstrap` makes, those that `cdk deploy` takes. Not `lookup`: it may read whatever
+there is in the account, messages and addresses too, and nothing here looks anything up."""
+QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
+"""The context that names which bootstrap of the account is used."""
+BOUNDARY = "@aws-cdk/core:permissionsBoundary"
+"""The context from which every stack takes a boundary for its roles."""
+
+
+class DeployStack(Stack):
+    """Trusts one identity provider's tokens, by audience and subject, for an hour at most.
+
+    A person deploys it, with credentials of their own and not by way of the bootstrap's roles: so who may
+    deploy cannot be changed by who deploys.
+    """
+
+    def __init__(self, app: App, settings: Settings, section: Deploy) -> None:
+        place = settings.deployment
+        super().__init__(
+            app,
+            settings.name("deploy"),
+            description=f"Mailroom, stage {settings.stage}: deploy",
+            env=Environment(account=place.account, region=place.region),
+            termination_protection=place.termination_protection,
+            synthesizer=CliCredentialsStackSynthesizer(),
+        )
+        self._section = section
+        # These two hand out nothing, so no boundary need hold them; the stage's would.
+        iam.PermissionsBoundary.of(self).clear()
+        self._provider_arn = section.provider_arn or self._provider().oidc_provider_arn
+        deploy = self._role("Deploy", settings.name("deploy"), section.subjects, [self._through_bootstrap()])
+        publish(self, DeployRoleArn=deploy.role_arn)
+        if section.reader_subjects:
+            grants = [self._read_templates(settings)]
+            reader = self._role("Reader", settings.name("deploy-reader"), section.reader_subjects, grants)
+            publish(self, DeployReaderRoleArn=reader.role_arn)
+
+    def _provider(self) -> iam.OidcProviderNative:
+        return iam.OidcProviderNative(
+            self, "Provider", url=self._section.issuer, client_ids=[self._section.expected_audience]
+        )
+
+    def _role(self, id_: str, name: str, subjects: Sequence[str], grants: Sequence[Grant]) -> iam.Role:
+        role = iam.Role(
+            self,
+            id_,
+            role_name=name,
+            assumed_by=iam.WebIdentityPrincipal(self._provider_arn, self._conditions(subjects)),
+            max_session_duration=Duration.hours(1),
+            inline_policies=policy(grants),
+        )
+        accept_wildcards(role, grants)
+        return role
+
+    def _conditions(self, subjects: Sequence[str]) -> dict[str, dict[str, object]]:
+        host = self._section.host
+        audience = {f"{host}:aud": self._section.expected_audience}
+        wanted = {f"{host}:sub": list(subjects)}
+        if any(mark in subject for subject in subjects for mark in "*?"):
+            return {"StringEquals": {**audience}, "StringLike": {**wanted}}
+        return {"StringEquals": {**audience, **wanted}}
+
+    def _through_bootstrap(self) -> Grant:
+        """What `cdk deploy` calls, it calls as these roles; CloudFormation acts as a third, which nobody else
+        may assume. So the rights of a deployment are those of the bootstrap's execution policies."""
+        qualifier = self.node.try_get_context(QUALIFIER) or DefaultStackSynthesizer.DEFAULT_QUALIFIER
+        return Grant(
+            ["sts:AssumeRole"],
+            [self._bootstrap_role(f"cdk-{qualifier}-{each}-role") for each in BOOTSTRAP_ROLES],
+        )
+
+    def _bootstrap_role(self, name: str) -> str:
+        return self.format_arn(
+            service="iam", region="", resource="role", resource_name=f"{name}-{self.account}-{self.region}"
+        )
+
+    def _read_templates(self, settings: Settings) -> Grant:
+        """What `cdk diff --no-change-set` calls."""
+        stacks = self.format_arn(
+            service="cloudformation", resource="stack", resource_name=f"{settings.name('*')}/*"
+        )
+        return Grant(
+            ["cloudformation:DescribeStacks", "cloudformation:GetTemplate"],
+            [stacks],
+            wildcard="CloudFormation adds an id to a stack's name, and all stacks of the stage are compared.",
+        )
+
+
+def bound(app: App, settings: Settings) -> None:
+    """Let the stage's permissions boundary, where it has one, hold every role. Before the first stack."""
+    section = settings.deploy
+    if section and section.permissions_boundary:
+        app.node.set_context(BOUNDARY, {"name": section.permissions_boundary})
+
+
+def warn_where_unpinned(stack: Stack, settings: Settings) -> None:
+    """Say on each `cdk diff` and `cdk deploy` that a protected stage could land in the wrong account."""
+    place = settings.deployment
+    if place.termination_protection and not (place.account and place.region):
+        Annotations.of(stack).add_warning_v2(
+            "mailroom:unpinned",
+            f"mailroom.{settings.stage}.deployment: is protected and not pinned; set account and region, or "
+            "whoever deploys it with other credentials makes a second one.",
+        )

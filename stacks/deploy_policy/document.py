@@ -1,0 +1,69 @@
+"""Statements of IAM policies, in as many documents as IAM's limit of their size wants."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LIMIT = 6_144
+"""Characters of a managed policy, blanks aside:
+https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html."""
+_ENVELOPE = len('{"Version":"2012-10-17","Statement":[]}')
+
+Conditions = tuple[tuple[str, str, tuple[str, ...]], ...]
+"""Operator, key and values of each condition."""
+
+
+@dataclass(frozen=True, order=True)
+class Statement:
+    """Allows `actions` on `resources`, or denies them whatever else allows them."""
+
+    resources: tuple[str, ...]
+    conditions: Conditions
+    actions: tuple[str, ...] = field(compare=False)
+    denied: bool = False
+
+    def body(self) -> dict[str, Any]:
+        """In IAM's words."""
+        conditions: dict[str, dict[str, list[str]]] = {}
+        for operator, key, values in self.conditions:
+            conditions.setdefault(operator, {})[key] = [*values]
+        return {
+            "Effect": "Deny" if self.denied else "Allow",
+            "Action": [*self.actions],
+            "Resource": [*self.resources],
+            **({"Condition": conditions} if conditions else {}),
+        }
+
+    def halves(self) -> Iterator["Statement"]:
+        """The same in two statements. Raises ValueError where a single action is too long already."""
+        middle = len(self.actions) // 2
+        if not middle:
+            raise ValueError(f"{self.actions} on {self.resources} is longer than a policy may be.")
+        for actions in (self.actions[:middle], self.actions[middle:]):
+            yield Statement(self.resources, self.conditions, actions, self.denied)
+
+
+def size(document: Mapping[str, Any]) -> int:
+    """What counts against the limit; nothing in these documents holds a blank."""
+    return len(json.dumps(document, separators=(",", ":")))
+
+
+def documents(statements: Iterable[Statement]) -> list[dict[str, Any]]:
+    """Policies that hold all of `statements`, each within the limit."""
+    filled: list[list[Any]] = []
+    waiting = list(statements)
+    while waiting:
+        statement = waiting.pop(0)
+        body = statement.body()
+        if _ENVELOPE + size(body) > LIMIT:
+            waiting[:0] = statement.halves()
+        elif not filled or size(_document([*filled[-1], body])) > LIMIT:
+            filled.append([body])
+        else:
+            filled[-1].append(body)
+    return [_document(each) for each in filled]
+
+
+def _document(statements: list[Any]) -> dict[str, Any]:
+    return {"Version": "2012-10-17", "Statement": statements}

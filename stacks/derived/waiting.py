@@ -1,0 +1,46 @@
+"""How long a message may wait in its queue before somebody should look."""
+
+import math
+
+from stacks.settings import Fax, Settings
+
+USUAL = 15
+MINUTES = {
+    # A slow database or endpoint is nothing to be woken for.
+    "collect": 60,
+    "webhook": 60,
+    "fax-retry": 60,
+    # A line takes one fax after the other.
+    "fax": 240,
+    # A campaign may take half a day.
+    "mail-bulk": 720,
+    "audience": 720,
+}
+"""By queue; the others have USUAL."""
+COUNTED_RECEIVES = 3
+"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
+
+
+def waiting_seconds(settings: Settings, queue: str) -> int:
+    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
+    or else the usual one, if no message has to wait for longer by design."""
+    chosen = settings.monitoring.waiting_minutes.get(queue)
+    if chosen is not None:
+        return chosen * 60
+    meant = math.ceil(_meant(settings, queue) / 60)
+    return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
+
+
+def _meant(settings: Settings, queue: str) -> float:
+    """How long messages of `queue` wait because they shall, in seconds."""
+    if queue == "fax-retry" and settings.fax:
+        return _longest_retry(settings.fax)
+    if queue == "webhook":
+        return sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
+    return 0
+
+
+def _longest_retry(fax: Fax) -> float:
+    """The wait before the last attempt."""
+    grown = fax.retry_delay_seconds * fax.retry_growth ** max(0, fax.max_attempts - 2)
+    return min(grown, fax.retry_delay_cap_seconds)

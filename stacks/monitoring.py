@@ -1,0 +1,78 @@
+"""Who is told when an alarm rings, and the dashboard that shows where to look."""
+
+from aws_cdk import App, Aws, Fn
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sns_subscriptions as subscriptions
+
+from stacks.chat import write_to_chats
+from stacks.constructs.alarms import TOPIC, About, Metric, Rings, StageAlarm
+from stacks.constructs.inventory import inventory
+from stacks.constructs.outputs import publish
+from stacks.constructs.topic import EventTopic
+from stacks.dashboard import dashboard
+from stacks.sentences import SettingsError
+from stacks.settings import Settings
+from stacks.stage_stack import StageStack
+
+CLOUDWATCH = "cloudwatch.amazonaws.com"
+NEARLY_ALL = 0.8
+MINUTES_IN_A_ROW = 5
+
+
+class MonitoringStack(StageStack):
+    """The topic, the one alarm that is about the whole account, and the dashboard. It is made last, shows
+    what all others have, and takes nothing from them but names: so it stands in nobody's way."""
+
+    def __init__(self, app: App, settings: Settings) -> None:
+        super().__init__(app, settings, "monitoring")
+        self.topic = self._topic(settings)
+        self._concurrency(settings)
+        known_queues(self, settings)
+        cloudwatch.CfnDashboard(
+            self,
+            "Dashboard",
+            dashboard_name=settings.name(),
+            dashboard_body=Fn.sub(dashboard(settings, inventory(self))),
+        )
+        publish(
+            self,
+            AlarmTopicName=self.topic.topic_name,
+            AlarmTopicArn=self.topic.topic_arn,
+            DashboardName=settings.name(),
+        )
+
+    def _topic(self, settings: Settings) -> EventTopic:
+        topic = EventTopic(self, "Alarms", settings, name=TOPIC)
+        alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
+        topic.let_publish(CLOUDWATCH, alarms)
+        for address in settings.monitoring.emails:
+            topic.add_subscription(subscriptions.EmailSubscription(address))
+        for url in settings.monitoring.urls:
+            topic.add_subscription(subscriptions.UrlSubscription(url))
+        write_to_chats(self, settings, topic.topic_arn)
+        return topic
+
+    def _concurrency(self, settings: Settings) -> None:
+        quota = settings.monitoring.concurrency_quota
+        about = About(
+            kind="concurrency",
+            meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
+            "in this region are in use, of whatever application: past all of them it refuses to run more.",
+            look="aws lambda get-account-settings, then raise the quota in Service Quotas and "
+            f"monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --stage "
+            f"{settings.stage})",
+        )
+        claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
+        rings = Rings({"claimed": claimed}, threshold=round(quota * NEARLY_ALL), periods=MINUTES_IN_A_ROW)
+        StageAlarm(self, "Concurrency", settings, about, rings)
+
+
+def known_queues(stack: StageStack, settings: Settings) -> None:
+    """Raise SettingsError where a setting names a queue that the stage does not have."""
+    made = sorted(queue.short for queue in inventory(stack).queues)
+    for name in settings.monitoring.waiting_minutes:
+        if name not in made:
+            raise SettingsError(
+                f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}: is no queue of this stage; "
+                f"use one of {', '.join(made)}."
+            )

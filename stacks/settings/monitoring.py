@@ -1,0 +1,71 @@
+"""Who hears of alarms, and from when on they ring."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from stacks.settings.sections import Section
+
+_UUID = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
+_ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
+_HTTPS = r"^https://[^\s/]+(/\S*)?$"
+LONGEST_MINUTES = 20_160
+"""No queue keeps a message for longer than 14 days."""
+
+
+class Slack(Section):
+    """A channel of a workspace that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
+    console has to be used once, to let it."""
+
+    workspace_id: str = Field(pattern=r"^[0-9A-Z]{1,255}$")
+    """Such as T0123456789."""
+    channel_id: str = Field(pattern=r"^[A-Za-z0-9]+$")
+    """Such as C0123456789, which ends the channel's link."""
+
+
+class Teams(Section):
+    """A Microsoft Teams channel that AWS Chatbot (Amazon Q Developer in chat applications) may write to: its
+    console has to be used once, to let it."""
+
+    tenant_id: str = Field(pattern=_UUID)
+    """The `tenantId` of the channel's link."""
+    team_id: str = Field(pattern=_UUID)
+    """The `groupId` of the channel's link."""
+    channel_id: str = Field(pattern=r"^[A-Za-z0-9_=+/.,-]*%3[aA][A-Za-z0-9_=+/.,-]*%40[A-Za-z0-9_=+/.,-]*$")
+    """The part of the channel's link after /channel/, percent-encoded: 19%3Aab…%40thread.tacv2."""
+
+
+class SendingRates(Section):
+    """The shares of mails from which on the account's reputation is in danger. SES counts them over a
+    representative volume; it reviews an account at 5 % of bounces and 0.1 % of complaints."""
+
+    bounce_rate_warning: float = Field(default=0.02, ge=0.00001, le=1)
+    """The share of hard bounces to hear of early."""
+    bounce_rate: float = Field(default=0.05, ge=0.00001, le=1)
+    """The share of hard bounces at which SES looks into the account."""
+    complaint_rate_warning: float = Field(default=0.0008, ge=0.00001, le=1)
+    """The share of complaints to hear of early."""
+    complaint_rate: float = Field(default=0.001, ge=0.00001, le=1)
+    """The share of complaints at which SES looks into the account."""
+
+
+class Monitoring(Section):
+    """The alarms' topic: who is subscribed to it, and what the alarms count as too much."""
+
+    emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
+    """Each gets a mail of SNS first, and has to confirm it."""
+    urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
+    """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
+    slack: Slack | None = None
+    """null: nothing is written to Slack."""
+    teams: Teams | None = None
+    """null: nothing is written to Teams."""
+    waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
+    """By a queue's short name, such as mail-bulk: for how long its oldest message may wait."""
+    iterator_age_seconds: int = Field(default=300, ge=1, le=86_400)
+    """How far behind its table the reader of a stream may be."""
+    slow_share: float = Field(default=0.95, ge=0.1, le=1)
+    """The part of its time-out that an invocation may take."""
+    concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
+    """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
+    ses: SendingRates = SendingRates()

@@ -1,0 +1,144 @@
+"""Whatever a template has that can fail is watched, and every alarm tells somebody what to do."""
+
+import re
+
+import pytest
+
+from stacks.paths import ROOT
+from tests.stacks.alarm_support import about, alarms, functions, queues, streams
+from tests.stacks.templates import Templates, text
+
+STAGES = ("dev", "prod", "whole")
+PAGES = {
+    *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many"),
+    *("errors", "throttles", "slow"),
+    *("gave-up", "iterator-age", "api-5xx", "concurrency", "webhooks-failing"),
+    *("ses-bounce-rate", "ses-complaint-rate"),
+}
+"""Below docs/operating, one for each kind of alarm."""
+MOST_OUTPUTS = 200
+"""CloudFormation's limit a stack."""
+
+
+@pytest.fixture(params=STAGES)
+def each_stage(request: pytest.FixtureRequest) -> Templates:
+    """Each stage, and one with campaigns of every kind."""
+    templates: Templates = request.getfixturevalue(request.param)
+    return templates
+
+
+def test_every_queue_is_watched_for_its_age_and_for_what_is_in_flight(each_stage: Templates) -> None:
+    own, _ = queues(each_stage)
+    assert len(own) >= 8
+    assert own <= about(each_stage, "AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName")
+    assert own <= about(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "QueueName")
+    kinds = {each.name for each in alarms(each_stage)}
+    for name in own:
+        short = name.removesuffix(".fifo")
+        assert {f"{short}-{kind}" for kind in ("waiting-long", "backlog-old", "in-flight-many")} <= kinds
+
+
+def test_every_queue_has_a_dead_letter_queue_of_which_nothing_goes_unseen(each_stage: Templates) -> None:
+    own, dead = queues(each_stage)
+    assert len(own) == len(dead)
+    assert dead == about(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName")
+    assert dead <= about(each_stage, "AWS/SQS", "ApproximateNumberOfMessagesNotVisible", "QueueName")
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles", "Duration"])
+def test_every_function_is_watched(each_stage: Templates, metric: str) -> None:
+    assert len(functions(each_stage)) >= 14
+    assert about(each_stage, "AWS/Lambda", metric, "FunctionName") == functions(each_stage)
+
+
+def test_every_reader_of_a_stream_is_watched_for_lateness_and_for_giving_up(each_stage: Templates) -> None:
+    found = dict(streams(each_stage))
+    assert len(found) == 2
+    assert set(found.values()) == about(each_stage, "AWS/Lambda", "IteratorAge", "FunctionName")
+    gave_up = about(
+        each_stage, "AWS/Lambda", "OnFailureDestinationDeliveredEventCount", "EventSourceMappingUUID"
+    )
+    assert gave_up == found.keys()
+
+
+def test_every_http_api_is_watched(each_stage: Templates) -> None:
+    made = {each["Name"] for of in each_stage.stacks.values() for each in of.all("ApiGatewayV2::Api")}
+    assert made
+    assert about(each_stage, "AWS/ApiGateway", "5xx", "ApiId") == made
+
+
+def test_every_alarm_tells_the_stages_topic_when_it_begins_and_when_it_ends(each_stage: Templates) -> None:
+    topic = each_stage["monitoring"].one("SNS::Topic")["TopicName"]
+    for each in alarms(each_stage):
+        (begun,), (ended,) = each.properties["AlarmActions"], each.properties["OKActions"]
+        assert text(begun) == text(ended) == f"arn:aws:sns:eu-central-1:111122223333:{topic}"
+        assert each.properties.get("ActionsEnabled", True) is True
+
+
+def test_no_alarm_makes_one_stack_wait_for_another(each_stage: Templates) -> None:
+    assert "Fn::ImportValue" not in str(each_stage["monitoring"].body)
+    for each in alarms(each_stage):
+        assert "Fn::ImportValue" not in str(each.properties)
+
+
+def test_every_alarm_is_named_after_its_stage_and_no_two_alike(each_stage: Templates) -> None:
+    names = [each.name for each in alarms(each_stage)]
+    (topic,) = (of["TopicName"] for of in each_stage["monitoring"].all("SNS::Topic"))
+    prefix = topic.removesuffix("alarms")
+    assert all(re.fullmatch(rf"{prefix}[a-z0-9-]+", name) for name in names)
+    assert len(set(names)) == len(names)
+
+
+def test_every_alarm_says_what_it_means_what_to_run_and_where_more_stands(each_stage: Templates) -> None:
+    name = each_stage["monitoring"].one("SNS::Topic")["TopicName"].split("-")[1]
+    for each in alarms(each_stage):
+        said = re.fullmatch(r"(.{40,}) Next: (.+)\. See docs/operating/([a-z0-9-]+)\.md\.", each.description)
+        assert said, each.description
+        assert re.search(r"mailroom [a-z-]+|aws [a-z]+ [a-z-]+", said[2])
+        assert all(found == name for found in re.findall(r"--stage (\w+)", each.description))
+        assert all(found == name for found in re.findall(r"/mailroom-(\w+)-", each.description))
+        kind = each.name.removesuffix("-warning")
+        assert said[3] in PAGES
+        assert kind.endswith(said[3])
+        assert len(each.description) <= 1024
+
+
+def test_every_kind_of_alarm_has_its_page(each_stage: Templates) -> None:
+    linked = {
+        re.findall(r"docs/operating/([a-z0-9-]+)\.md", each.description)[0] for each in alarms(each_stage)
+    }
+    assert linked == PAGES
+    missing = {page for page in PAGES if not (ROOT / "docs" / "operating" / f"{page}.md").exists()}
+    assert missing == set()
+
+
+def test_a_command_in_a_description_names_a_log_group_that_is_there(each_stage: Templates) -> None:
+    groups = {each["LogGroupName"] for of in each_stage.stacks.values() for each in of.all("Logs::LogGroup")}
+    for each in alarms(each_stage):
+        assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups
+
+
+def test_every_alarms_name_and_arn_are_outputs(each_stage: Templates) -> None:
+    for each in alarms(each_stage):
+        short = each.name.split("-", 2)[2]
+        # What people call "the queue's alarm" has the shorter name.
+        spelt = short.replace("-dlq-not-empty", "-dlq")
+        output = "".join(part.capitalize() for part in spelt.split("-"))
+        outputs = each.template.body["Outputs"]
+        assert outputs[f"{output}AlarmName"]["Value"] == {"Ref": each.logical_id}
+        assert outputs[f"{output}AlarmArn"]["Value"] == {"Fn::GetAtt": [each.logical_id, "Arn"]}
+
+
+def test_no_stack_has_more_outputs_than_cloudformation_takes(each_stage: Templates) -> None:
+    for template in each_stage.stacks.values():
+        assert len(template.body.get("Outputs", {})) <= MOST_OUTPUTS
+
+
+def test_the_stages_have_the_same_alarms_and_outputs(dev: Templates, prod: Templates) -> None:
+    for name, template in dev.stacks.items():
+        ours = {key for key in template.body.get("Outputs", {}) if "Alarm" in key}
+        theirs = {key for key in prod[name].body.get("Outputs", {}) if "Alarm" in key}
+        assert ours == theirs
+    assert {each.name.replace("-dev-", "-prod-") for each in alarms(dev)} == {
+        each.name for each in alarms(prod)
+    }

@@ -1,0 +1,212 @@
+"""When alarms ring, and what a silence means."""
+
+from pathlib import Path
+
+import pytest
+
+from mailroom.campaigns.drafts import LEFT_MILLISECONDS
+from mailroom.dead_letters import RESERVE_SECONDS
+from mailroom.feedback.consumer import RESERVE_MS
+from stacks import campaigns, dead_letters, feedback
+from stacks.derived import waiting_seconds
+from stacks.load import load
+from tests.stacks.alarm_support import alarm, alarms
+from tests.stacks.refusals import STAGES, accepted
+from tests.stacks.templates import Templates
+from tests.stacks.variants import variant
+
+AT_LEAST = "GreaterThanOrEqualToThreshold"
+ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
+"""Functions whose failures nothing redelivers."""
+WAITING = {
+    "mail": 15,
+    "mail-bulk": 720,
+    "sms": 15,
+    "feedback": 15,
+    "scheduled": 15,
+    "webhook": 60,
+    "collect": 60,
+    "fax-retry": 60,
+    "fax": 240,
+    "audience": 720,
+}
+"""Minutes, by queue."""
+
+
+def test_every_alarm_rings_at_its_threshold_and_above(whole: Templates) -> None:
+    assert {each.properties["ComparisonOperator"] for each in alarms(whole)} == {AT_LEAST}
+
+
+@pytest.mark.parametrize(("queue", "minutes"), WAITING.items())
+def test_a_message_may_wait_for_as_long_as_its_queue_is_for(
+    whole: Templates, queue: str, minutes: int
+) -> None:
+    rings = alarm(whole, f"mailroom-dev-{queue}-waiting-long")
+    assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (minutes * 60, "Maximum", 300)
+    assert f"over {minutes} minutes" in rings["AlarmDescription"]
+
+
+def test_a_setting_says_for_how_long_a_queues_messages_may_wait() -> None:
+    settings = accepted("monitoring", {"waiting_minutes": {"mail": 5, "fax-retry": 2}})
+    assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
+    assert waiting_seconds(settings, "sms") == 900
+
+
+def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
+    usual = load(STAGES, "dev")
+    assert waiting_seconds(usual, "fax-retry") == 3600 > 600
+    patient = accepted("fax.retry_delay_seconds", 3_600)
+    assert waiting_seconds(patient, "fax-retry") == 3600 + 900
+    growing = usual.model_copy(update={"fax": usual.fax and usual.fax.model_copy(update={"retry_growth": 2})})
+    assert waiting_seconds(growing, "fax-retry") == 3600 + 900  # its cap is an hour
+
+
+def test_a_webhook_that_waits_for_its_next_try_rings_nothing() -> None:
+    slow = accepted("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
+    assert waiting_seconds(slow, "webhook") == 1_800 + 1_800 + 3_600 + 900
+
+
+def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_after_a_while(
+    whole: Templates,
+) -> None:
+    for each in alarms(whole):
+        if each.name.endswith(("-errors", "-throttles")):
+            function = each.name.removeprefix("mailroom-dev-").rpartition("-")[0]
+            rings = each.properties
+            assert rings["EvaluationPeriods"] == (1 if function in ALONE else 3)
+            assert "DatapointsToAlarm" not in rings
+            assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (1, "Sum", 300)
+
+
+@pytest.mark.parametrize(
+    ("function", "timeout", "seconds"),
+    [
+        ("send-mail", 60, 57.5),
+        ("send-fax", 900, 895),
+        ("send-webhook", 60, 57.5),
+        ("dead-letters", 300, 295),
+        ("feedback", 60, 57.5),
+        ("compose", 60, 57),
+        ("dispatch", 60, 57),
+        ("messages-api", 29, 27.55),
+    ],
+)
+def test_an_invocation_is_slow_when_it_takes_nearly_all_of_its_time_and_more_than_it_means_to(
+    whole: Templates, function: str, timeout: int, seconds: float
+) -> None:
+    name = f"mailroom-dev-{function}"
+    (made,) = (
+        each
+        for of in whole.stacks.values()
+        for each in of.all("Lambda::Function")
+        if each["FunctionName"] == name
+    )
+    assert made["Timeout"] == timeout
+    rings = alarm(whole, f"{name}-slow")
+    assert (rings["Threshold"], rings["MetricName"], rings["Statistic"]) == (
+        seconds * 1000,
+        "Duration",
+        "Maximum",
+    )
+    assert rings["EvaluationPeriods"] == (1 if function in ALONE else 3)
+
+
+def test_a_slow_invocation_rings_before_its_time_is_over_and_after_its_own_deadline(
+    whole: Templates,
+) -> None:
+    """A function that hands back what it cannot finish runs until its deadline by design."""
+    kept_back = {"send-fax": 10, "send-mail": 5, "send-webhook": 5, "dead-letters": 10, "compose": 10}
+    for function, kept in kept_back.items():
+        rings = alarm(whole, f"mailroom-dev-{function}-slow")["Threshold"] / 1000
+        timeout = {"send-fax": 900, "dead-letters": 300}.get(function, 60)
+        assert timeout - kept < rings < timeout
+
+
+def test_what_functions_keep_back_is_what_synth_reckons_with() -> None:
+    assert dead_letters.KEPT_BACK_SECONDS == RESERVE_SECONDS
+    assert feedback.KEPT_BACK_SECONDS == RESERVE_MS / 1000
+    assert campaigns.KEPT_BACK_SECONDS == LEFT_MILLISECONDS / 1000
+
+
+@pytest.mark.parametrize("name", ["dispatch", "outcomes"])
+def test_a_reader_may_be_five_minutes_behind_its_table(dev: Templates, name: str) -> None:
+    rings = alarm(dev, f"mailroom-dev-{name}-iterator-age")
+    assert (rings["Threshold"], rings["Statistic"], rings["EvaluationPeriods"]) == (300_000, "Maximum", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "rate"),
+    [
+        ("ses-bounce-rate", "BounceRate", 0.05),
+        ("ses-bounce-rate-warning", "BounceRate", 0.02),
+        ("ses-complaint-rate", "ComplaintRate", 0.001),
+        ("ses-complaint-rate-warning", "ComplaintRate", 0.0008),
+    ],
+)
+def test_the_accounts_reputation_is_watched_with_a_warning_before(
+    dev: Templates, name: str, metric: str, rate: float
+) -> None:
+    rings = alarm(dev, f"mailroom-dev-{name}")
+    assert (rings["Namespace"], rings["MetricName"]) == ("AWS/SES", f"Reputation.{metric}")
+    assert "Dimensions" not in rings  # the whole account's, as SES judges it
+    assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (rate, "Average", 3600)
+
+
+def test_the_accounts_concurrency_rings_at_four_fifths_of_its_quota(dev: Templates) -> None:
+    rings = alarm(dev, "mailroom-dev-concurrency")
+    assert (rings["Namespace"], rings["MetricName"]) == ("AWS/Lambda", "ClaimedAccountConcurrency")
+    assert "Dimensions" not in rings
+    assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (800, "Maximum", 60)
+
+
+def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its_last(
+    dev: Templates,
+) -> None:
+    rings = alarm(dev, "mailroom-dev-webhooks-failing")
+    dimensions = {each["Name"]: each["Value"] for each in rings["Dimensions"]}
+    assert (rings["Namespace"], rings["MetricName"]) == ("Mailroom", "WebhooksFailing")
+    assert dimensions == {"service": "send-webhook", "stage": "dev"}
+    assert (rings["Threshold"], rings["DatapointsToAlarm"]) == (1, 1)
+    looked_at = rings["EvaluationPeriods"] * rings["Period"]
+    longest = max(load(STAGES, "dev").webhook.delays_seconds)
+    assert longest < looked_at <= 86_400  # CloudWatch looks at a day of short periods, not more
+
+
+@pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-rate", "-rate-warning"])
+def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates, kind: str) -> None:
+    ringing = [each.properties for each in alarms(whole) if each.name.endswith(kind)]
+    assert ringing
+    assert {each["TreatMissingData"] for each in ringing} == {"ignore"}
+
+
+def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
+    kinds = ("dlq-not-empty", "gave-up", "-rate", "-rate-warning")
+    others = [each.properties for each in alarms(whole) if not each.name.endswith(kinds)]
+    assert len(others) > 60
+    assert {each["TreatMissingData"] for each in others} == {"notBreaching"}
+
+
+def test_thresholds_are_settings(tmp_path: Path) -> None:
+    rates = {"bounce_rate_warning": 0.01, "bounce_rate": 0.03, "complaint_rate": 0.002}
+    chosen = {
+        "waiting_minutes": {"sms": 3},
+        "iterator_age_seconds": 60,
+        "slow_share": 0.5,
+        "concurrency_quota": 3_000,
+        "ses": rates,
+    }
+    stage = Templates(tmp_path, variant(tmp_path, {"monitoring": chosen}))
+    rings = {each.name.removeprefix("mailroom-dev-"): each.properties["Threshold"] for each in alarms(stage)}
+    assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 900)
+    assert rings["dispatch-iterator-age"] == 60_000
+    assert (rings["dispatch-slow"], rings["concurrency"]) == (30_000, 2_400)
+    assert rings["send-mail-slow"] == 57_500  # until then a sender may run by design
+    assert (rings["ses-bounce-rate-warning"], rings["ses-bounce-rate"]) == (0.01, 0.03)
+    assert (rings["ses-complaint-rate-warning"], rings["ses-complaint-rate"]) == (0.0008, 0.002)
+
+
+def test_prods_alarms_ring_where_devs_do(dev: Templates, prod: Templates) -> None:
+    def rings(stage: Templates) -> dict[str, object]:
+        return {each.name.split("-", 2)[2]: each.properties["Threshold"] for each in alarms(stage)}
+
+    assert rings(dev) == rings(prod)

@@ -1,0 +1,81 @@
+"""What docs/dashboards.md shows works on what a stage deploys."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from stacks.paths import ROOT
+from tests.stacks.alarm_support import alarms
+from tests.stacks.templates import Templates, text
+
+jmespath: Any = import_module("jmespath")  # boto3 brings it; it has no types
+PAGE = (ROOT / "docs" / "dashboards.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The page's code."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+
+
+def described(stage: Templates) -> dict[str, Any]:
+    """What describe-stacks would tell of the stage, and of somebody else's stack."""
+    stacks = [
+        {
+            "StackName": f"mailroom-prod-{name}",
+            "Outputs": [
+                {"OutputKey": key, "OutputValue": text(each["Value"])}
+                for key, each in template.body.get("Outputs", {}).items()
+            ],
+        }
+        for name, template in stage.stacks.items()
+    ]
+    other = {
+        "StackName": "mailroom-prod2-fax",
+        "Outputs": [{"OutputKey": "FaxDlqAlarmArn", "OutputValue": "x"}],
+    }
+    return {"Stacks": [*stacks, other, {"StackName": "empty"}]}
+
+
+def test_the_queries_find_the_alarm_of_each_dead_letter_queue(prod: Templates) -> None:
+    queries = re.findall(r'"(Stacks\[.*?)"\)?\n', PAGE)
+    assert len(queries) == 2
+    pairs, arns = (jmespath.search(query, described(prod)) for query in queries)
+    dead = [each.name for each in alarms(prod) if each.name.endswith("-dlq-not-empty")]
+    assert len(pairs) == len(arns) == len(dead)
+    assert [value for _, value in pairs] == arns
+    assert {"MailDlqAlarmArn", "MailBulkDlqAlarmArn", "FaxDlqAlarmArn"} <= {key for key, _ in pairs}
+
+
+def test_alarms_and_metrics_that_the_code_names_are_there(prod: Templates) -> None:
+    first, second = blocks("python")
+    lines = [*first.splitlines(), *second.splitlines()]
+    written: dict[str, Any] = {}
+    exec("\n".join([*(line for line in lines if line != "app.synth()"), "made = app.synth()"]), written)
+    template = Path(written["made"].directory) / "letters.template.json"
+    made = json.loads(template.read_text())["Resources"]
+    rule = next(each for each in made.values() if each["Type"] == "AWS::CloudWatch::CompositeAlarm")
+    named = set(re.findall(r"mailroom-prod-[a-z-]+", json.dumps(rule)))
+    assert len(named) == 5
+    assert named <= {each.name for each in alarms(prod)}
+    functions = {each["FunctionName"] for of in prod.stacks.values() for each in of.all("Lambda::Function")}
+    assert {f"mailroom-prod-{name}" for name in re.findall(r'"service": "([a-z-]+)"', first)} <= functions
+
+
+def test_alarms_that_the_shell_names_are_there(prod: Templates) -> None:
+    shell = "\n".join(blocks("sh"))
+    named = set(re.findall(r"ALARM\(([a-z0-9-]+)\)", shell))
+    assert len(named) == 2
+    assert named <= {each.name for each in alarms(prod)}
+    assert ":mailroom-prod-alarms" in shell
+
+
+def test_every_kind_of_alarm_stands_in_the_table_with_outputs_that_are_there(prod: Templates) -> None:
+    outputs = {key for of in prod.stacks.values() for key in of.body.get("Outputs", {})}
+    rows = re.findall(r"^\| (`.*?) \| .*? \| (.*?) \|$", PAGE, re.MULTILINE)
+    listed = {kind for kinds, _ in rows for kind in re.findall(r"`([a-z0-9-]+)`", kinds)}
+    assert {each.name for each in alarms(prod) if not each.name.endswith((*listed, "-warning"))} == set()
+    prefixes = [prefix for _, shown in rows for prefix in re.findall(r"`(\w+)`", shown)]
+    assert len(prefixes) > 12
+    assert {f"{prefix}AlarmArn" for prefix in prefixes} <= outputs

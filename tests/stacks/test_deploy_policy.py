@@ -1,0 +1,355 @@
+"""The execution policies cover what a deployment does, and name nothing beside it."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stacks.deploy_policy.__main__ import main
+from stacks.deploy_policy.document import LIMIT, Statement, documents, size
+from stacks.deploy_policy.needs import BEYOND, OPTIONAL, Need, needs_of
+from stacks.deploy_policy.reference import exists, handler_actions, resource_kinds
+from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
+from stacks.deploy_policy.stage import place_of
+from stacks.load import load
+from tests.stacks.campaign_folders import AUDIENCES, NETWORK, changes_for, of_each_kind
+from tests.stacks.refusals import STAGES, accepted
+from tests.stacks.templates import Template, Templates, text
+from tests.stacks.variants import AWS, PUSH, PUSH_ROW, variant
+
+QUALIFIER = "hnb659fds"
+ACCOUNT, REGION = "111122223333", "eu-central-1"
+CHATS = {
+    "monitoring.slack": {"workspace_id": "T0123ABCD", "channel_id": "C0123ABCD"},
+    "monitoring.teams": {
+        "tenant_id": "11111111-2222-3333-4444-555555555555",
+        "team_id": "11111111-2222-3333-4444-555555555556",
+        "channel_id": "19%3aabc%40thread.tacv2",
+    },
+}
+NAMES = {
+    "ApiGatewayV2::Api": ("ApiId", "apigateway:{region}::/apis/a1b2c3"),
+    "ApiGatewayV2::Integration": ("", "apigateway:{region}::/apis/a1b2c3/integrations/d4"),
+    "ApiGatewayV2::Route": ("", "apigateway:{region}::/apis/a1b2c3/routes/d4"),
+    "ApiGatewayV2::Stage": ("", "apigateway:{region}::/apis/a1b2c3/stages/$default"),
+    "CloudWatch::Alarm": ("AlarmName", "cloudwatch:{region}:{account}:alarm:{name}"),
+    "CloudWatch::Dashboard": ("DashboardName", "cloudwatch::{account}:dashboard/{name}"),
+    "DynamoDB::Table": ("TableName", "dynamodb:{region}:{account}:table/{name}"),
+    "KMS::Key": ("", "kms:{region}:{account}:key/11111111-2222-3333-4444-555555555555"),
+    "Lambda::EventSourceMapping": ("", "lambda:{region}:{account}:event-source-mapping:11111111"),
+    "Lambda::Function": ("FunctionName", "lambda:{region}:{account}:function:{name}"),
+    "Logs::LogGroup": ("LogGroupName", "logs:{region}:{account}:log-group:{name}"),
+    "S3::Bucket": ("BucketName", "s3:::{name}"),
+    "Scheduler::ScheduleGroup": ("Name", "scheduler:{region}:{account}:schedule-group/{name}"),
+    "SecretsManager::Secret": ("Name", "secretsmanager:{region}:{account}:secret:{name}-a1B2c3"),
+    "SES::ConfigurationSet": ("Name", "ses:{region}:{account}:configuration-set/{name}"),
+    "SMSVOICE::ConfigurationSet": (
+        "ConfigurationSetName",
+        "sms-voice:{region}:{account}:configuration-set/{name}",
+    ),
+    "SNS::Topic": ("TopicName", "sns:{region}:{account}:{name}"),
+    "SQS::Queue": ("QueueName", "sqs:{region}:{account}:{name}"),
+}
+"""Of the types that have ARNs of their own: the property that names a resource, and its ARN, as each
+service's page of https://docs.aws.amazon.com/service-authorization/latest/reference/ has it."""
+GENERATED = {
+    "IAM::Role": "iam::{account}:role/{name}",
+    "Events::Rule": "events:{region}:{account}:rule/{name}",
+}
+"""CloudFormation names these: after the stack, the logical id and a random ending."""
+
+
+class Deployment:
+    """The templates of one deployment, and its policies."""
+
+    def __init__(self, stacks: Mapping[str, Template], place: Place) -> None:
+        self.bodies = {name: each.body for name, each in stacks.items() if name != "deploy"}
+        self.place = place
+        self.needs = needs_of(self.bodies.values())
+        self.policies = documents(statements(self.needs, place))
+
+    def statements(self, effect: str = "Allow") -> Iterator[Mapping[str, Any]]:
+        """What the policies allow, or deny."""
+        each = (statement for policy in self.policies for statement in policy["Statement"])
+        return (statement for statement in each if statement["Effect"] == effect)
+
+    def allows(self, action: str, arn: str) -> bool:
+        """Whether any statement allows it, its conditions aside."""
+        return any(
+            action in each["Action"] and any(fnmatchcase(arn, pattern) for pattern in each["Resource"])
+            for each in self.statements()
+        )
+
+    def resources(self) -> Iterator[tuple[str, str]]:
+        """Type and ARN of every resource that has an ARN."""
+        for stack, body in self.bodies.items():
+            for logical, resource in body["Resources"].items():
+                kind = resource["Type"].removeprefix("AWS::")
+                if kind in NAMES or kind in GENERATED:
+                    yield kind, _arn(kind, logical, resource, stack, self.place.stage)
+
+
+def _arn(kind: str, logical: str, resource: Mapping[str, Any], stack: str, stage: str) -> str:
+    if kind in GENERATED:
+        # At most 64 characters, of which 12 are random: https://docs.aws.amazon.com/AWSCloudFormation/latest/
+        # TemplateReference/aws-properties-name.html does not say which are kept; of the stack's, the first.
+        form, name = GENERATED[kind], f"mailroom-{stage}-{stack}"[:24] + f"-{logical[:24]}-1A2B3C4D5E6F"
+    else:
+        key, form = NAMES[kind]
+        name = text(resource["Properties"].get(key, ""))
+    return "arn:aws:" + form.format(region=REGION, account=ACCOUNT, name=name)
+
+
+def _target(action: str, arn: str) -> str:
+    """What the action is really done to: a group's deletion deletes its schedules, one by one."""
+    if resource_kinds(action) == ("schedule",):
+        return arn.replace(":schedule-group/", ":schedule/") + "/any"
+    return arn if resource_kinds(action) else "*"
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+    """Stage dev with all that can be switched on, pinned to a place."""
+    folder = tmp_path_factory.mktemp("everything")
+    changes: dict[str, object] = {
+        "sms": AWS,
+        "push": PUSH,
+        "channels.push": PUSH_ROW,
+        **CHATS,
+        **changes_for(*AUDIENCES, campaigns__network=NETWORK),
+    }
+    stacks = variant(folder / "out", changes, campaigns=of_each_kind(folder))
+    settings = accepted("sms", AWS)
+    place = place_of(settings, [each.body for each in stacks.values()], QUALIFIER)
+    return Deployment(stacks, place)
+
+
+@pytest.fixture(scope="module", params=["dev", "prod", "everything"])
+def deployment(request: pytest.FixtureRequest, stage: Callable[[str], Any]) -> Deployment:
+    """The stages of cdk.json, and one with everything."""
+    if request.param == "everything":
+        whole: Deployment = request.getfixturevalue("everything")
+        return whole
+    return of_stage(request.param, stage(request.param))
+
+
+def of_stage(name: str, templates: Templates) -> Deployment:
+    """A stage of cdk.json."""
+    bodies = [each.body for stack, each in templates.stacks.items() if stack != "deploy"]
+    return Deployment(templates.stacks, place_of(load(STAGES, name), bodies, QUALIFIER))
+
+
+def test_every_action_of_every_resources_handlers_is_allowed_on_it(deployment: Deployment) -> None:
+    checked = 0
+    for kind, arn in deployment.resources():
+        for need in deployment.needs:
+            service = arn.split(":")[2]
+            if need.resource_type != f"AWS::{kind}" or need.action.split(":")[0] != service:
+                continue
+            target = _target(need.action, arn)
+            assert deployment.allows(need.action, target), f"{need.action} on {target}"
+            checked += 1
+    assert checked > 1000
+
+
+def test_every_type_of_the_templates_is_thought_of(deployment: Deployment) -> None:
+    types = {each["Type"] for body in deployment.bodies.values() for each in body["Resources"].values()}
+    assert {need.resource_type for need in deployment.needs} == types
+
+
+def test_what_no_resource_names_is_allowed_too(deployment: Deployment) -> None:
+    """Code out of the bootstrap's bucket, its version, and the functions' roles."""
+    assets = f"arn:aws:s3:::cdk-{QUALIFIER}-assets-{ACCOUNT}-{REGION}/0123.zip"
+    version = f"arn:aws:ssm:{REGION}:{ACCOUNT}:parameter/cdk-bootstrap/{QUALIFIER}/version"
+    own = f"arn:aws:iam::{ACCOUNT}:role/mailroom-{deployment.place.stage}-channels-Role-1A2B"
+    assert deployment.allows("s3:GetObject", assets)
+    assert deployment.allows("ssm:GetParameters", version)
+    assert deployment.allows("iam:PassRole", own)
+
+
+def test_nothing_allowed_holds_a_wildcard_for_an_action(deployment: Deployment) -> None:
+    actions = [action for each in deployment.statements() for action in each["Action"]]
+    assert len(actions) > 200
+    assert not [action for action in actions if "*" in action or not exists(action)]
+
+
+def test_everything_is_named_as_a_resource_by_a_few_with_their_reasons(deployment: Deployment) -> None:
+    on_all = [
+        action for each in deployment.statements() if "*" in each["Resource"] for action in each["Action"]
+    ]
+    assert on_all
+    for action in on_all:
+        assert any(fnmatchcase(action, pattern) for pattern in ON_EVERYTHING), action
+        assert not resource_kinds(action)
+    assert all(reason.endswith(".") for reason in ON_EVERYTHING.values())
+
+
+def test_every_other_resource_is_the_stages_own_or_known_by_an_id_alone(deployment: Deployment) -> None:
+    stage = deployment.place.stage
+    ours = re.compile(rf"[:/]mailroom-{stage}(-|$|/)|cdk-{QUALIFIER}-assets-|cdk-bootstrap/{QUALIFIER}/")
+    ids = ("/apis", "/apis/*", "/tags/*", "key/*", "event-source-mapping:*", "role/aws-service-role/*")
+    for each in deployment.statements():
+        for arn in each["Resource"]:
+            assert arn == "*" or ours.search(arn) or arn.endswith(ids), arn
+
+
+def test_another_stages_resources_are_out_of_reach(deployment: Deployment) -> None:
+    for kind, arn in deployment.resources():
+        other = arn.replace(f"mailroom-{deployment.place.stage}", "mailroom-other")
+        if other == arn:
+            continue
+        service = arn.split(":")[2]
+        for need in deployment.needs:
+            if need.resource_type == f"AWS::{kind}" and need.action.split(":")[0] == service:
+                assert not deployment.allows(need.action, other) or not resource_kinds(need.action)
+
+
+def test_a_role_is_passed_to_those_services_alone_that_the_stages_roles_trust(deployment: Deployment) -> None:
+    (passing,) = (each for each in deployment.statements() if "iam:PassRole" in each["Action"])
+    trusted = passing["Condition"]["StringEquals"]["iam:PassedToService"]
+    assert {"lambda.amazonaws.com", "scheduler.amazonaws.com"} <= {*trusted}
+    assert passing["Action"] == ["iam:PassRole"]
+    assert passing["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-*"]
+
+
+def test_no_policy_of_aws_can_be_attached_and_the_deployers_roles_not_touched(deployment: Deployment) -> None:
+    named = {action for each in deployment.statements() for action in each["Action"]}
+    assert not {"iam:AttachRolePolicy", "iam:CreateUser", "iam:DeleteRolePermissionsBoundary"} & named
+    (denied,) = deployment.statements("Deny")
+    assert denied["Action"] == ["iam:*"]
+    assert denied["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-deploy*"]
+
+
+def test_keys_and_mappings_which_have_no_names_are_held_by_conditions(deployment: Deployment) -> None:
+    held = {
+        action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
+    }
+    stage = deployment.place.stage
+    for action in ("kms:PutKeyPolicy", "kms:ScheduleKeyDeletion", "kms:DisableKey"):
+        assert held[action]["StringEquals"]["aws:ResourceTag/stage"] == [stage]
+    for verb in ("Create", "Update", "Delete"):
+        functions = held[f"lambda:{verb}EventSourceMapping"]["ArnLike"]["lambda:FunctionArn"]
+        assert functions == [f"arn:aws:lambda:*:*:function:mailroom-{stage}-*"]
+
+
+def test_no_content_can_be_read_but_secrets(deployment: Deployment) -> None:
+    """CloudFormation reads a secret to change it; messages it never needs."""
+    named = {action for each in deployment.statements() for action in each["Action"]}
+    assert not {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "sqs:ReceiveMessage"} & named
+    stage = deployment.place.stage
+    assert not deployment.allows(
+        "s3:GetObject", f"arn:aws:s3:::mailroom-{stage}-payloads-{ACCOUNT}-{REGION}/x"
+    )
+
+
+def test_each_policy_fits_iam(deployment: Deployment) -> None:
+    assert 1 < len(deployment.policies) <= 10
+    assert all(size(policy) <= LIMIT for policy in deployment.policies)
+
+
+def test_cfn_lint_knows_every_action_and_that_its_resources_fit(
+    everything: Deployment, tmp_path: Path
+) -> None:
+    resources = {
+        f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
+        for number, policy in enumerate(everything.policies)
+    }
+    file = tmp_path / "policies.template.json"
+    file.write_text(json.dumps({"Resources": resources}))
+    lint = Path(sys.executable).with_name("cfn-lint")
+    found = subprocess.run([lint, "--", str(file)], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (0, "")
+
+
+def test_a_place_that_is_pinned_is_in_every_arn() -> None:
+    place = Place("qa", account=ACCOUNT, region=REGION, configuration_sets=("mailroom-qa",))
+    (allowed, *_) = statements([Need("sqs:CreateQueue", "AWS::SQS::Queue")], place)
+    assert allowed.resources == (f"arn:aws:sqs:{REGION}:{ACCOUNT}:mailroom-qa-*",)
+
+
+def test_with_a_boundary_no_role_can_be_made_or_changed_without_it() -> None:
+    place = Place("qa", boundary="mailroom-boundary")
+    needs = [
+        Need(action, "AWS::IAM::Role") for action in ("iam:CreateRole", "iam:PutRolePolicy", "iam:GetRole")
+    ]
+    held = {
+        action: each.conditions
+        for each in statements(needs, place)
+        for action in each.actions
+        if not each.denied
+    }
+    bound = (("StringEquals", "iam:PermissionsBoundary", ("arn:aws:iam::*:policy/mailroom-boundary",)),)
+    assert held["iam:CreateRole"] == held["iam:PutRolePolicy"] == bound
+    assert held["iam:GetRole"] == ()
+
+
+def test_a_resource_that_nobody_thought_of_is_refused_not_let_through() -> None:
+    with pytest.raises(UnscopedError, match=r"^ec2:CreateVpc: no scope is known for its resources \("):
+        statements([Need("ec2:CreateVpc", "AWS::EC2::VPC")], Place("qa"))
+
+
+def test_a_property_calls_for_the_actions_that_serve_it() -> None:
+    def actions(properties: dict[str, object]) -> set[str]:
+        template = {"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": properties}}}
+        return {need.action for need in needs_of([template])}
+
+    assert "ec2:DescribeSubnets" not in actions({"Runtime": "python3.14"})
+    assert "ec2:DescribeSubnets" in actions({"VpcConfig": {"SubnetIds": ["subnet-1"]}})
+
+
+def test_a_property_one_level_down_calls_for_them_too() -> None:
+    def passes(target: dict[str, str]) -> bool:
+        rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [target]}}
+        return Need("iam:PassRole", "AWS::Events::Rule") in needs_of([{"Resources": {"R": rule}}])
+
+    assert passes({"Arn": "a", "RoleArn": "r"})
+    assert not passes({"Arn": "a"})
+
+
+@pytest.mark.parametrize("row", OPTIONAL, ids=lambda row: f"{row.resource_type} {'-'.join(row.actions)}")
+def test_each_row_of_what_is_left_out_still_names_actions_of_the_handlers(row: Any) -> None:
+    named = handler_actions(row.resource_type)
+    for pattern in row.actions:
+        assert any(fnmatchcase(action, pattern) for action in named), pattern
+
+
+def test_each_action_beyond_the_handlers_exists_and_is_named_by_none_of_them() -> None:
+    for (resource_type, _), actions in BEYOND.items():
+        assert all(exists(action) for action in actions)
+        assert not {*actions} & handler_actions(resource_type)
+
+
+def test_a_statement_too_long_for_one_policy_is_split() -> None:
+    actions = tuple(f"sqs:Action{number:04}" for number in range(900))
+    made = documents([Statement(("*",), (), actions)])
+    assert len(made) > 1
+    assert all(size(policy) <= LIMIT for policy in made)
+    assert sorted(a for policy in made for s in policy["Statement"] for a in s["Action"]) == [*actions]
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, *options: str) -> None:
+    """python -m stacks.deploy_policy, in this process."""
+    monkeypatch.setattr("sys.argv", ["deploy_policy", *options])
+    main()
+
+
+def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prod: Templates
+) -> None:
+    (tmp_path / "execution-9.json").write_text("{}")
+    run_command(monkeypatch, "--stage", "prod", "--output", str(tmp_path))
+    written = sorted(tmp_path.iterdir())
+    assert [file.name for file in written] == [f"execution-{n}.json" for n in range(1, len(written) + 1)]
+    wanted = of_stage("prod", prod)
+    assert [json.loads(file.read_text()) for file in written] == wanted.policies
+
+
+def test_an_unknown_stage_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemExit, match=r"^stage: 'qa' is unknown; use one of dev, prod, local"):
+        run_command(monkeypatch, "--stage", "qa")

@@ -1,0 +1,89 @@
+"""What keeps a stage from being deleted, lost or mistaken for another."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
+
+from stacks.deploy import warn_where_unpinned
+from stacks.mailbox import MailboxStack
+from stacks.settings import Settings
+from tests.stacks.refusals import accepted
+from tests.stacks.templates import Templates
+
+KEPT = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
+UNPINNED = {"removal": "retain", "termination_protection": True}
+PINNED = {**UNPINNED, "account": "111122223333", "region": "eu-central-1"}
+
+
+def resources(stage: Templates) -> list[tuple[str, dict[str, Any]]]:
+    """Every resource of a stage, with its logical id."""
+    return [each for template in stage.stacks.values() for each in template.body["Resources"].items()]
+
+
+def takes_tags(kind: str) -> str | None:
+    """The property of a type that holds tags, or None."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
+    tagging = schema.get("tagging", {})
+    if tagging.get("taggable", "Tags" in schema["properties"]) and "Tags" in schema["properties"]:
+        return "Tags"
+    return None
+
+
+def test_prod_keeps_tables_buckets_and_secrets_when_a_stack_goes(prod: Templates) -> None:
+    kept = [each for _, each in resources(prod) if each["Type"] in KEPT]
+    assert {each["Type"] for each in kept} == {*KEPT}
+    for each in kept:
+        assert (each["DeletionPolicy"], each["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+def test_prods_tables_refuse_to_be_deleted_and_can_be_recovered(prod: Templates) -> None:
+    tables = [each["Properties"] for _, each in resources(prod) if each["Type"] == "AWS::DynamoDB::Table"]
+    assert tables
+    for each in tables:
+        assert each["DeletionProtectionEnabled"] is True
+        assert each["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+@pytest.mark.parametrize(("which", "protected"), [("prod", True), ("dev", False)])
+def test_stacks_are_protected_where_the_stage_says_so(
+    request: pytest.FixtureRequest, which: str, protected: bool
+) -> None:
+    templates: Templates = request.getfixturevalue(which)
+    artifacts = json.loads((templates.folder / "manifest.json").read_text())["artifacts"]
+    stacks = [each for each in artifacts.values() if each["type"] == "aws:cloudformation:stack"]
+    assert stacks
+    assert {each["properties"].get("terminationProtection", False) for each in stacks} == {protected}
+
+
+def test_whatever_takes_tags_has_the_stages(prod: Templates) -> None:
+    tagged = 0
+    for name, each in resources(prod):
+        if not takes_tags(each["Type"]):
+            continue
+        tags = each.get("Properties", {}).get("Tags", [])
+        pairs = tags if isinstance(tags, dict) else {tag["Key"]: tag["Value"] for tag in tags}
+        wanted = {"service": "mailroom", "stage": "prod"}
+        assert wanted.items() <= pairs.items(), f"{name} ({each['Type']}) has no tags"
+        tagged += 1
+    assert tagged > 50
+
+
+def warnings(settings: Settings, folder: Path) -> list[str]:
+    """What the CDK's command line would warn of."""
+    app = App(outdir=str(folder))
+    warn_where_unpinned(MailboxStack(app, settings), settings)
+    (stack,) = app.synth().stacks
+    return [str(message.entry.data) for message in stack.messages if message.level.name == "WARNING"]
+
+
+def test_a_protected_stage_that_is_not_pinned_is_warned_of(tmp_path: Path) -> None:
+    (warning,) = warnings(accepted("deployment", UNPINNED), tmp_path)
+    assert warning.startswith("mailroom.dev.deployment: is protected and not pinned; set account and region")
+
+
+def test_one_that_is_pinned_is_not(tmp_path: Path) -> None:
+    assert not warnings(accepted("deployment", PINNED), tmp_path)

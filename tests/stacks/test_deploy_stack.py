@@ -1,0 +1,218 @@
+"""The roles of the stack `deploy`: whom they trust, for how long, and what they may do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aws_cdk import App, Tags, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from stacks.application import checked
+from stacks.deploy import DeployStack, bound
+from stacks.mailbox import MailboxStack
+from stacks.settings import Settings
+from stacks.webhook import WebhookStack
+from tests.stacks.refusals import accepted, refusal
+from tests.stacks.templates import Template, allowed, text
+from tests.stacks.variants import NO_BUNDLES
+
+MAIN = "repo:acme/mailroom:ref:refs/heads/main"
+GITHUB: dict[str, Any] = {"provider": "github", "subjects": [MAIN]}
+HOST = "token.actions.githubusercontent.com"
+KNOWN = f"arn:aws:iam::111122223333:oidc-provider/{HOST}"
+
+
+def stack_of(folder: Path, section: dict[str, Any], **context: object) -> Template:
+    """The stack of stage dev with `section` as its setting deploy."""
+    settings = accepted("deploy", section)
+    assert settings.deploy
+    app = App(context=context, outdir=str(folder))
+    DeployStack(app, settings, settings.deploy)
+    Tags.of(app).add("stage", "dev")
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    (artifact,) = checked(app).stacks
+    return Template(artifact.template)
+
+
+def role(stack: Template, name: str = "mailroom-dev-deploy") -> dict[str, Any]:
+    """One of the stack's roles."""
+    return stack.one("IAM::Role", RoleName=name)
+
+
+def trust(of: dict[str, Any]) -> dict[str, Any]:
+    """The one statement that says who may assume a role."""
+    (statement,) = of["AssumeRolePolicyDocument"]["Statement"]
+    return dict(statement)
+
+
+def test_the_role_trusts_one_audience_and_exact_subjects_for_an_hour(tmp_path: Path) -> None:
+    deploy = role(stack_of(tmp_path, GITHUB))
+    assert trust(deploy)["Action"] == "sts:AssumeRoleWithWebIdentity"
+    assert trust(deploy)["Condition"] == {
+        "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com", f"{HOST}:sub": [MAIN]}
+    }
+    assert deploy["MaxSessionDuration"] == 3600
+
+
+def test_a_wildcard_is_matched_as_one_and_the_audience_stays_exact(tmp_path: Path) -> None:
+    tags = "repo:acme/mailroom:ref:refs/tags/v*"
+    assert trust(role(stack_of(tmp_path, {**GITHUB, "subjects": [MAIN, tags]})))["Condition"] == {
+        "StringEquals": {f"{HOST}:aud": "sts.amazonaws.com"},
+        "StringLike": {f"{HOST}:sub": [MAIN, tags]},
+    }
+
+
+def test_the_provider_is_made_by_cloudformation_itself(tmp_path: Path) -> None:
+    stack = stack_of(tmp_path, GITHUB)
+    assert stack.one("IAM::OIDCProvider")["Url"] == f"https://{HOST}"
+    assert stack.one("IAM::OIDCProvider")["ClientIdList"] == ["sts.amazonaws.com"]
+    assert not stack.all("Lambda::Function")
+
+
+def test_a_provider_that_the_account_has_is_used_and_none_made(tmp_path: Path) -> None:
+    stack = stack_of(tmp_path, {**GITHUB, "provider_arn": KNOWN})
+    assert not stack.all("IAM::OIDCProvider")
+    assert trust(role(stack))["Principal"] == {"Federated": KNOWN}
+
+
+def test_the_role_may_take_two_of_the_bootstraps_roles_and_nothing_else(tmp_path: Path) -> None:
+    """The third, for look-ups, may read the whole account; CloudFormation's own nobody may take."""
+    place = "111122223333-eu-central-1"
+    assert allowed(role(stack_of(tmp_path, GITHUB))) == {
+        "sts:AssumeRole": {
+            f"arn:aws:iam::111122223333:role/cdk-hnb659fds-{each}-role-{place}"
+            for each in ("deploy", "file-publishing")
+        }
+    }
+
+
+def test_a_bootstrap_of_its_own_is_known_by_its_qualifier(tmp_path: Path) -> None:
+    stack = stack_of(tmp_path, GITHUB, **{"@aws-cdk/core:bootstrapQualifier": "mailprod"})
+    assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
+
+
+def test_readers_may_compare_templates_and_see_no_content(tmp_path: Path) -> None:
+    pulls = "repo:acme/mailroom:pull_request"
+    reader = role(stack_of(tmp_path, {**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
+    assert trust(reader)["Condition"]["StringEquals"][f"{HOST}:sub"] == [pulls]
+    stacks = {"arn:aws:cloudformation:eu-central-1:111122223333:stack/mailroom-dev-*/*"}
+    assert allowed(reader) == {
+        "cloudformation:DescribeStacks": stacks,
+        "cloudformation:GetTemplate": stacks,
+    }
+
+
+def test_the_stack_is_deployed_with_a_persons_own_credentials(tmp_path: Path) -> None:
+    stack_of(tmp_path, GITHUB)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    properties = manifest["artifacts"]["mailroom-dev-deploy"]["properties"]
+    assert not {"assumeRoleArn", "cloudFormationExecutionRoleArn", "lookupRole"} & properties.keys()
+
+
+def test_its_roles_arns_are_outputs(tmp_path: Path) -> None:
+    stack = stack_of(tmp_path, {**GITHUB, "reader_subjects": ["repo:acme/mailroom:pull_request"]})
+    assert {"DeployRoleArn", "DeployReaderRoleArn"} <= stack.body["Outputs"].keys()
+    assert text(stack.body["Outputs"]["DeployRoleArn"]["Value"]).endswith(".Arn>")
+
+
+@pytest.mark.parametrize(
+    ("section", "url", "audience"),
+    [
+        (GITHUB, f"https://{HOST}", "sts.amazonaws.com"),
+        (
+            {"provider": "gitlab", "subjects": ["project_path:acme/ops/mailroom:ref_type:branch:ref:main"]},
+            "https://gitlab.com",
+            "https://gitlab.com",
+        ),
+        (
+            {
+                "provider": "other",
+                "subjects": ["job:17"],
+                "url": "https://ci.example.com/oidc",
+                "audience": "aws",
+            },
+            "https://ci.example.com/oidc",
+            "aws",
+        ),
+    ],
+    ids=["github", "gitlab", "other"],
+)
+def test_each_provider_has_its_issuer_and_its_audience(
+    tmp_path: Path, section: dict[str, Any], url: str, audience: str
+) -> None:
+    stack = stack_of(tmp_path, section)
+    assert stack.one("IAM::OIDCProvider")["Url"] == url
+    key = f"{url.removeprefix('https://')}:aud"
+    assert trust(role(stack))["Condition"]["StringEquals"][key] == audience
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "*",
+        "repo:*",
+        "repo:acme/*",
+        "repo:acme/mailroom*:ref:refs/heads/main",
+        "repo:acme/mailroom:*",
+        "repo:acme/mailroom:pull_request",
+        "repo:acme/mail?oom:ref:refs/heads/main",
+        "project_path:acme/mailroom:ref_type:branch:ref:main",
+    ],
+)
+def test_a_subject_that_lets_in_others_or_pull_requests_stops_synth(subject: str) -> None:
+    said = refusal("deploy", {**GITHUB, "subjects": [MAIN, subject]})
+    assert said.startswith("mailroom.dev.deploy: ")
+    assert f"{subject!r}, which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in said
+
+
+@pytest.mark.parametrize("subject", ["repo:*", "repo:acme/mailroom:*", "repo:acme/mailroo?:pull_request"])
+def test_a_reader_is_named_whole(subject: str) -> None:
+    said = refusal("deploy", {**GITHUB, "reader_subjects": [subject]})
+    assert said.startswith("mailroom.dev.deploy.reader_subjects.0: ")
+    assert "holds a wildcard; name the subject whole" in said
+
+
+def test_a_wildcard_of_an_unknown_system_stops_synth() -> None:
+    section = {"provider": "other", "url": "https://ci.example.com", "subjects": ["team:a:*"]}
+    assert "use the token's whole subject, without * and ?" in refusal("deploy", section)
+
+
+def test_another_system_needs_its_url() -> None:
+    section = {"provider": "other", "subjects": ["job:17"]}
+    assert "has provider other and no url; add the issuer's url." in refusal("deploy", section)
+
+
+def test_nobody_at_all_stops_synth() -> None:
+    said = refusal("deploy", {**GITHUB, "subjects": []})
+    assert said.startswith("mailroom.dev.deploy.subjects: is empty; give at least one")
+
+
+def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
+    """A stage with a permissions boundary, of some stacks with roles and the stack deploy."""
+    settings = accepted("deploy", {**GITHUB, "permissions_boundary": "mailroom-boundary"})
+    assert settings.deploy
+    app = App(context=NO_BUNDLES, outdir=str(folder))
+    bound(app, settings)
+    WebhookStack(app, settings, MailboxStack(app, settings))
+    DeployStack(app, settings, settings.deploy)
+    stacks = app.synth().stacks
+    return settings, {stack.stack_name: Template(stack.template) for stack in stacks}
+
+
+def test_a_boundary_holds_every_role_of_the_stage_but_those_that_hand_out_nothing(tmp_path: Path) -> None:
+    settings, stacks = bounded(tmp_path)
+    held = stacks[settings.name("webhook")].all("IAM::Role")
+    assert held
+    for each in held:
+        assert text(each["PermissionsBoundary"]).endswith(":policy/mailroom-boundary")
+    assert "PermissionsBoundary" not in role(stacks[settings.name("deploy")])
+
+
+def test_without_a_boundary_no_role_names_one(tmp_path: Path) -> None:
+    settings = accepted("deploy", GITHUB)
+    app = App(context=NO_BUNDLES, outdir=str(tmp_path))
+    bound(app, settings)
+    WebhookStack(app, settings, MailboxStack(app, settings))
+    templates = [Template(each.template) for each in app.synth().stacks]
+    assert not any("PermissionsBoundary" in each for t in templates for each in t.all("IAM::Role"))

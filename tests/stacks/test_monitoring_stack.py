@@ -1,0 +1,146 @@
+"""Who may ring, and who hears of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stacks.sentences import SettingsError
+from tests.stacks.refusals import refusal
+from tests.stacks.templates import Template, Templates, text
+from tests.stacks.variants import SLACK, TEAMS, variant
+
+
+def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
+    (found,) = template.all(kind)
+    listed: list[dict[str, Any]] = found[document]["Statement"]
+    return listed
+
+
+def test_the_topic_is_named_by_its_stage_and_encrypted_with_a_key_of_its_own(dev: Templates) -> None:
+    topic = dev["monitoring"].one("SNS::Topic", TopicName="mailroom-dev-alarms")
+    key = topic["KmsMasterKeyId"]["Fn::GetAtt"][0]
+    assert dev["monitoring"].body["Resources"][key]["Properties"]["EnableKeyRotation"] is True
+    alias = dev["monitoring"].one("KMS::Alias", AliasName="alias/mailroom-dev-alarms")
+    assert alias["TargetKeyId"]["Fn::GetAtt"][0] == key
+
+
+def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_nobody_else_may(dev: Templates) -> None:
+    policy = statements(dev["monitoring"], "SNS::TopicPolicy", "PolicyDocument")
+    (allowed,) = (each for each in policy if each["Effect"] == "Allow")
+    assert (allowed["Action"], allowed["Principal"]) == (
+        "sns:Publish",
+        {"Service": "cloudwatch.amazonaws.com"},
+    )
+    condition = allowed["Condition"]
+    assert text(condition["StringEquals"]["aws:SourceAccount"]) == "111122223333"
+    source = text(condition["ArnEquals"]["aws:SourceArn"])
+    assert source == "arn:aws:cloudwatch:eu-central-1:111122223333:alarm:mailroom-dev-*"
+
+
+def test_whatever_is_not_tls_is_refused(dev: Templates) -> None:
+    policy = statements(dev["monitoring"], "SNS::TopicPolicy", "PolicyDocument")
+    (denied,) = (each for each in policy if each["Effect"] == "Deny")
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_cloudwatch_may_use_the_key_to_encrypt(dev: Templates) -> None:
+    (own,) = (
+        each
+        for each in statements(dev["monitoring"], "KMS::Key", "KeyPolicy")
+        if "Service" in each["Principal"]
+    )
+    assert own["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert set(own["Action"]) == {"kms:GenerateDataKey", "kms:Decrypt"}
+
+
+def test_nobody_is_subscribed_until_a_setting_says_so(dev: Templates, prod: Templates) -> None:
+    for stage in (dev, prod):
+        assert stage["monitoring"].all("SNS::Subscription") == []
+        assert not [kind for kind in kinds(stage["monitoring"]) if "Chatbot" in kind]
+
+
+def kinds(template: Template) -> set[str]:
+    return {each["Type"] for each in template.body["Resources"].values()}
+
+
+def test_addresses_and_urls_are_subscribed(tmp_path: Path) -> None:
+    changes = {
+        "monitoring.emails": ["ada@example.com", "on-call@example.com"],
+        "monitoring.urls": ["https://events.example.com/integration/abc/enqueue"],
+    }
+    template = variant(tmp_path, changes)["monitoring"]
+    found = {(each["Protocol"], each["Endpoint"]) for each in template.all("SNS::Subscription")}
+    assert found == {
+        ("email", "ada@example.com"),
+        ("email", "on-call@example.com"),
+        ("https", "https://events.example.com/integration/abc/enqueue"),
+    }
+    for each in template.all("SNS::Subscription"):
+        topic = template.body["Resources"][each["TopicArn"]["Ref"]]
+        assert topic["Type"] == "AWS::SNS::Topic"
+
+
+def test_chats_read_alarms_and_may_do_nothing(tmp_path: Path) -> None:
+    template = variant(tmp_path, {"monitoring": {"slack": SLACK, "teams": TEAMS}})["monitoring"]
+    slack = template.one("Chatbot::SlackChannelConfiguration", ConfigurationName="mailroom-dev-slack")
+    teams = template.one(
+        "Chatbot::MicrosoftTeamsChannelConfiguration", ConfigurationName="mailroom-dev-teams"
+    )
+    assert (slack["SlackWorkspaceId"], slack["SlackChannelId"]) == (
+        SLACK["workspace_id"],
+        SLACK["channel_id"],
+    )
+    assert (teams["TeamsTenantId"], teams["TeamId"], teams["TeamsChannelId"]) == tuple(TEAMS.values())
+    for chat in (slack, teams):
+        (topic,) = chat["SnsTopicArns"]
+        assert template.body["Resources"][topic["Ref"]]["Type"] == "AWS::SNS::Topic"
+        assert [text(each) for each in chat["GuardrailPolicies"]] == [
+            "arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"
+        ]
+        role = template.body["Resources"][chat["IamRoleArn"]["Fn::GetAtt"][0]]["Properties"]
+        assert role.keys() & {"Policies", "ManagedPolicyArns"} == set()
+        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+        assert trust["Principal"] == {"Service": "chatbot.amazonaws.com"}
+        assert text(trust["Condition"]["StringEquals"]["aws:SourceAccount"]) == "111122223333"
+
+
+def test_topic_and_dashboard_are_outputs(dev: Templates) -> None:
+    assert dev["monitoring"].output("AlarmTopicName") == "<Alarms04B5A0BF.TopicName>"
+    assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
+    assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
+
+
+def test_a_queue_that_the_stage_does_not_have_stops_synth(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as refused:
+        variant(tmp_path, {"monitoring.waiting_minutes": {"mial": 5}})
+    assert str(refused.value) == (
+        "mailroom.dev.monitoring.waiting_minutes.mial: is no queue of this stage; use one of fax, fax-retry, "
+        "feedback, mail, mail-bulk, scheduled, sms, webhook."
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("monitoring.emails", ["ada"], "mailroom.dev.monitoring.emails.0: 'ada' does not fit"),
+        (
+            "monitoring.urls",
+            ["http://x.example.com"],
+            "mailroom.dev.monitoring.urls.0: 'http://x.example.com'",
+        ),
+        ("monitoring.slow_share", 2, "mailroom.dev.monitoring.slow_share: 2 is over 1; use 0.1 to 1."),
+        (
+            "monitoring.concurrency_quota",
+            1,
+            "monitoring.concurrency_quota: 1 is under 10; use 10 to 1000000.",
+        ),
+        ("monitoring.waiting_minutes", {"mail": 0}, "waiting_minutes.mail: 0 is under 1; use 1 to 20160."),
+        ("monitoring.slack", {"workspace_id": "T1"}, "monitoring.slack.channel_id: is missing; add it"),
+        ("monitoring.teams", {**TEAMS, "team_id": "x"}, "monitoring.teams.team_id: 'x' does not fit"),
+        ("monitoring.ses", {"bounce_rate": 0}, "monitoring.ses.bounce_rate: 0 is under 1e-05"),
+        ("monitoring.mail", "x", "monitoring.mail: is not a setting; use one of emails, urls, slack, teams"),
+    ],
+)
+def test_a_wrong_setting_stops_synth_with_a_sentence(key: str, value: object, said: str) -> None:
+    assert said in refusal(key, value)

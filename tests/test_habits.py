@@ -1,0 +1,188 @@
+"""What runs without anybody thinking of it: workflows, hooks, dependency updates. They call make's
+targets."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+REQUIREMENTS = sorted(
+    [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("lambdas/requirements/*.in")]
+)
+PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s;#]+)", re.MULTILINE)
+
+
+def parsed(workflow: Path) -> dict[Any, Any]:
+    """A workflow's content."""
+    content: dict[Any, Any] = yaml.safe_load(workflow.read_text())
+    return content
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    """All steps of all of its jobs."""
+    return [step for job in parsed(workflow)["jobs"].values() for step in job["steps"]]
+
+
+each_workflow = pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda file: file.stem)
+
+
+def test_there_are_workflows_to_check_compare_and_deploy() -> None:
+    assert [file.stem for file in WORKFLOWS] == ["check", "deploy", "diff"]
+
+
+@each_workflow
+def test_a_workflow_calls_makes_targets_and_only_such_that_there_are(workflow: Path) -> None:
+    ran = [step["run"] for step in steps(workflow) if "run" in step]
+    assert ran
+    for script in ran:
+        called = re.findall(r"\bmake ([a-z]+)", script)
+        assert called, script
+        assert {*called} <= TARGETS
+
+
+@each_workflow
+def test_an_action_is_pinned_by_its_commit_and_says_its_version(workflow: Path) -> None:
+    used = re.findall(r"uses: (.*)", workflow.read_text())
+    assert used
+    for each in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)
+
+
+@each_workflow
+def test_a_workflow_may_read_the_repository_and_its_token_opens_nothing_else(workflow: Path) -> None:
+    content = parsed(workflow)
+    granted = [content["permissions"], *(job.get("permissions", {}) for job in content["jobs"].values())]
+    for each in granted:
+        assert each.items() <= {"contents": "read", "id-token": "write"}.items()
+    checkouts = [step for step in steps(workflow) if "actions/checkout@" in step.get("uses", "")]
+    assert checkouts
+    assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+@each_workflow
+def test_two_runs_of_a_workflow_do_not_meet(workflow: Path) -> None:
+    group = parsed(workflow)["concurrency"]
+    assert "${{" in group["group"]
+    assert group["cancel-in-progress"] is (workflow.stem != "deploy")
+
+
+@each_workflow
+def test_no_job_runs_for_ever(workflow: Path) -> None:
+    assert all(0 < job["timeout-minutes"] <= 60 for job in parsed(workflow)["jobs"].values())
+
+
+def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> None:
+    jobs = parsed(ROOT / ".github/workflows/deploy.yml")["jobs"]
+    assert jobs["deploy"]["environment"] == "${{ inputs.stage }}"
+    assert jobs["deploy"]["needs"] == "test"
+    assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
+
+
+def test_no_workflow_takes_text_of_others_into_a_script() -> None:
+    """A branch's name or a title can be a command."""
+    for workflow in WORKFLOWS:
+        for step in steps(workflow):
+            assert not re.search(r"\$\{\{\s*(github\.event|github\.head_ref|inputs)", step.get("run", ""))
+
+
+def test_pre_commit_accepts_its_configuration() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "pre_commit", "validate-config", str(ROOT / ".pre-commit-config.yaml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout + ended.stderr) == (0, "")
+
+
+def hooks() -> dict[str, dict[str, Any]]:
+    """The hooks by their ids."""
+    (repository,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert repository["repo"] == "local"
+    return {hook["id"]: hook for hook in repository["hooks"]}
+
+
+def test_hooks_run_what_is_installed_here() -> None:
+    for hook in hooks().values():
+        program, *words = hook["entry"].split()
+        if program == "make":
+            assert words[0] in TARGETS
+        elif program.startswith(".venv/"):
+            assert (ROOT / program).exists()
+        else:
+            assert program == "sh" or hook["language"] == "pygrep"
+
+
+def large_files(*files: Path) -> subprocess.CompletedProcess[str]:
+    """The hook large-files on these."""
+    script, name = re.fullmatch(r"sh -c '(.*)' (\S+)", hooks()["large-files"]["entry"]).groups()  # type: ignore[union-attr]
+    command = ["sh", "-c", script, name, *map(str, files)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_large_file_is_refused_and_named(tmp_path: Path) -> None:
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_bytes(b"x" * 1_000)
+    large.write_bytes(b"x" * 600_000)
+    assert large_files(small).returncode == 0
+    refused = large_files(small, large)
+    assert (refused.returncode, refused.stdout.strip()) == (1, str(large))
+
+
+@pytest.mark.parametrize("text", ["AKIA" + "Z" * 16, "-----BEGIN RSA " + "PRIVATE KEY-----"])
+def test_a_key_is_found(text: str) -> None:
+    assert re.search(hooks()["secrets"]["entry"], text)
+    assert not re.search(hooks()["secrets"]["entry"], "AKIA is how one begins")
+
+
+@pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
+    """An update of an *.in file without `make lock` would change nothing."""
+    installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
+    pins = PINNED.findall(wanted.read_text())
+    assert {name: installed.get(name) for name, _ in pins} == dict(pins)
+
+
+def test_updates_find_every_file_of_pins_and_the_cdks_command_line() -> None:
+    configuration = json.loads((ROOT / "renovate.json").read_text())
+    patterns = [
+        re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]
+    ]
+    for file in REQUIREMENTS:
+        assert any(pattern.search(str(file.relative_to(ROOT))) for pattern in patterns), file
+    (custom,) = configuration["customManagers"]
+    (version,) = custom["matchStrings"]
+    found = re.findall(version.replace("(?<", "(?P<"), MAKEFILE)
+    assert len(found) == 1
+
+
+def test_the_cdks_command_line_has_one_version_everywhere() -> None:
+    files = [ROOT / "Makefile", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    versions = {
+        version for file in files for version in re.findall(r"aws-cdk@(\d[\d.]*\d)", file.read_text())
+    }
+    assert len(versions) == 1
+
+
+def test_every_target_is_phony_and_says_what_it_does() -> None:
+    phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
+    assert phony == TARGETS
+    helped = set(re.findall(r"^([a-z]+):.*##", MAKEFILE, re.MULTILINE))
+    assert TARGETS - helped <= {"lock"}
+
+
+def test_the_changelog_knows_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert re.search(rf"^## \[{re.escape(version)}\]", changes, re.MULTILINE)
+    assert "## [Unreleased]" in changes
