@@ -13,7 +13,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY, bundles, calls, campaigns, cpu, feedback, gateway, imports, rate
+from bench import (
+    REPOSITORY,
+    bundles,
+    calls,
+    campaigns,
+    cpu,
+    feedback,
+    gateway,
+    imports,
+    imports_of_files,
+    rate,
+)
 from local import stage
 from local.workspace import DOT_LOCAL, Workspace
 
@@ -52,6 +63,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "deployed": _deployed,
     "feedback": feedback.measure,
     "gateway": lambda: gateway.measure(lambda line: console.print(f"  {line}")),
+    "imports_of_files": lambda: imports_of_files.measure(lambda line: console.print(f"  {line}")),
     "rate": lambda: rate.measure(lambda line: console.print(f"  {line}")),
 }
 

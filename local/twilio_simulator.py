@@ -1,4 +1,5 @@
-"""Twilio's Messages API: create, fetch and list, over `sms_network.py`; status callbacks follow.
+"""Twilio's Messages API: create, fetch and list, over `sms_network.py`; status callbacks follow. And its
+account, which whoever has the token may see.
 
 `sms_numbers.py` says which number does what.
 """
@@ -16,12 +17,13 @@ from local.http_provider import NoAnswer, Reply, Request
 from local.sms_network import SmsNetwork
 from local.sms_numbers import answer
 from local.sms_record import Order, Refused, Sms
-from local.twilio_account import ACCOUNT_SID, LOGINS
-from local.twilio_wire import REFUSALS, as_json, error, fault, listed, matches
+from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN, LOGINS
+from local.twilio_wire import REFUSALS, account_as_json, as_json, error, fault, listed, matches
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 SLOW_SECONDS = 3.0
 
+_ACCOUNT = f"/twilio/2010-04-01/Accounts/{ACCOUNT_SID}.json"
 _PATH = re.compile(r"/twilio/2010-04-01/Accounts/([^/]+)/Messages(?:/([^/.]+))?\.json")
 
 
@@ -41,6 +43,8 @@ class TwilioSimulator:
         parts = urlsplit(request.path)
         if _login(request) not in LOGINS:
             return error(401, 20003, "Authenticate")
+        if parts.path == _ACCOUNT:
+            return self._account(request)
         path = _PATH.fullmatch(parts.path)
         if path is None or path[1] != ACCOUNT_SID:
             return error(404, 20404, f"The requested resource {parts.path} was not found")
@@ -53,6 +57,14 @@ class TwilioSimulator:
             case "GET", sid:
                 return self._fetch(str(sid))
         return error(405, 20004, "Method not allowed")
+
+    def _account(self, request: Request) -> Reply:
+        """An API key may do all else, but not see the account."""
+        if _login(request) != (ACCOUNT_SID, AUTH_TOKEN):
+            return error(401, 20003, "Authentication Error - invalid username")
+        if request.method != "GET":
+            return error(405, 20004, "Method not allowed")
+        return json_reply(HTTPStatus.OK, account_as_json(self._network.clock()))
 
     def _create(self, form: Mapping[str, list[str]]) -> Reply:
         try:

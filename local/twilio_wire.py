@@ -11,7 +11,7 @@ from local.fax_wire import epoch, json_reply
 from local.http_provider import Reply
 from local.sms_record import Order, Sms
 from local.sms_segments import segments
-from local.twilio_account import ACCOUNT_SID
+from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
 
 VERSION = "2010-04-01"
 URI = f"/{VERSION}/Accounts/{ACCOUNT_SID}/Messages"
@@ -69,6 +69,23 @@ def as_json(sms: Sms, now: float) -> dict[str, Any]:
         "status": status,
         "subresource_uris": {"media": f"{uri}/Media.json"},
         "to": sms.order.to,
+        "uri": f"{uri}.json",
+    }
+
+
+def account_as_json(now: float) -> dict[str, Any]:
+    """The account as the API shows it: https://www.twilio.com/docs/iam/api/account."""
+    uri = f"/{VERSION}/Accounts/{ACCOUNT_SID}"
+    return {
+        "auth_token": AUTH_TOKEN,
+        "date_created": rfc2822(0),
+        "date_updated": rfc2822(now),
+        "friendly_name": "Mailroom",
+        "owner_account_sid": ACCOUNT_SID,
+        "sid": ACCOUNT_SID,
+        "status": "active",
+        "subresource_uris": {"messages": f"{uri}/Messages.json"},
+        "type": "Full",
         "uri": f"{uri}.json",
     }
 

@@ -1,6 +1,5 @@
 """`campaign`: start one, look how far it is, stop it."""
 
-import json
 from typing import Annotated
 
 import boto3
@@ -8,9 +7,10 @@ import typer
 
 from ops import campaign_list, campaign_progress
 from ops import campaign_screen as view
+from ops.campaign_answers import Started, stands
 from ops.campaign_files import CampaignFiles
 from ops.campaigns import Campaigns, Start
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 app = typer.Typer(
     no_args_is_help=True, help="Messages to many: start a campaign, see how far it is, stop it."
@@ -32,7 +32,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
         enabled = files.enabled(stage)
         rows = campaign_list.rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
-        typer.echo(json.dumps(rows, ensure_ascii=False))
+        tell(rows)
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -97,7 +97,7 @@ def status(
         campaigns = Campaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        typer.echo(json.dumps([view.run_json(each) for each in found], ensure_ascii=False))
+        tell([stands(each) for each in found])
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -134,7 +134,7 @@ def stop(
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:
-        typer.echo(json.dumps(view.run_json(now), ensure_ascii=False))
+        tell(stands(now))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
@@ -154,8 +154,7 @@ def _question(starting: Start, stage: str) -> str:
 
 def _say_started(starting: Start, *, as_json: bool) -> None:
     if as_json:
-        known = ("campaign", "run", "scheduled_at")
-        typer.echo(json.dumps({each: getattr(starting, each) for each in known}))
+        tell(Started(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))

@@ -1,13 +1,24 @@
 """The campaigns of this repository, a row each, and how they stand in a stage."""
 
-from typing import Any
+from msgspec import Struct
 
 from ops.campaign_files import CampaignFiles
 from ops.campaign_queues import NotDeployed
 from ops.campaigns import Campaigns
 
 
-def rows(files: CampaignFiles, campaigns: Campaigns) -> list[dict[str, Any]]:
+class Row(Struct, frozen=True):
+    """One campaign: `stage` is how it stands there, `last_run` the latest run and its state ("": none)."""
+
+    campaign: str
+    channel: str
+    audience: str
+    schedule: str
+    stage: str
+    last_run: str
+
+
+def rows(files: CampaignFiles, campaigns: Campaigns) -> list[Row]:
     """All of them, as the stage has them. Raises Refused."""
     enabled = files.enabled(campaigns.stage)
     schedules = campaigns.schedules() if enabled else {}
@@ -16,7 +27,7 @@ def rows(files: CampaignFiles, campaigns: Campaigns) -> list[dict[str, Any]]:
 
 def _row(
     files: CampaignFiles, campaigns: Campaigns, name: str, schedules: dict[str, str], *, enabled: bool
-) -> dict[str, Any]:
+) -> Row:
     settings = files.of_stage(name, campaigns.stage)
     schedule = settings.get("schedule")
     state, last_run = "not enabled", ""
@@ -26,11 +37,11 @@ def _row(
             last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
         except NotDeployed:
             state = "not deployed"
-    return {
-        "campaign": name,
-        "channel": str(settings.get("channel", "")),
-        "audience": str(settings.get("audience", {}).get("kind", "")),
-        "schedule": f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
-        "stage": state,
-        "last_run": last_run,
-    }
+    return Row(
+        campaign=name,
+        channel=str(settings.get("channel", "")),
+        audience=str(settings.get("audience", {}).get("kind", "")),
+        schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
+        stage=state,
+        last_run=last_run,
+    )

@@ -1,20 +1,19 @@
 """What of `campaign start` takes long, with a bar for whoever watches: waiting, and counting an audience."""
 
-import json
 import time
 
 import boto3
-import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mailroom.campaigns.run import Run
 from ops import campaign_screen as view
 from ops import campaign_wait as waiting
+from ops.campaign_answers import stands, tried
 from ops.campaign_files import CampaignFiles
 from ops.campaigns import Campaigns, Start
 from ops.dry_run import Counted, DryRun
 from ops.samples import Samples
-from ops.screen import errors, plain
+from ops.screen import errors, plain, tell
 
 
 def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
@@ -29,7 +28,7 @@ def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
 
         ended = waiting.wait(campaigns, starting, seen, time.sleep)
     if as_json:
-        typer.echo(json.dumps(ended.run and view.run_json(ended.run), ensure_ascii=False))
+        tell(ended.run and stands(ended.run))
     elif ended.run:
         view.print_run(ended.run)
     if ended.problem:
@@ -48,10 +47,7 @@ def dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool)
     rendering = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
     samples = [rendering.render(item) for item in composed.items]
     if as_json:
-        answer = view.dry_run_json(counted, composed, samples)
-        typer.echo(
-            json.dumps({"campaign": starting.campaign, "run": starting.run, **answer}, ensure_ascii=False)
-        )
+        tell(tried(starting, counted, composed, samples))
     else:
         view.print_dry_run(counted, composed, samples)
     return 1 if composed.failed or any(each.problem for each in samples) else 0

@@ -1,8 +1,6 @@
 """How campaigns, their runs and dry runs look on the operator's terminal."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterable
 
 from msgspec import structs
 from rich import box
@@ -10,12 +8,11 @@ from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.run import Run
+from ops.campaign_list import Row
 from ops.dry_run import Composed, Counted
 from ops.samples import Sample
 from ops.screen import lines, plain, screen
 
-_OURS = ("claim_token", "starts", "claimed_page", "startedAt")
-"""What a run's item has for its workers alone."""
 SHOWN_FAULTS = 20
 MEANING = {
     "collecting": "more pages are to come",
@@ -23,11 +20,6 @@ MEANING = {
     "stopped": "by an operator",
     "expired": "its messages are not sent any more",
 }
-
-
-def run_json(run: Run) -> dict[str, Any]:
-    """A run without what is its workers' own."""
-    return {name: value for name, value in structs.asdict(run).items() if name not in _OURS}
 
 
 def print_run(run: Run) -> None:
@@ -75,17 +67,13 @@ def runs_table(runs: Iterable[Run]) -> Table:
     return table
 
 
-def campaigns_table(rows: Iterable[Mapping[str, str]]) -> Table:
+def campaigns_table(rows: Iterable[Row]) -> Table:
     """The campaigns, a line each."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("campaign", "channel", "audience", "schedule", "stage", "last run"):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(
-            *(plain(row[name]) for name in ("campaign", "channel", "audience", "schedule")),
-            plain(row["stage"]),
-            plain(row["last_run"]),
-        )
+        table.add_row(*map(plain, structs.astuple(row)))
     return table
 
 
@@ -114,20 +102,6 @@ def print_dry_run(counted: Counted, composed: Composed, samples: list[Sample]) -
         f"{counted.recipients:,} recipients on {counted.pages:,} pages; {counted.refused:,} entries are not "
         "as they must be. Nothing was written or sent."
     )
-
-
-def dry_run_json(counted: Counted, composed: Composed, samples: list[Sample]) -> dict[str, Any]:
-    """The same for programs."""
-    return {
-        "pages": counted.pages,
-        "recipients": counted.recipients,
-        "refused": counted.refused,
-        "faults": counted.faults,
-        "samples": [asdict(each) for each in samples],
-        "opted_out": composed.opted_out,
-        "left_out": composed.left_out,
-        "failed": composed.failed,
-    }
 
 
 def _panel(sample: Sample) -> Panel:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from ops.plan import Assumed, Plan
+from msgspec import Struct
+
+from ops.plan import Assumed, Bound, Plan
 from ops.plan_lanes import LEAST_WORKERS, Lane, Stages
 from ops.prices import PROVIDERS, Use, dollars
 from stacks.sentences import SettingsError
@@ -42,26 +43,47 @@ class Answer:
     warning: str = ""
     """Why so many do not fit; "": they do."""
 
-    def as_json(self) -> dict[str, Any]:
-        """For programs; times in seconds, money in US dollars."""
+    def told(self) -> "Told":
+        """The same for programs."""
         plan = self.plan
-        return {
-            "stage": self.stage,
-            "channel": self.lane.channel,
-            "lane": self.lane.name,
-            "messages": plan.messages,
-            "seconds": round(plan.seconds, 1),
-            "least_seconds": round(plan.least_seconds, 1),
-            "messages_per_second": round(plan.speed, 3),
-            "bound": plan.bound,
-            "bounds": {name: round(speed, 3) for name, speed in plan.bounds.items()},
-            "assumed": asdict(plan.assumed),
-            "changes": [asdict(each) for each in self.changes],
-            "dollars": {name: round(price, 4) for name, price in self.dollars.items()},
-            "provider_priced": self.lane.channel in PROVIDERS,
-            "notes": self.notes,
-            "warning": self.warning,
-        }
+        return Told(
+            stage=self.stage,
+            channel=self.lane.channel,
+            lane=self.lane.name,
+            messages=plan.messages,
+            seconds=round(plan.seconds, 1),
+            least_seconds=round(plan.least_seconds, 1),
+            messages_per_second=round(plan.speed, 3),
+            bound=plan.bound,
+            bounds={name: round(speed, 3) for name, speed in plan.bounds.items()},
+            assumed=plan.assumed,
+            changes=self.changes,
+            dollars={name: round(price, 4) for name, price in self.dollars.items()},
+            provider_priced=self.lane.channel in PROVIDERS,
+            notes=self.notes,
+            warning=self.warning,
+        )
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each
+    bound alone would allow; `provider_priced`: whether what the provider takes is among the `dollars`."""
+
+    stage: str
+    channel: str
+    lane: str
+    messages: int
+    seconds: float
+    least_seconds: float
+    messages_per_second: float
+    bound: Bound
+    bounds: dict[Bound, float]
+    assumed: Assumed
+    changes: list[Change]
+    dollars: dict[str, float]
+    provider_priced: bool
+    notes: list[str]
+    warning: str
 
 
 def answer(stages: Stages, stage: str, lane: Lane, assumed: Assumed, messages: int) -> Answer:

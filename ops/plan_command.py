@@ -1,11 +1,10 @@
 """`plan`: how long many messages take, what bounds it, and what they cost."""
 
-import json
 from typing import Annotated
 
 import typer
 
-from ops.screen import AsJson, errors, plain, screen
+from ops.screen import AsJson, errors, plain, screen, tell
 
 LATENCIES = {"fax": 60.0, "sms": 0.3, "webhook": 0.3}
 """Seconds a message in its sender, where nobody says otherwise; of others 0.1. A fax's is its whole call."""
@@ -59,7 +58,7 @@ def plan(
         errors.print(plain(str(error)), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps(said.as_json()))
+        tell(said.told())
     else:
         show(said, screen)
     raise typer.Exit(1 if said.warning else 0)

@@ -1,16 +1,14 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
-import json
 from datetime import UTC, datetime
 from typing import Annotated
 
 import boto3
 import typer
-from msgspec import structs
 
 from mailroom.preferences import OptOut
 from ops.preferences import Choices
-from ops.screen import AsJson, Stage, aws_faults, plain, screen
+from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
 
 app = typer.Typer(no_args_is_help=True, help="Topics that people have opted out of: see them, change them.")
 
@@ -39,7 +37,7 @@ def show(
     with aws_faults(stage):
         found = Choices(boto3.Session(), stage).of(recipient, topic)
     if as_json:
-        _echo(found)
+        tell(found)
     else:
         nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
         _print(found, f"{recipient} {nothing} in {stage}.")
@@ -57,7 +55,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
         changed = choices.opt_out(recipient, topic)
         found = choices.of(recipient, topic)
     if as_json:
-        _echo(found)
+        tell(found)
     else:
         _print(found, "")
     raise typer.Exit(0 if changed else 1)
@@ -74,16 +72,12 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     with aws_faults(stage):
         old = Choices(boto3.Session(), stage).opt_in(recipient, topic)
     if as_json:
-        _echo(old)
+        tell(old)
     elif old:
         screen.print(plain(f"{old[0].recipient} gets {topic} of {stage} again."), soft_wrap=True)
     else:
         screen.print(plain(f"{recipient} has not opted out of {topic} in {stage}."), soft_wrap=True)
     raise typer.Exit(0 if old else 1)
-
-
-def _echo(found: list[OptOut]) -> None:
-    typer.echo(json.dumps([structs.asdict(each) for each in found], ensure_ascii=False))
 
 
 def _print(found: list[OptOut], otherwise: str) -> None:

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 DATED = "us-east-1 list prices of 2026-11, arm64"
 
@@ -13,7 +15,27 @@ SQS_FIFO_REQUEST = 0.50e-6
 LAMBDA_REQUEST = 0.20e-6
 LAMBDA_GB_SECOND = 0.0000133334
 SES_MAIL = 100e-6
+SNS_PUBLISH = 0.50e-6
+HTTP_API_REQUEST = 1.00e-6
+S3_PUT = 5.0e-6
+S3_GET = 0.40e-6
 """US dollars each; DynamoDB's are on demand, of up to 1 KB written and 4 KB read."""
+
+TABLE_GB = 0.25
+RECOVERY_GB = 0.20
+BUCKET_GB = 0.023
+LOGGED_GB = 0.50
+OUT_GB = 0.09
+"""US dollars a GB: kept for a month in tables, in their backups and in buckets; written to logs; sent out."""
+
+ALARM = 0.10
+CUSTOM_METRIC = 0.30
+DASHBOARD = 3.00
+KEY = 1.00
+SECRET = 0.40
+"""US dollars a month each; an alarm costs its price once for each metric that it watches."""
+FREE_ALARMS = 10
+"""Metrics of alarms a month that an account has free."""
 
 PROVIDERS = {"mail": ("SES", SES_MAIL)}
 """Who sends, where that has one price."""
@@ -60,7 +82,7 @@ def dollars(use: Use, messages: int) -> dict[str, float]:
         "reads of who may get nothing": use.reads * UNREAD * READ_UNIT,
         "queue requests": (1 / QUEUED + 2 / use.batch) * request,
         "invocations": (1 / DISPATCHED + 1 / use.batch) * LAMBDA_REQUEST,
-        "sender's time": use.seconds * use.memory_mb / 1024 * LAMBDA_GB_SECOND,
+        "sender's time": lambda_time(use.seconds, use.memory_mb),
     }
     provider = PROVIDERS.get(use.channel)
     if provider:
@@ -68,11 +90,23 @@ def dollars(use: Use, messages: int) -> dict[str, float]:
     return {name: price * messages for name, price in parts.items() if price}
 
 
+def lambda_time(seconds: float, memory_mb: float) -> float:
+    """What a function's time costs."""
+    return seconds * memory_mb / 1024 * LAMBDA_GB_SECOND
+
+
 def ledger_units(channel: str) -> float:
     """Write units of the ledger a message, as they were measured where they were."""
     if channel not in {"mail", "fax"}:
         return _LEDGER_UNITS.get(channel, 2.0)
-    figures = json.loads(_FIGURES.read_text())
+    figures = measured()
     return float(
         figures["write_units_per_mail"] if channel == "mail" else figures["fax_ledger_units"]["short"]
     )
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """What the bench counted and measured."""
+    figures: dict[str, Any] = json.loads(_FIGURES.read_text())
+    return figures

@@ -1,7 +1,9 @@
-"""What the streams gave up on, handed to their functions again."""
+"""What the streams gave up on, handed to their functions again, one batch after another."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import boto3
@@ -9,11 +11,22 @@ import boto3
 _PREFIX = "aws/lambda/"
 """Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
 _DONE = "replayed/"
+_STRANGE = "unreadable"
+"""The condition of an object that is no on-failure record."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """An object that waits: its key, and when Lambda wrote it."""
+
+    key: str
+    since: datetime
 
 
 @dataclass(frozen=True)
 class Unprocessed:
-    """One batch that Lambda gave up on: its object, its records, why, and whose it is."""
+    """One batch that Lambda gave up on: its object, its records, why, and whose it is. `function` is "" where
+    the object is no such batch."""
 
     key: str
     event: dict[str, Any]
@@ -27,7 +40,10 @@ class Unprocessed:
 
 
 class Replay:
-    """Replays one stage's unprocessed batches: the mailbox's to dispatch, the ledger's to outcomes."""
+    """Replays one stage's unprocessed batches: the mailbox's to dispatch, the ledger's to outcomes.
+
+    A batch that went through lies elsewhere from then on, so whoever is interrupted just starts again.
+    """
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self._s3 = session.client("s3")
@@ -36,11 +52,38 @@ class Replay:
         self._bucket = f"mailroom-{stage}-unprocessed-{account}-{session.region_name}"
         self._functions = {f"mailroom-{stage}-{short}" for short in ("dispatch", "outcomes")}
 
-    def waiting(self) -> list[Unprocessed]:
-        """The batches that wait, oldest first."""
+    def listed(self) -> list[Waiting]:
+        """What waits, oldest first: names and times alone, however many and large the batches are."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
-        objects = [each for page in pages for each in page.get("Contents", [])]
-        return [self._read(each["Key"]) for each in sorted(objects, key=lambda each: each["LastModified"])]
+        objects = [
+            Waiting(each["Key"], each["LastModified"]) for page in pages for each in page.get("Contents", [])
+        ]
+        return sorted(objects, key=lambda each: each.since)
+
+    def waiting(self) -> Iterator[Unprocessed]:
+        """The batches that wait, oldest first, each read when it is its turn. One that somebody else has
+        replayed meanwhile is left out."""
+        for each in self.listed():
+            batch = self.read(each.key)
+            if batch is not None:
+                yield batch
+
+    def read(self, key: str) -> Unprocessed | None:
+        """The batch in an object; None: there is no such object any more."""
+        try:
+            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except self._s3.exceptions.NoSuchKey:
+            return None
+        try:
+            record = json.loads(body)
+            payload = record["payload"]  # S3 destinations alone have it; AWS writes the event as a string
+            event = json.loads(payload) if isinstance(payload, str) else payload
+            context = record["requestContext"]
+            # arn:aws:lambda:region:account:function:name, and :$LATEST at times
+            function = context["functionArn"].split(":")[6]
+            return Unprocessed(key, {**event, "Records": [*event["Records"]]}, context["condition"], function)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return Unprocessed(key, {"Records": []}, _STRANGE, "")
 
     def run(self, batch: Unprocessed) -> bool:
         """Hand a batch to its function; True: all of it went through, and it is moved out of the way.
@@ -59,11 +102,3 @@ class Replay:
         self._s3.copy_object(Bucket=self._bucket, Key=_DONE + batch.key, CopySource=source)
         self._s3.delete_object(Bucket=self._bucket, Key=batch.key)
         return True
-
-    def _read(self, key: str) -> Unprocessed:
-        record = json.loads(self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read())
-        payload = record["payload"]  # S3 destinations alone have it; AWS writes the event as a string
-        event = json.loads(payload) if isinstance(payload, str) else payload
-        context = record["requestContext"]
-        # arn:aws:lambda:region:account:function:name, and :$LATEST at times
-        return Unprocessed(key, event, context["condition"], context["functionArn"].split(":")[6])

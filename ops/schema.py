@@ -26,7 +26,7 @@ def schema_of(channel: str) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **item,
-        "allOf": CHOICES.get(channel, []),
+        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
         "additionalProperties": True,  # a template's variables, for one
         "$defs": definitions,
     }

@@ -24,8 +24,26 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
+_UNSIGNED = frozenset(
+    (
+        *("SignatureDoesNotMatch", "InvalidSignatureException", "IncompleteSignature"),
+        *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewedException"),
+    )
+)
+"""Codes of services that do not take the signature, or the time that it says; each has its own."""
+CLOCK = (
+    "AWS does not take the request's signature: this machine's clock may be more than 5 minutes off. Let it "
+    "keep its time by NTP, such as `timedatectl set-ntp true`; where it is right, the secret key is wrong."
+)
+
+
 class Refused(Exception):
     """What was asked for cannot be done; a sentence that says why, and what there is instead."""
+
+
+def unsigned(error: Exception) -> bool:
+    """Whether AWS did not take the signature of a request."""
+    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _UNSIGNED
 
 
 @contextmanager
@@ -38,6 +56,8 @@ def aws_faults(stage: str) -> Iterator[None]:
         raise typer.Exit(2) from None
     except (ClientError, BotoCoreError) as error:
         errors.print(Text(f"{error}", style="red"))
+        if unsigned(error):
+            errors.print(plain(CLOCK), soft_wrap=True)
         errors.print(f"Check the credentials, the region, and --stage {stage}.")
         raise typer.Exit(2) from None
 

@@ -1,24 +1,36 @@
 """`suppressions`: who gets nothing more, why, and how that is ended."""
 
-import json
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import boto3
 import typer
-from msgspec import structs
+from msgspec import Struct
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from mailroom.suppressions import Suppression
-from ops.screen import Stage, aws_faults, plain, screen
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 from ops.suppressions import FAULTS, Lists
 
 app = typer.Typer(no_args_is_help=True, help="Recipients to whom nothing more is sent: see them, lift them.")
 
 Channel = Literal["mail", "sms", "push"]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
+
+Ses = Literal["lifted", "not listed", "failed", "not asked"]
+"""What became of an address on SES's own list; no other channel has one there."""
+
+
+class Lifted(Struct, frozen=True):
+    """What was taken off a channel's list, as it stood there."""
+
+    stage: str
+    channel: Channel
+    lifted: list[Suppression]
+    ses: Ses
+
 
 _WHY = {
     "bounce": "a message to it came back for good",
@@ -41,7 +53,7 @@ def list_(
     with aws_faults(stage):
         found = Lists(boto3.Session(), stage).listed(channel)
     if as_json:
-        typer.echo(json.dumps([structs.asdict(each) for each in found], ensure_ascii=False))
+        tell(found)
         return
     if found:
         screen.print(_table(found))
@@ -57,7 +69,7 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     with aws_faults(stage):
         found = Lists(boto3.Session(), stage).find(recipient)
     if as_json:
-        typer.echo(json.dumps([structs.asdict(each) for each in found], ensure_ascii=False))
+        tell(found)
     elif found:
         for each in found:
             screen.print(plain(_sentence(each)), soft_wrap=True)
@@ -72,7 +84,8 @@ def lift(
     channel: Annotated[Channel, typer.Option(help="The channel that it shall get messages on again.")],
     stage: Stage = "dev",
     *,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take a recipient off the list, so that it gets messages again; a new bounce or complaint puts it back.
 
@@ -81,39 +94,43 @@ def lift(
 
     Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """
+    say = errors if as_json else screen
     with aws_faults(stage):
         lists = Lists(boto3.Session(), stage)
         found = lists.find(recipient, (channel,))
     for each in found:
-        screen.print(plain(_sentence(each)), soft_wrap=True)
+        say.print(plain(_sentence(each)), soft_wrap=True)
+    ses: Ses = "not asked"
+    lifted: list[Suppression] = []
     if not found:
-        screen.print(plain(f"{recipient} is not on the {channel} list of {stage}."), soft_wrap=True)
-        if channel != "mail":
-            raise typer.Exit(1)
-    if not yes:
-        typer.confirm(_question(channel, stage, listed=bool(found)), abort=True)
-    ses = _lift_from_ses(lists, recipient) if channel == "mail" else "lifted"
-    with aws_faults(stage):
-        lifted = [each for each in found if lists.lift(each)]
+        say.print(plain(f"{recipient} is not on the {channel} list of {stage}."), soft_wrap=True)
+    if found or channel == "mail":
+        if not yes:
+            typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
+        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not asked"
+        with aws_faults(stage):
+            lifted = [each for each in found if lists.lift(each)]
     for each in lifted:
-        screen.print(plain(f"{each.recipient} gets {channel} of {stage} again."), soft_wrap=True)
+        say.print(plain(f"{each.recipient} gets {channel} of {stage} again."), soft_wrap=True)
+    if as_json:
+        tell(Lifted(stage, channel, lifted, ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
-def _lift_from_ses(lists: Lists, recipient: str) -> str:
+def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
     """Before our own list: SES would answer the next mail with a bounce, which marks the recipient anew."""
     try:
         said = lists.lift_from_ses(recipient)
     except FAULTS as error:
-        screen.print(plain(f"SES did not take {recipient} off its own list: {error}"), soft_wrap=True)
-        screen.print(
+        say.print(plain(f"SES did not take {recipient} off its own list: {error}"), soft_wrap=True)
+        say.print(
             "It bounces the next mail by itself until that is done: run this command again, or "
             "`aws sesv2 delete-suppressed-destination`.",
             soft_wrap=True,
         )
         return "failed"
     where = "was taken off" if said == "lifted" else "was not on"
-    screen.print(plain(f"{recipient} {where} SES's own list."), soft_wrap=True)
+    say.print(plain(f"{recipient} {where} SES's own list."), soft_wrap=True)
     return said
 
 

@@ -100,8 +100,7 @@ def _undelivered(letter: Letter) -> Cause:
     # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
-        f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it "
-        "with its queue as the destination",
+        f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it",
     )
 
 

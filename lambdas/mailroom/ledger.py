@@ -225,11 +225,18 @@ class Ledger:
         return self._try(key, end, "cancelled")
 
     def withdraw(
-        self, key: Key, message: str, to: str | list[str] | None = None, callback_url: str | None = None
+        self,
+        key: Key,
+        message: str,
+        to: str | list[str] | None = None,
+        callback_url: str | None = None,
+        due: float = 0,
     ) -> bool:
-        """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`
-        and `callback_url` are the message's. False where it is past waiting."""
-        sets = {**about(to, callback_url), **error_of("cancelled", message)}
+        """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`,
+        `callback_url` and `due` (epoch seconds) are the message's. False where it is past waiting."""
+        # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
+        remembered: Sets = {"ttl": self._items.lives_from(max(due, self._clock()))}
+        sets = {**about(to, callback_url), **error_of("cancelled", message), **remembered}
         end = self._end(key, "cancelled", sets, _WAITING)
         end.forms = _CALLBACKS_KEPT
         return self._try(key, end, "cancelled")

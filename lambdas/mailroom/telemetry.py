@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
@@ -50,18 +51,41 @@ def working_on(key: Key | None) -> None:
     _formatter.message = key
 
 
+class _Muted:
+    """Whether nobody wants metrics: of the whole process, with all its threads."""
+
+    now = False
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Within, nothing is counted: an operator's command has neither an invocation at whose end metrics are
+    written nor a namespace, and its standard output is its answer's."""
+    before, _Muted.now = _Muted.now, True
+    try:
+        yield
+    finally:
+        _Muted.now = before
+
+
 def count(name: str, value: int = 1) -> None:
     """Add to a metric of this invocation."""
+    if _Muted.now:
+        return
     metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
 
 
 def took(name: str, seconds: float) -> None:
     """Add a time to a metric of this invocation, which keeps each: percentiles can be asked of it."""
+    if _Muted.now:
+        return
     metrics.add_metric(name=name, unit=MetricUnit.Milliseconds, value=round(seconds * 1000))
 
 
 def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:
     """Write a metric at once, under each of these sets of dimensions beside those that all metrics have."""
+    if _Muted.now:
+        return
     own = EphemeralMetrics()
     own.set_default_dimensions(**_stage)
     own.add_metric(name=name, unit=MetricUnit.Count, value=value)

@@ -4,13 +4,14 @@ import json
 
 import pytest
 
+from tests.ops.answers_support import valid
 from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
 
 
 def listed() -> dict[str, dict[str, str]]:
     result = run("campaign", "list", "--json")
     assert result.exit_code == 0, result.output
-    return {each["campaign"]: each for each in json.loads(result.stdout)}
+    return {each["campaign"]: each for each in valid("campaign list", result.stdout)}
 
 
 def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:

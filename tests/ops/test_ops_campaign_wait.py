@@ -1,6 +1,5 @@
 """Waiting for a run: how it ends, also where the run never does."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,7 @@ from mailroom.campaigns.page_claim import PageClaim
 from mailroom.campaigns.run import Run
 from ops.campaign_wait import LOST_POLLS, QUIET_POLLS, Ended, wait
 from ops.campaigns import Campaigns, Start
+from tests.ops.answers_support import valid
 from tests.ops.campaign_support import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
 
 START = Start("weekly", RUN, "2026-11-21T14:00:00Z")
@@ -193,7 +193,7 @@ def test_a_run_that_is_whole_exits_with_0(world: World, hurried: list[Callable[[
     hurried.append(taken(world, lambda: world.collected(Fault("line 17", "email", "is empty"))))
     result = run("campaign", "start", "weekly", "--yes", "--wait", "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout)["composed"] == 38
+    assert valid("campaign start", result.stdout)["composed"] == 38
 
 
 def test_a_refused_page_exits_with_1_and_says_why(world: World, hurried: list[Callable[[], Any]]) -> None:

@@ -1,12 +1,11 @@
 """Campaigns at the command line: what is started, what is said, and what is refused with what there is."""
 
-import json
-
 import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.page_claim import PageClaim
+from tests.ops.answers_support import valid
 from tests.ops.campaign_support import COLLECT, RUN, RUNS, World
 from tests.ops.campaign_support import run as cli
 
@@ -106,7 +105,7 @@ def test_a_run_that_is_known_goes_on_with_new_as_without(world: World) -> None:
 def test_a_start_as_json_is_what_was_started(world: World) -> None:
     result = run("start", "weekly", "--yes", "--json")
     expected = {"campaign": "weekly", "run": RUN, "scheduled_at": "2026-11-21T14:00:00Z"}
-    assert json.loads(result.stdout) == expected
+    assert valid("campaign start", result.stdout) == expected
 
 
 # what there is not
@@ -207,7 +206,7 @@ def test_a_campaign_without_a_run_exits_with_1() -> None:
 
 def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -> None:
     world.collected()
-    (found,) = json.loads(run("status", "weekly", "--run", RUN, "--json").stdout)
+    (found,) = valid("campaign status", run("status", "weekly", "--run", RUN, "--json").stdout)
     assert (found["state"], found["recipients"], found["composed"]) == ("collected", 40, 38)
     assert "claim_token" not in found
 

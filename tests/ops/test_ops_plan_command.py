@@ -1,6 +1,5 @@
 """`plan` as an operator runs it: what it prints, and the exit codes that scripts go by."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from local.workspace import REPOSITORY
 from ops.cli import app
 from ops.plan_lanes import Stages
 from ops.plan_screen import duration, speed_of
+from tests.ops.answers_support import valid
 from tests.ops.plan_support import CONTEXT
 
 
@@ -76,7 +76,7 @@ def test_every_channel_of_every_stage_has_a_plan(stage: str, channel: str) -> No
 
 def test_json_is_one_object_of_seconds_and_dollars() -> None:
     result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "prod", "--json")
-    said = json.loads(result.stdout)
+    said = valid("plan", result.stdout)
     assert (said["stage"], said["channel"], said["lane"], said["messages"]) == (
         "prod",
         "mail",
@@ -94,7 +94,7 @@ def test_too_many_at_once_exit_with_1() -> None:
     plain, as_json = run(*given), run(*given, "--json")
     assert (plain.exit_code, as_json.exit_code) == (1, 1)
     assert "Too many at once" in plain.stdout
-    assert json.loads(as_json.stdout)["warning"].startswith("Too many at once")
+    assert valid("plan", as_json.stdout)["warning"].startswith("Too many at once")
 
 
 @pytest.mark.parametrize(

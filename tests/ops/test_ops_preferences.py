@@ -1,6 +1,5 @@
 """People's choices at the command line: shown, and changed for those who have asked for it."""
 
-import json
 from collections.abc import Iterator
 
 import boto3
@@ -9,6 +8,7 @@ from moto import mock_aws
 from typer.testing import Result
 
 from mailroom.preferences import Preferences
+from tests.ops.answers_support import valid
 from tests.ops.campaign_support import NOW, make_table
 from tests.ops.campaign_support import run as cli
 from tests.ops.ops_support import REGION
@@ -105,9 +105,13 @@ def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: P
 def test_json_is_all_that_is_known(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
     expected = {"recipient": ADA, "topic": "followers", "opted_out_at": int(NOW * 1000), "by": "one-click"}
-    assert json.loads(run("show", ADA, "--json").stdout) == [expected]
-    assert json.loads(run("opt-out", ADA, "--topic", "followers", "--json").stdout) == [expected]
-    assert json.loads(run("opt-in", ADA, "--topic", "followers", "--json").stdout) == [expected]
+    assert valid("preferences show", run("show", ADA, "--json").stdout) == [expected]
+    assert valid("preferences opt-out", run("opt-out", ADA, "--topic", "followers", "--json").stdout) == [
+        expected
+    ]
+    assert valid("preferences opt-in", run("opt-in", ADA, "--topic", "followers", "--json").stdout) == [
+        expected
+    ]
 
 
 @pytest.mark.usefixtures("preferences")

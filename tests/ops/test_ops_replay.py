@@ -5,7 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 from moto.s3.models import s3_backends
+from typer import Typer
+from typer.testing import CliRunner, Result
 
+from ops import replay_command
 from ops.replay import Replay
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
@@ -80,7 +83,7 @@ def test_what_was_replayed_does_not_wait_any_more(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
     replay = replaying()
     assert [replay.run(each) for each in replay.waiting()] == [True]
-    assert not replay.waiting()
+    assert not list(replay.waiting())
 
 
 def test_more_batches_than_one_page_of_a_listing_are_all_found(
@@ -90,4 +93,101 @@ def test_more_batches_than_one_page_of_a_listing_are_all_found(
     for name in "abcde":
         shelf.put(name, document(event(name)))
     assert len(shelf.keys()) == 2
-    assert len(replaying().waiting()) == 5
+    assert len(list(replaying().waiting())) == 5
+
+
+# streaming
+
+
+def test_a_batch_is_read_when_it_is_its_turn_so_that_memory_does_not_grow_with_them(shelf: Shelf) -> None:
+    for name in "abc":
+        shelf.put(name, document(event(name)))
+    batches = replaying().waiting()
+    first = next(batches)
+    shelf.put("c", document(event("c", "later")))
+    assert first.records == 1
+    assert sorted(each.records for each in batches) == [1, 2]
+
+
+def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(shelf: Shelf) -> None:
+    for name in "ab":
+        shelf.put(name, document(event(name)))
+    one, other = replaying(), replaying()
+    mine = one.waiting()
+    assert next(mine).records == 1
+    for each in list(other.waiting())[1:]:
+        assert other.run(each)
+    assert not list(mine)
+
+
+def test_an_interrupted_replay_goes_on_where_it_ended(shelf: Shelf) -> None:
+    for name in "abc":
+        shelf.put(name, document(event(name)))
+    replay = replaying()
+    assert replay.run(next(replay.waiting()))
+    dispatch = FakeDispatch()
+    again = replaying(dispatch)
+    assert all(again.run(each) for each in again.waiting())
+    assert len(dispatch.invoked) == 2
+
+
+def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_on(shelf: Shelf) -> None:
+    shelf.put("odd", {"hello": "world"})
+    shelf.put("one", document(event("a")))
+    dispatch = FakeDispatch()
+    replay = replaying(dispatch)
+    assert sorted(replay.run(each) for each in replay.waiting()) == [False, True]
+    assert len(dispatch.invoked) == 1
+    assert set(shelf.keys()) >= {key("odd")}
+
+
+# the command
+
+app = Typer()
+app.command()(replay_command.replay)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch, *options: str) -> Result:
+    session = Session(dispatch)
+    monkeypatch.setattr("boto3.Session", lambda: session)
+    return CliRunner().invoke(app, options, env={"COLUMNS": "120"})
+
+
+def test_the_answer_counts_batches_and_records_and_names_what_is_left(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put("one", document(event("a", "b")))
+    shelf.put("two", document(event("c"), "RecordAgeExceeded"))
+    failing = FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "0"}]}])
+    result = run(monkeypatch, failing, "--json")
+    assert result.exit_code == 1
+    answer = json.loads(result.stdout)
+    (left,) = answer.pop("batches")
+    assert answer == {
+        "stage": "dev",
+        "dry_run": False,
+        "found": 2,
+        "records": 3,
+        "replayed": 1,
+        "left": 1,
+    }
+    assert (left["function"], left["state"]) == ("mailroom-dev-dispatch", "left")
+    assert left["since"].endswith("Z")
+
+
+def test_a_dry_run_names_the_batches_whole_and_invokes_nothing(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.put("one", document(event("a", "b")))
+    dispatch = FakeDispatch()
+    result = run(monkeypatch, dispatch, "--dry-run")
+    assert result.exit_code == 0
+    assert key("one") in result.stdout.splitlines()
+    assert "1 batches wait; run without --dry-run to replay them." in result.stdout
+    assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
+
+
+@pytest.mark.usefixtures("shelf")
+def test_nothing_to_replay_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run(monkeypatch, FakeDispatch())
+    assert (result.exit_code, result.stdout) == (0, "0 batches replayed, 0 left.\n")

@@ -1,6 +1,5 @@
 """The suppression list at the command line: what is printed, what is asked, and what is lifted where."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.suppressions import Suppression, Suppressions
 from ops import cli
+from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
@@ -122,7 +122,7 @@ def test_an_empty_list_says_so() -> None:
 @pytest.mark.usefixtures("ses")
 def test_the_list_as_json_is_all_that_is_known() -> None:
     on_list()
-    (found,) = json.loads(run("list", "--json").stdout)
+    (found,) = valid("suppressions list", run("list", "--json").stdout)
     assert found == {
         "recipient": ADA,
         "channel": "mail",
@@ -179,7 +179,7 @@ def test_an_endpoint_is_found_as_it_is() -> None:
     arn = "arn:aws:sns:us-east-1:123456789012:endpoint/GCM/App/0a1b"
     on_list(arn, "push", reason="gone")
     assert arn in run("show", arn).stdout
-    assert json.loads(run("show", arn, "--json").stdout)[0]["recipient"] == arn
+    assert valid("suppressions show", run("show", arn, "--json").stdout)[0]["recipient"] == arn
 
 
 @pytest.mark.usefixtures("ses")
@@ -265,6 +265,18 @@ def test_a_number_is_lifted_without_a_word_to_ses(ses: FakeSes) -> None:
     assert not ses.asked
     assert not the_list().find("sms", [NUMBER])
     assert the_list().find("push", [NUMBER])
+
+
+def test_a_lift_as_json_is_what_was_lifted_and_says_the_rest_beside_it(ses: FakeSes) -> None:
+    on_list()
+    result = run("lift", ADA, "--channel", "mail", "--yes", "--json")
+    answer = valid("suppressions lift", result.stdout)
+    assert ([each["recipient"] for each in answer["lifted"]], answer["ses"]) == ([ADA], "not listed")
+    assert f"{ADA} gets mail of dev again." in result.stderr
+    on_list(NUMBER, "sms")
+    refused = run("lift", NUMBER, "--channel", "sms", "--json", typed="n\n")
+    assert (refused.exit_code, "{" in refused.stdout) == (1, False)
+    assert the_list().find("sms", [NUMBER])
 
 
 def test_a_number_on_no_list_exits_with_1_and_asks_nothing(ses: FakeSes) -> None:

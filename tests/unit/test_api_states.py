@@ -7,7 +7,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom.ledger import Ledger
 from tests.unit.api_requests import Api
-from tests.unit.support import KEY, LEDGER, MAILBOX, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
+from tests.unit.support import KEY, LEDGER, MAILBOX, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
 
 LATER = iso(NOW + 3600)
 
@@ -120,6 +120,18 @@ def test_what_waits_for_its_time_is_cancelled_and_stays_so(api: Api, aws: Aws, l
     assert type(ledger.claim(mail())).__name__ != "Claimed"
 
 
+def test_what_is_cancelled_is_remembered_for_longer_than_its_schedule_waits(
+    api: Api, aws: Aws, ledger: Ledger
+) -> None:
+    due = NOW + 300 * 86400
+    scheduled = mail(send_at=iso(due))
+    ledger.schedule(scheduled, due)
+    aws.put(MAILBOX, **item(send_at=iso(due)))
+    assert api.cancel("/messages/m-1/cancel").status == 200
+    # The item still lies in the mailbox when the schedule comes for it.
+    assert aws.item()["ttl"] == due + TTL
+
+
 def test_what_was_scheduled_is_cancelled_too(api: Api, aws: Aws, ledger: Ledger) -> None:
     aws.put(MAILBOX, **item(send_at=LATER))
     ledger.schedule(mail(), NOW + 3600)
@@ -163,9 +175,9 @@ def test_what_is_claimed_while_it_is_cancelled_is_not_cancelled(
     aws.put(MAILBOX, **item(send_at=LATER))
     withdraw = Ledger.withdraw
 
-    def late(self: Ledger, *arguments: Any) -> bool:
+    def late(self: Ledger, *arguments: Any, **named: Any) -> bool:
         claimed(ledger)
-        return withdraw(self, *arguments)
+        return withdraw(self, *arguments, **named)
 
     monkeypatch.setattr(Ledger, "withdraw", late)
     answer = api.cancel("/messages/m-1/cancel")

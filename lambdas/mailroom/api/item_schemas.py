@@ -60,6 +60,6 @@ def _item(channel: str, contract: dict[str, Any]) -> dict[str, Any]:
         "properties": properties,
         # An id may come from the Idempotency-Key instead.
         "required": [name for name in contract["required"] if name != "id"],
-        "allOf": CHOICES.get(channel, []),
+        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
         "additionalProperties": True,  # a template's variables, for one
     }

@@ -23,7 +23,12 @@ class Withdraws(Protocol):
     """What is asked of the ledger."""
 
     def withdraw(
-        self, key: Key, message: str, to: str | list[str] | None = None, callback_url: str | None = None
+        self,
+        key: Key,
+        message: str,
+        to: str | list[str] | None = None,
+        callback_url: str | None = None,
+        due: float = 0,
     ) -> bool:
         """Cancel what was not claimed; False where it is past that."""
 
@@ -81,7 +86,9 @@ class States:
             message = self._waiting(item)
             if message is None:
                 raise _past(status)
-            cancelled = self._ledger.withdraw(key, TAKEN_BACK, message.recipient, message.callback_url)
+            cancelled = self._ledger.withdraw(
+                key, TAKEN_BACK, message.recipient, message.callback_url, due=message.due() or 0
+            )
         if cancelled:
             logger.info("cancelled", extra=about(key))
             count("Cancelled")

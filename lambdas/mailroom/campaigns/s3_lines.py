@@ -1,7 +1,7 @@
 """The lines of an object in S3, from any byte on, with no more of it in memory than a line and a chunk."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
@@ -38,6 +38,19 @@ class Mark(Struct, frozen=True):
 
     offset: int
     line: int
+
+
+class Readable(Protocol):
+    """What has lines to be read: an object in S3, or a file beside an operator."""
+
+    @property
+    def size(self) -> int | None:
+        """Its bytes; None: that is known after the first read."""
+        ...
+
+    def read(self, offset: int) -> bytes:
+        """Bytes from the offset on; none: that is its end."""
+        ...
 
 
 class S3Object:
@@ -93,7 +106,7 @@ class S3Object:
 class Lines:
     """Reads an object's lines forwards, and back to where the last mark was set."""
 
-    def __init__(self, source: S3Object, start: Mark) -> None:
+    def __init__(self, source: Readable, start: Mark) -> None:
         self._source = source
         self._bytes = b""
         self._base = start.offset

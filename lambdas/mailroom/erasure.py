@@ -1,0 +1,99 @@
+"""What erasing a person does to the ledger: a message of theirs is never deleted there, it is emptied.
+
+A copy of its queue message may lie somewhere for weeks. What keeps such a copy from being sent is the item's
+key, its status and `completedAt`; so these stay until the item's own `ttl`, and what tells of a person goes.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from mailroom.clock import Clock, milliseconds
+from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
+from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of
+from mailroom.message import Key
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+ERASED = "erased"
+"""Stands where a text told of the person."""
+ERASED_AT = "erased_at"
+"""When, in epoch milliseconds: the item is emptied. A message with it cannot be sent again."""
+WHY = "its recipient was erased before it was sent"
+KEPT = frozenset(
+    (
+        *("id", "event_type", "status", "attempts", "generation", "claim_token", "provider", "callbacks"),
+        *("startedAt", "submittedAt", "completedAt", "updatedAt", "unsettled_since", "scheduledFor", "ttl"),
+        *("sentAt", "deliveredAt", "delayedAt", "undeliveredAt", "bouncedAt", "complainedAt", "failed_on"),
+        *("delay_type", "bounce_type", "bounce_subtype", "complaint_type", "complaint_subtype"),
+        *("error_code", "segments", "encoding", "error", "history", ERASED_AT),
+    )
+)
+"""What an emptied item may have. What is not named here goes, also what nobody has thought of yet."""
+_NOT_HELD = " AND ".join(
+    f"attribute_not_exists({name})" for name in ("startedAt", "completedAt", "provider_id")
+)
+_SEEN = "attribute_exists(completedAt) AND updatedAt = :seen"
+_OF_HISTORY = ("at", "status", "code")
+
+
+class Erasure:
+    """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
+
+    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
+        self._client = client
+        self._table = table
+        self._items = LedgerItems(client, table, ttl, clock)
+        self._clock = clock
+
+    def withdraw(self, key: Key) -> bool:
+        """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to
+        claim it finds it completed. Who asked for callbacks is told, where the ledger knows of it.
+
+        False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
+        """
+        sets = {**ended(key, "cancelled", self._clock()), **error_of("cancelled", WHY)}
+        try:
+            self._items.write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
+        except ConditionFailed:
+            return False
+        return True
+
+    def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
+        """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.
+        False where it has changed since, or is not over.
+
+        The status stays, so it has no consequence; `updatedAt` and `ttl` stay as well. One attempt more
+        counts as ended, so that what its provider tells of the last one is outdated and brings nothing back.
+        """
+        erased = ERASED_AT in item
+        sets: Sets = {
+            ERASED_AT: number(item[ERASED_AT] if erased else milliseconds(self._clock())),
+            "attempts": number(int(item.get("attempts", 0)) + (0 if erased else 1)),
+        }
+        if "error" in item:
+            sets |= error_of(str(item["error"].get("code", "")), ERASED)
+        if "history" in item:
+            sets["history"] = {"L": [_line(each) for each in item["history"]]}
+        change = Change(
+            sets,
+            _SEEN,
+            {":seen": string(item["updatedAt"])},
+            removes=tuple(sorted(name for name in item if name not in KEPT)),
+        )
+        where = {"id": string(key.id), "event_type": string(key.event_type)}
+        try:
+            update(self._client, self._table, where, change)
+        except ConditionFailed:
+            return False
+        return True
+
+
+def _line(entry: Mapping[str, Any]) -> Value:
+    kept: Sets = {}
+    for name in _OF_HISTORY:
+        if name in entry:
+            value = entry[name]
+            kept[name] = string(value) if isinstance(value, str) else number(value)
+    return {"M": kept}

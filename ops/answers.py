@@ -1,0 +1,76 @@
+"""What each command's `--json` prints: its type, of which a JSON Schema is made.
+
+A command with several answers, by its options, has a tuple of types. `watch` prints one a line.
+"""
+
+import inspect
+from typing import Any
+
+import msgspec
+
+from mailroom.preferences import OptOut
+from mailroom.suppressions import Suppression
+from ops.campaign_answers import Stands, Started, Tried
+from ops.campaign_list import Row
+from ops.cost.answer import Cost
+from ops.dead_letters.answers import LettersShown, Listed, Redriven
+from ops.doctor.verdict import Diagnosis
+from ops.erase.answer import Erased
+from ops.imports.answer import Imported
+from ops.messages.failures_command import FailuresAnswer
+from ops.messages.look import Look
+from ops.messages.sending import Sent
+from ops.messages.standing import Status
+from ops.plan_answer import Told
+from ops.reconcile.report import Answer as Reconciled
+from ops.replay_command import Replayed
+from ops.resend.command import Answer as Resent
+from ops.suppressions_commands import Lifted
+
+ANSWERS: dict[str, Any] = {
+    "campaign list": list[Row],
+    "campaign start": (Started, Tried, Stands | None),
+    "campaign status": list[Stands],
+    "campaign stop": Stands,
+    "cost": Cost,
+    "dead-letters list": Listed,
+    "dead-letters redrive": Redriven,
+    "dead-letters show": LettersShown,
+    "doctor": Diagnosis,
+    "erase": Erased,
+    "failures": FailuresAnswer,
+    "import": Imported,
+    "plan": Told,
+    "preferences opt-in": list[OptOut],
+    "preferences opt-out": list[OptOut],
+    "preferences show": list[OptOut],
+    "reconcile": Reconciled,
+    "replay": Replayed,
+    "resend": Resent,
+    "send": Sent,
+    "status": Status,
+    "suppressions lift": Lifted,
+    "suppressions list": list[Suppression],
+    "suppressions show": list[Suppression],
+    "watch": Look,
+}
+"""By the command as it is typed."""
+
+
+def schema_of(command: str) -> dict[str, Any]:
+    """The JSON Schema of a command's answer. Raises KeyError with the commands that there are."""
+    if command not in ANSWERS:
+        raise KeyError(f"no command {command!r} with an answer; there are: {', '.join(sorted(ANSWERS))}")
+    answers = ANSWERS[command]
+    types = answers if isinstance(answers, tuple) else (answers,)
+    schemas, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    for each in definitions.values():
+        if "description" in each:
+            each["description"] = inspect.cleandoc(each["description"])
+    body = schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"mailroom {command} --json",
+        **body,
+        "$defs": definitions,
+    }

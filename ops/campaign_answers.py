@@ -1,0 +1,77 @@
+"""What the campaign commands answer programs."""
+
+from msgspec import Struct
+
+from mailroom.campaigns.run import Run, State
+from ops.campaigns import Start
+from ops.dry_run import Composed, Counted
+from ops.samples import Sample
+
+
+class Started(Struct, frozen=True):
+    """A run that was started, or goes on."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+
+
+class Stands(Struct, frozen=True):
+    """How far a run has come: see `Run`, of which this leaves out what is its workers' own."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+    start: str
+    state: State
+    next_page: int
+    cursor: str | None
+    pages: int
+    recipients: int
+    refused: int
+    faults: tuple[str, ...]
+    trouble: str
+    composed: int
+    existed: int
+    opted_out: int
+    left_out: int
+    failed: int
+    expired: int
+    updatedAt: str  # noqa: N815 - the tables' own word
+
+
+class Tried(Struct, frozen=True):
+    """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
+    `failed` are the keys of those among these few who would get none."""
+
+    campaign: str
+    run: str
+    pages: int
+    recipients: int
+    refused: int
+    faults: list[str]
+    samples: list[Sample]
+    opted_out: list[str]
+    left_out: list[str]
+    failed: list[str]
+
+
+def stands(run: Run) -> Stands:
+    """A run for programs."""
+    return Stands(*(getattr(run, name) for name in Stands.__struct_fields__))
+
+
+def tried(starting: Start, counted: Counted, composed: Composed, samples: list[Sample]) -> Tried:
+    """A dry run for programs."""
+    return Tried(
+        starting.campaign,
+        starting.run,
+        counted.pages,
+        counted.recipients,
+        counted.refused,
+        counted.faults,
+        samples,
+        composed.opted_out,
+        composed.left_out,
+        composed.failed,
+    )

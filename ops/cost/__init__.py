@@ -1,0 +1,1 @@
+"""`cost`: what a stage and its messages cost a month."""

@@ -1,0 +1,101 @@
+"""Putting a queue's dead letters back on their way: by SQS's own task or, where that cannot, one by one."""
+
+from collections.abc import Callable, Collection
+from typing import Literal
+
+from msgspec import Struct
+
+from ops.dead_letters.answers import Redriven, State
+from ops.dead_letters.move_task import MoveTask, NoSuchCall, Progress
+from ops.dead_letters.one_by_one import OneByOne
+from ops.dead_letters.queues import DeadQueue, DeadQueues
+
+Way = Literal["move_task", "one_by_one"]
+Tell = Callable[[int, int], None]
+"""How many have been moved, of how many."""
+_STATES: dict[str, State] = {"COMPLETED": "done", "CANCELLED": "cancelled", "FAILED": "failed"}
+
+
+class Plan(Struct, frozen=True):
+    """What a redrive would do: `found` letters lie there; `running` is a task that somebody has started."""
+
+    stage: str
+    queue: DeadQueue
+    found: int
+    way: Way
+    running: Progress | None = None
+    only: tuple[str, ...] = ()
+    rate: int | None = None
+
+
+class Redrive:
+    """Redrives one queue of a stage."""
+
+    def __init__(self, queues: DeadQueues, stage: str) -> None:
+        self._queues = queues
+        self._stage = stage
+
+    def plan(self, queue: DeadQueue, only: Collection[str] = (), rate: int | None = None) -> Plan:
+        """What there is to be done, and which way. Changes nothing."""
+        found = self._queues.counts(queue).all
+        try:
+            latest = self._task(queue).latest()
+        except NoSuchCall:
+            return Plan(self._stage, queue, found, "one_by_one", None, tuple(only), rate)
+        running = latest if latest is not None and latest.going_on else None
+        way: Way = "one_by_one" if only else "move_task"
+        return Plan(self._stage, queue, found, way, running, tuple(only), rate)
+
+    def run(self, plan: Plan, tell: Tell) -> Redriven:
+        """Do it, or follow the task that runs already; returns when it is over."""
+        if plan.way == "move_task":
+            return self._by_task(plan, tell)
+        moved = 0
+        for count in OneByOne(self._queues.client, plan.queue, plan.rate).move(plan.found, plan.only):
+            moved += count
+            tell(moved, len(plan.only) or plan.found)
+        return self.answer(plan, "done", moved, len(plan.only) or plan.found)
+
+    def _by_task(self, plan: Plan, tell: Tell) -> Redriven:
+        task = self._task(plan.queue)
+        if plan.running is None:
+            task.start(plan.rate)
+        return self._followed(plan, task, tell)
+
+    def cancel(self, plan: Plan, tell: Tell) -> Redriven:
+        """End the task; what it has moved stays moved."""
+        task = self._task(plan.queue)
+        task.cancel()
+        return self._followed(plan, task, tell)
+
+    def leave(self, plan: Plan) -> Redriven:
+        """The task goes on without us."""
+        now = self._task(plan.queue).latest()
+        return self.answer(plan, "running", now.moved if now else 0, plan.found)
+
+    def untouched(self, plan: Plan, state: State) -> Redriven:
+        """Nothing was to be moved, or nothing should be."""
+        return self.answer(plan, state, 0, plan.found)
+
+    def _followed(self, plan: Plan, task: MoveTask, tell: Tell) -> Redriven:
+        ended = task.follow(lambda now: tell(now.moved, now.expected or plan.found))
+        # SQS's count of a queue lags behind by up to a minute, so it cannot say what is left just now.
+        meant = ended.expected if plan.running is not None else max(ended.expected, plan.found)
+        return self.answer(plan, _STATES.get(ended.status, "failed"), ended.moved, meant, ended.reason)
+
+    def answer(self, plan: Plan, state: State, moved: int, meant: int, reason: str | None = None) -> Redriven:
+        """How it stands, where `meant` letters should be moved."""
+        return Redriven(
+            plan.stage,
+            plan.queue.queue,
+            plan.queue.source_arn.rsplit(":", 1)[1],
+            state,
+            None if state in ("nothing", "dry_run") else plan.way,
+            plan.found,
+            moved,
+            max(0, meant - moved),
+            reason,
+        )
+
+    def _task(self, queue: DeadQueue) -> MoveTask:
+        return MoveTask(self._queues.client, queue)

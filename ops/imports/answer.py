@@ -1,0 +1,117 @@
+"""What an import says at its end."""
+
+from msgspec import Struct
+from rich import box
+from rich.panel import Panel
+from rich.table import Table
+
+from ops.imports.judge import Fault
+from ops.imports.progress import Counts
+from ops.samples import Sample
+from ops.screen import lines as several
+from ops.screen import plain, screen
+
+
+class Shown(Struct, frozen=True):
+    """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
+
+    id: str
+    to: str
+    subject: str
+    text: str
+    problem: str
+
+
+class Imported(Struct, frozen=True, kw_only=True):
+    """An import's answer. `state` is done, interrupted, stopped (AWS did not take what it was given) or
+    dry-run. The counts are of lines, over all processes of this import; `faults` are the first of this one,
+    and `rejected_file` holds all, or is null where there are none. `bytes_done` of `bytes` are accounted
+    for. `seconds` is how long this process took, `lines_per_second` what of them it settled."""
+
+    file: str
+    stage: str
+    channel: str
+    state: str
+    resumed: bool = False
+    lines: int
+    put: int
+    existed: int
+    conflict: int
+    refused: int
+    failed: int
+    bytes: int
+    bytes_done: int
+    seconds: float
+    lines_per_second: float
+    throttled: int = 0
+    rejected_file: str | None = None
+    faults: list[Fault]
+    samples: list[Shown]
+    trouble: str = ""
+    resume: str = ""
+
+
+_MEANING = (
+    ("put", "are in the mailbox now"),
+    ("existed", "were there already, the very same"),
+    ("conflict", "have the id of another message, which stays"),
+    ("refused", "are not as they must be"),
+    ("failed", "AWS did not take; they are put when the import goes on"),
+)
+
+
+def shown(sample: Sample) -> Shown:
+    """A rendered message without its HTML, where it has a text."""
+    return Shown(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
+
+
+def counts_of(counts: Counts) -> dict[str, int]:
+    """The counts by name, and their sum."""
+    return {"lines": counts.lines, **{name: getattr(counts, name) for name, _ in _MEANING}}
+
+
+def show(answer: Imported) -> None:
+    """Print it."""
+    for sample in answer.samples:
+        screen.print(_panel(sample))
+    for fault in answer.faults:
+        where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
+        screen.print(plain(f"- {where}: {fault.problem}"), soft_wrap=True)
+    more = answer.refused + answer.conflict - len(answer.faults)
+    if more > 0:
+        screen.print(f"and {more:,} more.")
+    screen.print(_table(answer))
+    if answer.state == "dry-run":
+        screen.print("A dry run: nothing was put or written.")
+    if answer.rejected_file:
+        screen.print(
+            plain(f"Mend what was refused in {answer.rejected_file}, and import that file by itself."),
+            soft_wrap=True,
+        )
+    if answer.trouble:
+        screen.print(plain(f"AWS did not take what it was given: {answer.trouble}."), style="red")
+    if answer.resume:
+        screen.print(plain(answer.resume), soft_wrap=True)
+
+
+def _table(answer: Imported) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("lines", justify="right")
+    table.add_column("")
+    table.add_column("", overflow="fold")
+    table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes_done:,} of {answer.bytes:,} bytes")
+    for name, meaning in _MEANING:
+        count = getattr(answer, name)
+        if answer.state == "dry-run" and name in ("existed", "conflict", "failed"):
+            continue
+        said = "would be put" if answer.state == "dry-run" and name == "put" else meaning
+        table.add_row(f"{count:,}", name, said)
+    return table
+
+
+def _panel(sample: Shown) -> Panel:
+    title = plain(sample.id)
+    if sample.problem:
+        return Panel(several(f"Would fail: {sample.problem}"), title=title, title_align="left", style="red")
+    head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
+    return Panel(several(f"{head}\n{sample.text.strip()}"), title=title, title_align="left")

@@ -1,0 +1,126 @@
+"""What a message's status means for an operator, and what to do next."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from mailroom.clock import epoch
+from mailroom.ledger_reader import MessageStatus
+
+LONG_SECONDS = {"ready": 120, "sending": 1800, "retrying": 7200}
+"""For how long a message commonly is so. Longer is no fault yet: it may wait in a long queue."""
+LATE_SECONDS = 900
+"""How late a scheduled message may be: what is due sooner than that waits in a queue."""
+
+
+def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
+    """Sentences about it, at `now` (epoch seconds); `since` is when it came to its status."""
+    dead = found.times.get("dead_lettered_at")
+    if dead:
+        yield (
+            f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
+            f"{quoted(found.id)} --stage {stage} says why; once that is mended, redrive it."
+        )
+    elif found.status in LONG_SECONDS:
+        yield from _under_way(found, stage, now, since)
+    elif found.status == "scheduled":
+        yield _scheduled(found, stage, now)
+    else:
+        yield from _ended(found, stage)
+    failed = [name for name, each in found.callbacks.items() if each.get("status") == "failed"]
+    if failed:
+        yield f"Of its callbacks, {' and '.join(failed)} could not be delivered: ask the endpoint's owner."
+
+
+def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
+    watch = f"mailroom watch --channel {found.event_type} --stage {stage}"
+    if found.status == "ready":
+        yield _ready(found, stage, now, watch)
+        return
+    if found.trouble:
+        code, message = found.trouble.get("code"), found.trouble.get("message")
+        yield f"What keeps it: {message} ({code}). It is tried again."
+    elif found.status == "sending" and "startedAt" not in found.times:
+        yield "It is back in its queue, and a worker claims it again."
+    changed = found.updated_at or since
+    idle = now - epoch(changed) if changed else 0.0
+    if idle > LONG_SECONDS[found.status]:
+        yield (
+            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if it is not "
+            f"there, mailroom reconcile --stage {stage} puts it back on its way."
+        )
+
+
+def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
+    if found.scheduled_for and epoch(found.scheduled_for) > now:
+        return f"It waits for {short(found.scheduled_for)}."
+    return (
+        "It is in the mailbox, and no worker has claimed it yet. If it stays so for more than some minutes, "
+        f"see whether its queue is long ({watch}), else: mailroom reconcile --stage {stage}"
+    )
+
+
+def _scheduled(found: MessageStatus, stage: str, now: float) -> str:
+    if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
+        late = duration(now - epoch(found.scheduled_for))
+        return f"It should have gone {late} ago: mailroom reconcile --stage {stage} puts it on its way."
+    return f"It waits for {short(found.scheduled_for)}. Delete its item, and it is taken back."
+
+
+def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
+    resend = f"mailroom resend {quoted(found.id)} --channel {found.event_type} --stage {stage}"
+    match found.status:
+        case "failed":
+            yield _failed((found.error or {}).get("code", ""), resend)
+        case "suppressed":
+            yield _suppressed((found.error or {}).get("code", ""), stage)
+        case "bounced" | "complained":
+            yield f"Its recipient gets nothing more: mailroom suppressions list --stage {stage}"
+        case "undelivered":
+            yield f"It was accepted and given up later. To send it once more: {resend}"
+        case "cancelled":
+            yield "It was taken back. To send it after all, put it under a new id."
+
+
+def _failed(code: str, resend: str) -> str:
+    match code:
+        case "invalid":
+            return "The item is at fault: put it right under a new id."
+        case "expired":
+            return "It came too late for its expires_at: put it with a later one under a new id."
+        case "outcome_unknown":
+            return (
+                "A worker was cut off while it sent it, and the provider cannot tell: ask the recipient. If "
+                f"it did not arrive: {resend}"
+            )
+    return f"If what the error says is mended: {resend}"
+
+
+def _suppressed(code: str, stage: str) -> str:
+    if code == "opted_out":
+        return (
+            f"Its recipient has opted out of the topic: mailroom preferences show RECIPIENT --stage {stage}"
+        )
+    return (
+        f"Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom suppressions lift"
+    )
+
+
+def short(time: str | None) -> str:
+    """A time for a person: seconds are enough."""
+    if not time:
+        return "an unknown time"
+    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def duration(seconds: float) -> str:
+    """A length of time for a person, in its largest unit."""
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(0.0, seconds):.0f} seconds"
+
+
+def quoted(id_: str) -> str:
+    """An id as a shell takes it."""
+    bare = id_.replace("-", "").replace("_", "").replace(".", "").isalnum() and id_.isascii()
+    return id_ if bare else "'" + id_.replace("'", "'\\''") + "'"

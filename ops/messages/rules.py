@@ -1,0 +1,90 @@
+"""What a stage asks of an item, as it is deployed: the rules by which its own entrance judges.
+
+They are read from the function of the HTTP API, and not from cdk.json: a stage may have been deployed from
+another version than the one that lies here.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import msgspec
+from botocore.config import Config
+from msgspec import Struct
+
+from mailroom.admission import Admission
+from mailroom.channels.contracts import contracts_of
+from mailroom.guard import Guard
+from mailroom.mailbox_writer import MailboxWriter
+from mailroom.oversize import Oversize
+from mailroom.payloads import Payloads
+from ops.screen import Refused
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+
+_UNDELAYED = ("fax",)
+"""Its queue is FIFO and delays no message: dispatch keeps an attribute of its items to itself."""
+
+
+class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
+    """What of the function's environment an item is judged and put by. Times in seconds; 0 is for ever."""
+
+    mailbox_table: str
+    payload_bucket: str
+    lanes: dict[str, list[str]]
+    callback_schemes: list[str]
+    callback_ports: list[int]
+    default_region: str = ""
+    mailbox_ttl_seconds: float = 0
+    payload_ttl_seconds: float = 0
+
+    def admission(self, s3: "S3Client") -> Admission:
+        """Judges items as the stage does; it asks nothing of AWS."""
+        return Admission(
+            contracts_of(self.default_region),
+            self.lanes,
+            payloads=Payloads(s3, self.payload_bucket),
+            callbacks=Guard(schemes=self.callback_schemes, ports=self.callback_ports),
+            waiting=[each for each in _UNDELAYED if each in self.lanes],
+        )
+
+    def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
+        """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""
+        oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds or None)
+        return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
+
+
+def rules_of(session: boto3.Session, stage: str) -> Rules:
+    """The rules of a deployed stage. Raises Refused where there is none, and botocore's errors."""
+    functions = session.client("lambda")
+    name = f"mailroom-{stage}-messages-api"
+    try:
+        found = functions.get_function_configuration(FunctionName=name)
+    except functions.exceptions.ResourceNotFoundException:
+        raise Refused(
+            f"There is no function {name} in this account and region, which says what a message must be; "
+            f"deploy {stage}, or check the credentials and the region."
+        ) from None
+    values = {name: _value(text) for name, text in found["Environment"]["Variables"].items()}
+    try:
+        return msgspec.convert(values, Rules, strict=False)
+    except msgspec.ValidationError as error:
+        raise Refused(f"The environment of {name} is not what this version expects: {error}.") from None
+
+
+def busy(workers: int) -> Config:
+    """A client's configuration for many puts at once. What is repeated meets its own first."""
+    return Config(
+        connect_timeout=5,
+        read_timeout=20,
+        max_pool_connections=workers,
+        retries={"mode": "standard", "total_max_attempts": 3},
+        # Both are a third of what a put costs this machine, and items are checked before.
+        parameter_validation=False,
+        user_agent="mailroom",
+    )
+
+
+def _value(text: str) -> Any:
+    return msgspec.json.decode(text) if text.startswith(("[", "{")) else text

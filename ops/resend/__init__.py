@@ -1,0 +1,1 @@
+"""`resend`: messages that had their outcome, put on their way once more."""

@@ -1,0 +1,125 @@
+"""`resend`: its options, what it says first, and what it asks."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+import boto3
+import typer
+from msgspec import Struct
+from rich import box
+from rich.progress import Progress
+from rich.table import Table
+
+from ops.resend.deployed import Deployed, complaints_on_stderr
+from ops.resend.ids import asked_for
+from ops.resend.resending import Resending, Resent
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+
+UNASKED = 10
+"""So many are sent again without a question."""
+_SHOWN = 50
+
+
+class Answer(Struct, frozen=True):
+    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
+    `ready`."""
+
+    stage: str
+    dry_run: bool
+    counts: dict[str, int]
+    messages: list[Resent]
+
+
+def resend(
+    ids: Annotated[
+        list[str], typer.Argument(help="The messages' ids; - reads ids, or another command's --json.")
+    ],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[str | None, typer.Option(help="That channel's alone: its event_type.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also what has arrived, was cancelled or would be suppressed.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what each is and whether it can be sent again.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Send messages again that failed, bounced or were held, with what the mailbox has of them now.
+
+    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. What
+    is on its way is left alone, and what has arrived is refused without --force. To run it again, or twice at
+    once, sends nothing twice.
+
+    Exit code 1: some of them were not sent again. 2: it could not be done.
+
+    Example: mailroom failures --since 2h --json | mailroom resend - --stage prod --yes
+    """
+    with aws_faults(stage), complaints_on_stderr():
+        asked = asked_for(ids, channel, sys.stdin)
+        resending = Resending(Deployed.of(boto3.Session(), stage), force=force)
+        looked = _watched(resending.look(asked), "looking", len(asked), quiet=as_json)
+        ready = [each for each in looked if each.result == "ready"]
+        if not as_json:
+            _show(looked)
+        if ready and not (yes or dry_run):
+            _ask(ready, stage, piped="-" in ids)
+        refused = [each for each in looked if each.result != "ready"]
+        done = ready if dry_run else _watched(resending.go(ready), "sending", len(ready), quiet=as_json)
+    _say(Answer(stage, dry_run, _counts([*done, *refused]), [*done, *refused]), as_json=as_json)
+    left = [each for each in (*done, *refused) if each.result not in ("ready", "resent")]
+    raise typer.Exit(1 if left else 0)
+
+
+def _ask(ready: Sequence[Resent], stage: str, *, piped: bool) -> None:
+    twice = sum(each.may_arrive_twice for each in ready)
+    if len(ready) <= UNASKED and not twice:
+        return
+    risk = f" {twice:,} of them may arrive twice." if twice else ""
+    if piped:
+        raise Refused(f"{_messages(len(ready))} would be sent again.{risk} Nobody can be asked: use --yes.")
+    typer.confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", abort=True, err=True)
+
+
+def _messages(count: int) -> str:
+    return "1 message" if count == 1 else f"{count:,} messages"
+
+
+def _watched(results: Iterable[Resent], what: str, total: int, *, quiet: bool) -> list[Resent]:
+    with Progress(console=errors, disable=quiet, transient=True) as progress:
+        return list(progress.track(results, total=total, description=what))
+
+
+def _counts(messages: Iterable[Resent]) -> dict[str, int]:
+    return dict(sorted(Counter(each.result for each in messages).items()))
+
+
+def _show(looked: Sequence[Resent]) -> None:
+    """What each is; where there are too many, those that cannot be sent first."""
+    ordered = sorted(looked, key=lambda each: each.result == "ready")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("id", overflow="fold")
+    table.add_column("channel")
+    table.add_column("can be sent")
+    table.add_column("what it is", overflow="fold", ratio=1)
+    for each in ordered[:_SHOWN]:
+        can = "again" if each.result == "ready" else "no"
+        table.add_row(plain(each.id), plain(each.event_type), can, plain(each.why))
+    if looked:
+        screen.print(table)
+    if len(ordered) > _SHOWN:
+        screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
+
+
+def _say(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        tell(answer)
+        return
+    for each in answer.messages:
+        if each.result == "unqueued":
+            errors.print(plain(f"{each.id}: {each.why}"), style="red", soft_wrap=True)
+    counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
+    screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")

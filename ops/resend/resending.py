@@ -1,0 +1,130 @@
+"""Messages sent again: looked at first, then reopened in the ledger and queued.
+
+reopen ─── crash ─── queue      What was reopened and not queued is `retrying` without a worker: this command
+                                queues it when it is run again, and `reconcile` finds it by itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from secrets import token_hex
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from mailroom.message import Key
+from mailroom.queues import Entry
+from ops.resend.contents import Contents, items_of, next_attempt
+from ops.resend.copies import Copies, Item
+from ops.resend.deployed import Deployed
+from ops.resend.ids import Asked
+from ops.resend.judge import judge
+
+AT_ONCE = 50
+"""Messages of one step: what a crash may leave reopened and not queued."""
+_WORKERS = 8
+
+
+class Resent(Struct, frozen=True):
+    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
+    next. unqueued: it was reopened, and SQS would not take it: `reconcile` queues it."""
+
+    id: str
+    event_type: str
+    status: str
+    result: Literal["ready", "resent", "refused", "unqueued"]
+    why: str
+    attempt: int | None = None
+    may_arrive_twice: bool = False
+
+
+class Resending:
+    """Works for one stage. With `force` also what has arrived, or would be suppressed, is sent again."""
+
+    def __init__(self, deployed: Deployed, *, force: bool) -> None:
+        self._deployed = deployed
+        self._force = force
+        self._copies = Copies(deployed)
+        self._contents = Contents(deployed, self._copies, force=force)
+
+    def look(self, asked: Sequence[Asked]) -> Iterator[Resent]:
+        """What each is, and whether it can be sent again."""
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            yield from pool.map(lambda each: self._look(each)[0], asked)
+
+    def go(self, ready: Sequence[Resent]) -> Iterator[Resent]:
+        """Send again those that are ready; each is looked at anew, for time has passed."""
+        waiting = iter(ready)
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            while step := list(islice(waiting, AT_ONCE)):
+                done = list(pool.map(self._reopen, map(str, range(len(step))), step))
+                failed = self._copies.send(queued for _, queued in done if queued is not None)
+                for reference, (each, _) in enumerate(done):
+                    yield _unqueued(each) if str(reference) in failed else each
+
+    def _look(self, asked: Asked) -> tuple[Resent, Item | None]:
+        """What it is, and what would be sent."""
+        found = self._find(asked)
+        if isinstance(found, str):
+            return Resent(asked.id, asked.event_type or "", "", "refused", found), None
+        verdict = judge(found, force=self._force)
+        content = self._contents.of(found) if verdict.go else None
+        if verdict.go:
+            verdict = self._contents.fit(found, content, verdict)
+        return (
+            Resent(
+                found["id"],
+                found["event_type"],
+                str(found.get("status", "")),
+                "ready" if verdict.go else "refused",
+                verdict.why,
+                next_attempt(found) if verdict.go else None,
+                verdict.twice,
+            ),
+            content,
+        )
+
+    def _find(self, asked: Asked) -> dict[str, Any] | str:
+        """Its ledger item, or why there is none to go by."""
+        items = items_of(self._deployed, self._deployed.dispatch.ledger_table, asked)
+        if len(items) == 1:
+            return items[0]
+        if items:
+            names = " and ".join(each["event_type"] for each in items)
+            return f"there are messages of {names} with that id; say which by --channel"
+        if items_of(self._deployed, self._deployed.mailbox, asked):
+            return "ready: nobody has begun it; mailroom reconcile puts back what is stuck"
+        return "there is no such message in the ledger"
+
+    def _reopen(self, reference: str, ready: Resent) -> tuple[Resent, tuple[str, Entry] | None]:
+        """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it)."""
+        now, content = self._look(Asked(ready.id, ready.event_type))
+        if now.result != "ready" or content is None:
+            return now, None
+        attempt = now.attempt if now.status == "retrying" else self._next_life(Key(now.id, now.event_type))
+        if attempt is None:
+            return _refused(now, "somebody else was faster"), None
+        resent = Resent(now.id, now.event_type, now.status, "resent", now.why, attempt, now.may_arrive_twice)
+        if now.event_type == "fax":
+            return resent, None
+        return resent, self._copies.entry(reference, content, attempt)
+
+    def _next_life(self, key: Key) -> int | None:
+        """Reopen it; the number of the attempt that follows, None: it has no outcome any more."""
+        token = token_hex(16)
+        attempt = self._deployed.ledger(lambda: token).reopen(key)
+        if attempt is not None:
+            return attempt
+        # The SDK repeats a call whose answer was lost, and then meets what the first one wrote.
+        items = items_of(self._deployed, self._deployed.dispatch.ledger_table, Asked(key.id, key.event_type))
+        ours = [each for each in items if each.get("claim_token") == token and "completedAt" not in each]
+        return next_attempt(ours[0]) if ours else None
+
+
+def _refused(each: Resent, why: str) -> Resent:
+    return Resent(each.id, each.event_type, each.status, "refused", why)
+
+
+def _unqueued(each: Resent) -> Resent:
+    why = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
+    return Resent(each.id, each.event_type, each.status, "unqueued", why, each.attempt, each.may_arrive_twice)

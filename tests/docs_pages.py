@@ -1,0 +1,94 @@
+"""Reads the documentation: its pages, their blocks, headings, links and commands."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from stacks.paths import ROOT
+
+_FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```\n?", re.M | re.S)
+_HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *$", re.M)
+_LINK = re.compile(r"\[[^\]\n]*(?:\n[^\]\n]*)?\]\((?P<target>[^)\s]+)\)")
+_SPAN = re.compile(r"`(?P<text>[^`\n]+(?:\n[^`\n]+)?)`")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block; `kind` is the word behind its fence."""
+
+    page: str
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, by its path in the repository."""
+
+    path: str
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return (ROOT / self.path).read_text()
+
+    @property
+    def prose(self) -> str:
+        """What is left without its blocks."""
+        return _FENCE.sub("", self.text)
+
+    def blocks(self, *kinds: str) -> Iterator[Block]:
+        """Its fenced blocks of these kinds."""
+        for found in _FENCE.finditer(self.text):
+            if found["kind"] in kinds:
+                yield Block(self.path, found["kind"], found["text"])
+
+    def anchors(self) -> set[str]:
+        """What links may name after a #, as GitHub makes it of headings."""
+        seen: dict[str, int] = {}
+        anchors = set()
+        for heading in _HEADING.finditer(self.prose):
+            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading["text"]).lower()
+            slug = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+            count = seen.get(slug, 0)
+            seen[slug] = count + 1
+            anchors.add(f"{slug}-{count}" if count else slug)
+        return anchors
+
+    def links(self) -> Iterator[str]:
+        """The targets of its links."""
+        return (found["target"] for found in _LINK.finditer(_SPAN.sub("``", self.prose)))
+
+    def spans(self) -> Iterator[str]:
+        """What stands in backticks, each on one line."""
+        return (" ".join(found["text"].split()) for found in _SPAN.finditer(self.prose))
+
+    def command_lines(self) -> Iterator[list[str]]:
+        """The commands of its shell blocks, word by word."""
+        for block in self.blocks("sh"):
+            for line in block.text.replace("\\\n", " ").splitlines():
+                if "'" in line and line.count("'") % 2:
+                    continue  # the first or last line of a JSON text
+                yield from _piped(shlex.split(line, comments=True))
+
+
+def _piped(words: list[str]) -> Iterator[list[str]]:
+    command: list[str] = []
+    for word in words:
+        if word in {"|", "&&", ";"}:
+            yield command
+            command = []
+        elif word in {">", ">>", "<"}:
+            break
+        else:
+            command.append(word)
+    yield command
+
+
+@cache
+def pages() -> tuple[Page, ...]:
+    """Every page."""
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return tuple(Page(str(file.relative_to(ROOT))) for file in sorted(files))

@@ -1,0 +1,158 @@
+"""An operator in a world of faults: `resend` and `reconcile` with its tables, queues and functions.
+
+The command's own calls are places to stop as a function's are: whoever runs it may be cut off at any of them.
+"""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.dynamo import plain
+from mailroom.environment import Dispatch
+from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.outcomes import Outcomes
+from mailroom.reference import read
+from mailroom.retries import Schedule
+from ops.reconcile.patience import Patience
+from ops.reconcile.reconciling import Reconciling
+from ops.resend.deployed import Deployed
+from ops.resend.ids import Asked
+from ops.resend.resending import Resending, Resent
+from tests.faults import fax_world
+from tests.faults.fax_world import FaxWorld
+from tests.faults.outside import Outside, Stopped
+from tests.faults.world import BULK, LEASE, MAIL, SCHEDULED, VISIBILITY, World
+
+OLDER_THAN = 900.0
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Here(Deployed):
+    """A stage whose tables and functions have short names alone."""
+
+    def name(self, short: str) -> str:
+        return short
+
+
+class Functions:
+    """The Lambda client."""
+
+    def __init__(self, handlers: dict[str, Handler]) -> None:
+        self._handlers = handlers
+        self.invoked: list[str] = []
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        self.invoked.append(FunctionName)
+        answer = self._handlers[FunctionName](json.loads(Payload))
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode())}
+
+
+class Sqs:
+    """The SQS client: the world's own, and the names of its queues."""
+
+    def __init__(self, sqs: Any) -> None:
+        self._sqs = sqs
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sqs, name)
+
+    def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
+        return {"QueueUrl": f"https://sqs/{QueueName}"}
+
+
+def of_mail(world: World) -> Here:
+    """The stage of a world of mail."""
+
+    def dispatch(event: dict[str, Any]) -> dict[str, Any]:
+        records = [each["dynamodb"] for each in event["Records"]]
+        items = [(each["SequenceNumber"], plain(each["NewImage"])) for each in records]
+        failed = world.dispatcher().dispatch(items)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    routes = {"mail": {"normal": MAIL, "bulk": BULK}}
+    handlers: dict[str, Handler] = {"dispatch": dispatch}
+    return _stage(world.outside, world._dynamodb, world._sqs, handlers, routes, world.clock)
+
+
+def sends(world: World) -> Counter[str]:
+    """How often SES accepted each message, whatever the attempt."""
+    headers = (
+        {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
+        for request in world.ses.accepted
+    )
+    return Counter(read(each["X-Correlation-ID"]).id for each in headers)
+
+
+def of_fax(world: FaxWorld) -> Here:
+    """The stage of a fax gateway."""
+    settings = OutcomesSettings(
+        webhook_queue_url=fax_world.WEBHOOK,
+        retry_queue_url=fax_world.RETRY,
+        max_attempts=world.max_attempts,
+        retry_delay_seconds=fax_world.RETRY_SECONDS,
+        retry_growth=1,
+        retry_delay_cap_seconds=900,
+    )
+
+    def outcomes(event: dict[str, Any]) -> dict[str, Any]:
+        failed = Outcomes(settings, world._sqs, world.clock).handle(event["Records"])
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    routes = {"fax": {"normal": fax_world.FAX}}
+    return _stage(world.outside, world._stream, world._sqs, {"outcomes": outcomes}, routes, world.clock)
+
+
+def _stage(
+    outside: Outside,
+    dynamodb: Any,
+    sqs: Any,
+    handlers: dict[str, Handler],
+    routes: dict[str, dict[str, str]],
+    clock: Callable[[], float],
+) -> Here:
+    settings = Dispatch(
+        ledger_table="ledger",
+        ledger_ttl_seconds=1e9,
+        payload_bucket="payloads",
+        routes=routes,
+        delayed_routes={},
+        callback_schemes=["https"],
+        callback_ports=[443],
+        schedule_group="mailroom",
+        schedule_role_arn="role",
+        schedule_target_arn=f"arn:aws:sqs:us-east-1:123456789012:{SCHEDULED.rpartition('/')[2]}",
+        schedule_dead_letter_arn="dead",
+    )
+    watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
+    functions: Any = outside.watch(Functions(handlers), "invoke")
+    return Here("dev", watched, Sqs(sqs), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
+
+
+def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[Resent]:
+    """One run of the command, as far as it comes: []: it was stopped."""
+    resending = Resending(stage, force=force)
+    with suppress(Stopped):
+        looked = list(resending.look([Asked(id_, event_type) for id_ in ids]))
+        ready = [each for each in looked if each.result == "ready"]
+        return [*resending.go(ready), *(each for each in looked if each.result != "ready")]
+    return []
+
+
+def reconcile(stage: Here, folder: Path, sleep: Callable[[float], None]) -> tuple[int, int] | None:
+    """One run of the command: how many were put back, and how many could not be. None: it was stopped."""
+    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
+    patience = Patience(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))
+    with suppress(Stopped):
+        working = Reconciling(stage, patience, folder, undated=False)
+        for _ in working.looked():
+            pass
+        sleep(working.wait())
+        steps = list(working.put_back())
+        working.look.close()
+        return sum(counts.total() for counts, _ in steps), sum(failed for _, failed in steps)
+    return None

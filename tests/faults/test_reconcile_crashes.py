@@ -1,0 +1,177 @@
+"""`reconcile`, stopped before and after each of its calls, run again, and run beside live workers."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import boto3
+import pytest
+
+from mailroom.message import Key
+from tests.faults import fax_world
+from tests.faults.fax_world import HERE, FaxWorld, fax
+from tests.faults.outside import Side
+from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, sends
+from tests.faults.world import MAIL, VISIBILITY, World, create_table, mail
+
+NewWorld = Callable[..., World]
+NewFaxWorld = Callable[..., FaxWorld]
+SIDES: tuple[Side, ...] = ("before", "after")
+STUCK = ("never-taken", "later", "throttled-once", "reopened")
+WHOLE = (*STUCK, "done", "waiting")
+
+
+def stranded(world: World) -> Here:
+    """Mails of which each is stuck in its own way, one that is over and one that still waits in its queue."""
+    later = datetime.fromtimestamp(world.clock() + 3600, UTC).isoformat()
+    world.put(mail("done"), mail("throttled-once"), mail("reopened", template="unknown"))
+    world.stream()
+    world.deliver()
+    assert world.found("throttled-once")["status"] == "sending"
+    world.queues.messages[MAIL].clear()  # purged by mistake
+    world.put(mail("later", send_at=later))
+    world.stream()
+    world.scheduler.schedules.clear()
+    assert world.ledger.reopen(Key("reopened", "mail")) == 2
+    world.put(mail("reopened"), mail("never-taken"), mail("waiting"))
+    world.clock.now += VISIBILITY + OLDER_THAN + 3600 + 1
+    world.enqueue(mail("waiting"))
+    return of_mail(world)
+
+
+def check(world: World, where: str) -> None:
+    assert sends(world) == dict.fromkeys(WHOLE, 1), where
+    for name in WHOLE:
+        assert world.end(name) == "sent", where
+    assert not any(world.queues.dead.values()), where
+
+
+def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(
+    new_world: NewWorld, tmp_path: Path
+) -> None:
+    world = new_world()
+    stage = stranded(world)
+    # One that waits in its queue cannot be told from one that is lost.
+    assert reconcile(stage, tmp_path, world.clock.sleep) == (len(STUCK) + 1, 0)
+    world.settle()
+    check(world, "no stop")
+    assert not list(tmp_path.iterdir())
+    assert reconcile(stage, tmp_path, world.clock.sleep) == (0, 0)
+
+
+def calls_of(new_world: NewWorld, folder: Path) -> int:
+    world = new_world()
+    stage = stranded(world)
+    before = len(world.outside.calls)
+    reconcile(stage, folder, world.clock.sleep)
+    count = len(world.outside.calls) - before
+    assert count >= 8
+    return count
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_run_again_it_sends_each_once_wherever_it_was_stopped(
+    new_world: NewWorld, side: Side, tmp_path: Path
+) -> None:
+    for at in range(calls_of(new_world, tmp_path)):
+        world = new_world()
+        stage = stranded(world)
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        assert reconcile(stage, tmp_path, world.clock.sleep) is None
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.outside.stopped_at is not None
+        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        world.settle()
+        check(world, where)
+
+
+def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(
+    new_world: NewWorld, tmp_path: Path
+) -> None:
+    world = new_world()
+    world.put(mail("a"), mail("throttled-once"), mail("b"))
+    world.stream()
+    stage = of_mail(world)
+
+    def again() -> None:
+        reconcile(stage, tmp_path, world.clock.sleep)
+
+    again()
+    world.settle(between=again)
+    assert sends(world) == {"a": 1, "throttled-once": 1, "b": 1}
+    assert not any(world.queues.dead.values())
+
+
+def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld, tmp_path: Path) -> None:
+    world = new_world()
+    world.put(mail("throttled-once"))
+    world.stream()
+    world.deliver()
+    world.queues.messages[MAIL].clear()
+    assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
+    world.clock.now += 30 * 86400
+    assert reconcile(of_mail(world), tmp_path, world.clock.sleep) == (0, 0)
+    assert not world.queues.messages[MAIL]
+
+
+def stranded_faxes(world: FaxWorld) -> Here:
+    """A fax whose next attempt was lost, one that was purged from its queue while it was on the line, and one
+    that waits behind them."""
+    create_table(boto3.client("dynamodb", region_name="us-east-1"), "mailbox")
+    world.put(fax("busy-once"))
+    world.send_fax()
+    world.draw_consequences()
+    assert world.found("busy-once")["status"] == "retrying"
+    world.queues.messages[fax_world.RETRY].clear()
+    world.put(fax("slow"))
+    world.send_fax()
+    assert "completedAt" not in world.found("slow")
+    world.fifo.letters.clear()
+    world.clock.now += OLDER_THAN + fax_world.VISIBILITY + fax_world.RETRY_SECONDS + 1
+    world.put(fax("good"))
+    return of_fax(world)
+
+
+@pytest.mark.parametrize("side", [None, *SIDES])
+def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(
+    new_fax_world: NewFaxWorld, side: Side | None, tmp_path: Path
+) -> None:
+    names = ("busy-once", "slow", "good")
+    for at in range(8 if side else 1):
+        world = new_fax_world()
+        stage = stranded_faxes(world)
+        if side:
+            world.outside.stop = (len(world.outside.calls) + at, side)
+            reconcile(stage, tmp_path, world.clock.sleep)
+            world.outside.stop = None
+        world.draw_consequences()
+        again = reconcile(stage, tmp_path, world.clock.sleep)
+        assert again is not None
+        if side is None:
+            assert again == (2, 0)
+        world.settle()
+        boto3.client("dynamodb", region_name="us-east-1").delete_table(TableName="mailbox")
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.network.delivered() == dict.fromkeys(names, 1), where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        tries = [call.name for call in world.network.by_line()[HERE]]
+        assert sorted(tries) == ["busy-once", "busy-once", "good", "slow"], where
+        # The receiver drops what it had: it hears of each outcome once.
+        assert [status for status, _ in world.callbacks("busy-once")] == ["tmp_fail", "sent"], where
+        assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
+
+
+def test_a_look_that_was_cut_off_half_written_goes_on(new_world: NewWorld, tmp_path: Path) -> None:
+    world = new_world()
+    stage = stranded(world)
+    world.outside.stop = (len(world.outside.calls) + 4, "after")
+    reconcile(stage, tmp_path, world.clock.sleep)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    with file.open("ab") as end:
+        end.write(json.dumps({"table": "mailbox"}).encode()[:-4])
+    assert reconcile(stage, tmp_path, world.clock.sleep) is not None
+    assert whole.endswith(b"\n")
+    world.settle()
+    check(world, "half a line")

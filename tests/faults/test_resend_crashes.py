@@ -1,0 +1,152 @@
+"""`resend`, stopped before and after each of its calls: what was reopened is sent once, whoever finds it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.faults.fax_world import FaxWorld, fax
+from tests.faults.outside import Side
+from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends
+from tests.faults.world import MAIL, VISIBILITY, World, mail
+
+NewWorld = Callable[..., World]
+NewFaxWorld = Callable[..., FaxWorld]
+IDS = ("a", "b")
+SIDES: tuple[Side, ...] = ("before", "after")
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls in the same order each time, so that each of them is stopped at."""
+    monkeypatch.setattr("ops.resend.resending._WORKERS", 1)
+
+
+def failed_once(world: World) -> Here:
+    """Mails that failed for a template that there was not, and are put right in the mailbox since."""
+    world.put(*(mail(name, template="unknown") for name in IDS))
+    world.stream()
+    world.settle()
+    assert [world.end(name) for name in IDS] == ["failed: invalid"] * 2
+    world.put(*map(mail, IDS))
+    return of_mail(world)
+
+
+def calls_of(new_world: NewWorld) -> int:
+    world = new_world()
+    stage = failed_once(world)
+    before = len(world.outside.calls)
+    assert [each.result for each in resend(stage, *IDS)] == ["resent", "resent"]
+    count = len(world.outside.calls) - before
+    world.settle()
+    check(world, "no stop")
+    assert count >= 5
+    return count
+
+
+def check(world: World, where: str) -> None:
+    assert sends(world) == dict.fromkeys(IDS, 1), where
+    for name in IDS:
+        assert (world.end(name), world.found(name)["attempts"]) == ("sent", 2), where
+    assert not any(world.queues.dead.values()), where
+
+
+def stopped(new_world: NewWorld, at: int, side: Side) -> tuple[World, Here]:
+    world = new_world()
+    stage = failed_once(world)
+    world.outside.stop = (len(world.outside.calls) + at, side)
+    resend(stage, *IDS)
+    assert world.outside.stopped_at is not None
+    return world, stage
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorld, side: Side) -> None:
+    for at in range(calls_of(new_world)):
+        world, stage = stopped(new_world, at, side)
+        resend(stage, *IDS)
+        world.settle()
+        check(world, f"{world.outside.stopped_at} ({at})")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(
+    new_world: NewWorld, side: Side, tmp_path: Path
+) -> None:
+    found = 0
+    for at in range(calls_of(new_world)):
+        world, stage = stopped(new_world, at, side)
+        where = f"{world.outside.stopped_at} ({at})"
+        reopened = [name for name in IDS if "completedAt" not in world.found(name)]
+        found += len(reopened)
+        world.settle()
+        world.clock.now += VISIBILITY + OLDER_THAN + 1
+        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        world.settle()
+        assert sends(world) == dict.fromkeys(reopened, 1), where
+        others = set(IDS) - set(reopened)
+        assert {world.end(name) for name in reopened} <= {"sent"}, where
+        assert {world.end(name) for name in others} <= {"failed: invalid"}, where
+    assert found
+
+
+def test_two_operators_at_once_send_each_once(new_world: NewWorld) -> None:
+    for at in range(calls_of(new_world)):
+        world = new_world()
+        stage = failed_once(world)
+
+        def another(stage: Here = stage) -> None:
+            resend(stage, *IDS)
+
+        world.outside.intrude = (len(world.outside.calls) + at, another)
+        resend(stage, *IDS)
+        world.settle()
+        check(world, f"another one before call {at}")
+
+
+def test_a_copy_too_many_is_dropped(new_world: NewWorld) -> None:
+    world = new_world()
+    stage = failed_once(world)
+    resend(stage, "a")
+    copies = [each.body for each in world.queues.messages[MAIL]]
+    world.settle()
+    world.enqueue(*copies)
+    world.settle()
+    assert sends(world) == {"a": 1}
+
+
+def test_what_was_delivered_is_left_alone_without_force(new_world: NewWorld) -> None:
+    world = new_world()
+    world.put(mail("a"))
+    world.stream()
+    world.settle()
+    (refused,) = resend(of_mail(world), "a")
+    assert refused.result == "refused"
+    assert "--force" in refused.why
+    world.settle()
+    assert sends(world) == {"a": 1}
+    (forced,) = resend(of_mail(world), "a", force=True)
+    assert (forced.result, forced.may_arrive_twice) == ("resent", True)
+    world.settle()
+    assert sends(world) == {"a": 2}
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_a_fax_that_was_given_up_is_faxed_once_more_and_its_line_has_one_at_a_time(
+    new_fax_world: NewFaxWorld, side: Side
+) -> None:
+    for at in range(6):
+        world = new_fax_world(1)
+        world.put(fax("busy-once"))
+        world.settle()
+        assert world.found("busy-once")["status"] == "failed"
+        stage = of_fax(world)
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        resend(stage, "busy-once", event_type="fax")
+        world.settle()
+        world.outside.stop = None
+        resend(stage, "busy-once", event_type="fax")
+        world.settle()
+        assert world.network.delivered() == {"busy-once": 1}, at
+        assert set(world.network.most_at_once().values()) == {1}, at
+        assert (world.found("busy-once")["status"], world.found("busy-once")["attempts"]) == ("sent", 2), at

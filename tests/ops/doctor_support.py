@@ -1,0 +1,382 @@
+"""A healthy stage, as AWS would describe it to the doctor; tests change one answer of it."""
+
+import copy
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parseaddr
+from http.server import ThreadingHTTPServer
+from typing import Any, ClassVar
+
+import boto3
+import botocore.session
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.exceptions import ParamValidationError
+from botocore.loaders import create_loader
+from botocore.validate import validate_parameters
+
+from local.http_provider import Provider
+from local.providers import Handler
+from ops.doctor.checks import CHECKS
+from ops.doctor.look import Look
+from ops.doctor.run import run
+from ops.doctor.verdict import Checked
+from ops.doctor.written import Written, written
+
+ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
+NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
+PREFIX = f"mailroom-{STAGE}-"
+TOPIC = f"arn:aws:sns:{REGION}:{ACCOUNT}:{PREFIX}feedback"
+ANDROID = f"arn:aws:sns:{REGION}:{ACCOUNT}:app/GCM/app"
+NEWS = f"arn:aws:sns:{REGION}:{ACCOUNT}:news"
+KEY = "c2VjcmV0LXNpZ25pbmcta2V5LW9mLXRoaXMtc3RhZ2U="
+
+_CLIENTS: dict[str, Any] = {}
+_asked = threading.local()
+_LOADER = create_loader()
+"""Read once: AWS's descriptions are large."""
+
+Answer = dict[str, Any] | str | Callable[[dict[str, Any]], dict[str, Any] | str]
+"""What AWS answers: a document, an error's code, or either by what was asked."""
+
+
+class Aws(boto3.Session):
+    """Real clients whose requests are answered here: each has to be as AWS's own description wants it, and so
+    has each answer. The newest one answers: clients take long to make, and are made once."""
+
+    newest: ClassVar["Aws"]
+
+    def __init__(self, answers: dict[str, Answer]) -> None:
+        session = botocore.session.Session()
+        session.register_component("data_loader", _LOADER)
+        super().__init__(region_name=REGION, botocore_session=session)
+        self.answers = answers
+        self.asked: list[str] = []
+        Aws.newest = self
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name not in _CLIENTS:
+            client = _CLIENTS[service_name] = super().client(service_name, *args, **kwargs)
+            client.meta.events.register("provide-client-params", _note)
+            client.meta.events.register("before-call", lambda model, **_: Aws.newest._reply(model))
+        return _CLIENTS[service_name]
+
+    def _reply(self, model: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        name = f"{model.service_model.service_name}.{model.name}"
+        self.asked.append(name)
+        answer = self.answers[name]
+        if callable(answer):
+            answer = answer(_asked.parameters)
+        if isinstance(answer, str):
+            error = {
+                "Code": answer,
+                "Message": f"User: ada is not authorized to perform: {name.lower()} here",
+            }
+            parsed: dict[str, Any] = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}
+            return _response(400), parsed
+        if model.output_shape is not None:
+            described(answer, model.output_shape)
+        return _response(200), {
+            **answer,
+            "ResponseMetadata": {"HTTPStatusCode": 200},
+        }
+
+
+def _response(status: int) -> AWSResponse:
+    return AWSResponse("https://aws", status, HTTPHeaders(), None)
+
+
+def _note(params: dict[str, Any], **_: Any) -> None:
+    _asked.parameters = params
+
+
+def described(answer: dict[str, Any], shape: Any) -> None:
+    """Fail where AWS could not answer so."""
+    try:
+        validate_parameters(answer, shape)
+    except ParamValidationError as error:
+        raise AssertionError(f"{error}") from None
+
+
+def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
+    """All that the doctor asks, answered as it should be. `providers` is the base URL of the simulators."""
+    lanes = written(STAGE).lanes
+    functions = [
+        _function(
+            name, lane.memory_mb, {**_environment(lane.channel, providers), "PACE_SECONDS": f"{pace:.6f}"}
+        )
+        for lane in lanes
+        for name, pace in [(f"send-{lane.queue}", lane.senders.pace)]
+    ]
+    push = {
+        "CHANNEL": "push",
+        "PLATFORM_APPLICATIONS": json.dumps({"app": ANDROID}),
+        "TOPICS": json.dumps([NEWS]),
+    }
+    functions += [
+        _function("send-push", 256, push),
+        _function("feedback", 256, {"FEEDBACK_TOPICS": json.dumps([TOPIC])}),
+    ]
+    queues = [lane.queue for lane in lanes]
+    names = [
+        f"{PREFIX}{each}{dead}{'.fifo' if each == 'fax' else ''}" for each in queues for dead in ("", "-dlq")
+    ]
+    alarms = [f"{PREFIX}{each}-dlq-not-empty" for each in queues]
+    return {
+        **_general(names, alarms, functions),
+        "lambda.ListEventSourceMappings": {"EventSourceMappings": [mapping(each) for each in lanes]},
+        **_mail(),
+        "secretsmanager.GetSecretValue": secret,
+        "sns.GetPlatformApplicationAttributes": {"Attributes": {"Enabled": "true"}},
+        "sns.GetTopicAttributes": {"Attributes": {}},
+        "s3.PutObject": {},
+        "s3.DeleteObject": {},
+    }
+
+
+def _general(queues: list[str], alarms: list[str], functions: list[dict[str, Any]]) -> dict[str, Answer]:
+    stacks = (
+        "mailbox",
+        "feedback",
+        "api",
+        "channels",
+        "webhook",
+        "routing",
+        "dead-letters",
+        "monitoring",
+        "fax",
+    )
+    subscription = {"SubscriptionArn": f"{TOPIC}:1", "Protocol": "email", "Endpoint": "ada@example.com"}
+    return {
+        "sts.GetCallerIdentity": {"Account": ACCOUNT, "Arn": f"arn:aws:iam::{ACCOUNT}:user/ada"},
+        "cloudformation.DescribeStacks": {"Stacks": [stack(f"{PREFIX}{each}") for each in stacks]},
+        "lambda.ListFunctions": {"Functions": functions},
+        "lambda.GetAccountSettings": {
+            "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 900}
+        },
+        "lambda.GetFunctionConcurrency": {},
+        "sqs.ListQueues": {"QueueUrls": [f"https://sqs/{ACCOUNT}/{each}" for each in queues]},
+        "sqs.GetQueueAttributes": {"Attributes": {"ApproximateNumberOfMessages": "0"}},
+        "s3.ListObjectsV2": {},
+        "cloudwatch.DescribeAlarms": {"MetricAlarms": [alarm(each) for each in alarms]},
+        "cloudwatch.GetMetricStatistics": {
+            "Datapoints": [{"Timestamp": datetime(2026, 11, 21), "Average": 0.0001}]
+        },
+        "sns.ListSubscriptionsByTopic": {"Subscriptions": [subscription]},
+        "dynamodb.ListTables": {"TableNames": [f"{PREFIX}ledger", "others"]},
+        "dynamodb.DescribeTable": {"Table": {"TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}},
+        "dynamodb.DescribeContinuousBackups": {
+            "ContinuousBackupsDescription": {
+                "ContinuousBackupsStatus": "ENABLED",
+                "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "ENABLED"},
+            }
+        },
+        "dynamodb.DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "ENABLED"}},
+    }
+
+
+def _mail() -> dict[str, Answer]:
+    events = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "RENDERING_FAILURE", "DELIVERY_DELAY"]
+    return {
+        "sesv2.GetAccount": account(),
+        "sesv2.GetEmailIdentity": identities({"example.com": identity()}),
+        "sesv2.GetConfigurationSet": configuration_set(),
+        "sesv2.GetConfigurationSetEventDestinations": {"EventDestinations": [destination(events)]},
+    }
+
+
+def stack(name: str, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
+    return {"StackName": name, "StackStatus": status, "CreationTime": datetime(2026, 11, 1, tzinfo=UTC)}
+
+
+def alarm(name: str, state: str = "OK", **changes: Any) -> dict[str, Any]:
+    usual = {"ActionsEnabled": True, "AlarmActions": [f"{TOPIC}-alarms"], "StateValue": state}
+    return {
+        "AlarmName": name,
+        "AlarmDescription": "It is bad. See docs/operating/errors.md.",
+        **usual,
+        **changes,
+    }
+
+
+def account(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "ProductionAccessEnabled": True,
+        "SendingEnabled": True,
+        "EnforcementStatus": "HEALTHY",
+        "SendQuota": {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0},
+        "SuppressionAttributes": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
+    }
+    return {**usual, **changes}
+
+
+def identity(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "VerifiedForSendingStatus": True,
+        "VerificationStatus": "SUCCESS",
+        "DkimAttributes": {"SigningEnabled": True, "Status": "SUCCESS"},
+        "MailFromAttributes": {
+            "MailFromDomain": "bounce.example.com",
+            "MailFromDomainStatus": "SUCCESS",
+            "BehaviorOnMxFailure": "USE_DEFAULT_VALUE",
+        },
+    }
+    return {name: value for name, value in {**usual, **changes}.items() if value is not None}
+
+
+def identities(known: dict[str, dict[str, Any]]) -> Answer:
+    return lambda asked: known.get(asked["EmailIdentity"], "NotFoundException")
+
+
+def configuration_set(**changes: Any) -> dict[str, Any]:
+    usual = {
+        "SendingOptions": {"SendingEnabled": True},
+        "SuppressionOptions": {"SuppressedReasons": ["BOUNCE", "COMPLAINT"]},
+        "ReputationOptions": {"ReputationMetricsEnabled": True},
+    }
+    return {**usual, **changes}
+
+
+def destination(events: Sequence[str], topic: str = TOPIC) -> dict[str, Any]:
+    return {
+        "Name": "feedback",
+        "Enabled": True,
+        "MatchingEventTypes": list(events),
+        "SnsDestination": {"TopicArn": topic},
+    }
+
+
+SECRETS = {
+    "signing": KEY,
+    "unsubscribe": json.dumps({"key": "a-long-and-random-key"}),
+    "twilio": json.dumps({"account_sid": "AC" + "0123456789abcdef" * 2, "auth_token": "local"}),
+    "fax": json.dumps({"project": "local", "token": "local", "api_key": "local"}),
+}
+
+
+def secret(asked: dict[str, Any]) -> dict[str, Any] | str:
+    if asked.get("VersionStage") == "AWSPREVIOUS":
+        return "ResourceNotFoundException"
+    return {"SecretString": SECRETS[asked["SecretId"]], "CreatedDate": datetime(2026, 11, 1, tzinfo=UTC)}
+
+
+def with_secret(name: str, text: str) -> Answer:
+    """All of them, one with another text."""
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any] | str:
+        found = secret(asked)
+        if asked["SecretId"] == name and isinstance(found, dict):
+            return {**found, "SecretString": text}
+        return found
+
+    return answer
+
+
+def mapping(lane: Any, **changes: Any) -> dict[str, Any]:
+    queue = f"{PREFIX}{lane.queue}{'.fifo' if lane.fifo else ''}"
+    usual = {
+        "UUID": f"uuid-of-{lane.queue:-<28}",
+        "FunctionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{PREFIX}send-{lane.queue}",
+        "EventSourceArn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}",
+        "State": "Enabled",
+        "BatchSize": lane.batch,
+        "ScalingConfig": {"MaximumConcurrency": lane.workers},
+        "LastProcessingResult": "No records processed",
+    }
+    return {**usual, **changes}
+
+
+def _function(name: str, memory: int, variables: dict[str, str]) -> dict[str, Any]:
+    return {
+        "FunctionName": f"{PREFIX}{name}",
+        "FunctionArn": f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{PREFIX}{name}",
+        "MemorySize": memory,
+        "Timeout": 60,
+        "Environment": {"Variables": variables},
+    }
+
+
+def _environment(channel: str, providers: str) -> dict[str, str]:
+    settings = written(STAGE).settings
+    assert settings is not None
+    assert settings.fax is not None
+    return {
+        "CHANNEL": channel,
+        "PAYLOAD_BUCKET": "payloads",
+        **{
+            "mail": {
+                "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),
+                "CONFIGURATION_SET": f"mailroom-{STAGE}",
+                "UNSUBSCRIBE_SECRET_ARN": "unsubscribe",
+            },
+            "sms": {
+                "SMS_PROVIDER": "twilio",
+                "TWILIO_SECRET_ARN": "twilio",
+                "SMS_BASE_URL": f"{providers}/twilio",
+            },
+            "webhook": {"SIGNING_SECRET_ARN": "signing"},
+            "fax": _fax(settings.fax.senders, providers),
+        }[channel],
+    }
+
+
+def _fax(senders: Sequence[str], providers: str, provider: str = "signalwire") -> dict[str, str]:
+    numbers = (
+        "LEDGER_TTL_SECONDS",
+        "LEASE_SECONDS",
+        "BACKOFF_SECONDS",
+        "BACKOFF_CAP_SECONDS",
+        "MEDIA_SECONDS",
+    )
+    more = ("MISCONFIGURED_SECONDS", "RECORD_SECONDS", "POLL_SECONDS", "LONGEST_FAX_SECONDS", "MAX_ATTEMPTS")
+    return {
+        **dict.fromkeys(
+            (*numbers, *more, "LAST_SUBMIT_RECEIVE", "CLOCK_SKEW_SECONDS", "SUBMIT_SECONDS"), "5"
+        ),
+        "LEDGER_TABLE": "ledger",
+        "QUEUE_URL": "queue",
+        "ON_UNKNOWN": "hold",
+        "FAX_QUALITY": "fine",
+        "FAX_PROVIDER": provider,
+        "FAX_SECRET_ARN": "fax",
+        "FAX_BASE_URL": f"{providers}/{provider}",
+        "FAX_SENDERS": json.dumps(list(senders)),
+        "FAX_CONNECTION_ID": "1",
+        "FAX_TTL_MINUTES": "5",
+        "CALLBACK_SCHEMES": '["https"]',
+        "CALLBACK_PORTS": "[]",
+    }
+
+
+def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict[str, Answer]:
+    """The same, with other values in a function's environment."""
+    functions = copy.deepcopy(answers["lambda.ListFunctions"])
+    assert isinstance(functions, dict)
+    for each in functions["Functions"]:
+        if each["FunctionName"] == f"{PREFIX}{function}":
+            each["Environment"]["Variables"] |= variables
+    return {**answers, "lambda.ListFunctions": functions}
+
+
+def looked(aws: Aws, subjects: Sequence[str] = (), settings: Written | None = None) -> list[Checked]:
+    """What the doctor finds."""
+    look = Look(aws, STAGE, settings or written(STAGE), lambda: NOW)
+    checks = [each for each in CHECKS if each.subject in subjects or not subjects]
+    return run(look, checks).checked
+
+
+@contextmanager
+def served(*providers: Provider) -> Iterator[str]:
+    """Simulators behind a real server; its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Served", (Handler,), {"providers": providers}))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

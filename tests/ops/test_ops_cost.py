@@ -1,0 +1,199 @@
+"""What a month costs: formulas against examples that were reckoned by hand, in dollars a million."""
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from local.workspace import REPOSITORY
+from ops.cost import fixed
+from ops.cost.answer import Cost, Wanted, cost, settings_of
+from ops.cost.parts import Around, called_back, composed, kept, parts, pdf, request, told
+from ops.plan import Assumed
+from ops.plan_answer import answer as planned
+from ops.plan_command import LATENCIES
+from ops.plan_lanes import Stages
+from stacks.load import load
+
+MILLION = 1_000_000
+CONTEXT: dict[str, Any] = json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"]
+NOTHING = fixed.Resources("settings", 0, 0, 0, 0, 0, 0, 0)
+
+
+def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> Around:
+    context = copy.deepcopy(CONTEXT)
+    for section, values in changes.items():
+        context[stage].setdefault(section, {}).update(values)
+    return Around(load(context, stage), Stages(context).lane(stage, channel, lane))
+
+
+def reckoned(*wanted: Wanted, stage: str = "prod", **options: Any) -> Cost:
+    return cost(Stages.of(), settings_of(stage), wanted, NOTHING, **options)
+
+
+@pytest.mark.parametrize("stage", ["dev", "prod", "local"])
+@pytest.mark.parametrize(
+    ("channel", "lane"),
+    [("mail", "normal"), ("mail", "bulk"), ("sms", "normal"), ("fax", "normal"), ("webhook", "normal")],
+)
+def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
+    stages = Stages.of()
+    assumed = Assumed(LATENCIES.get(channel, 0.1), 0.1)
+    plan = planned(stages, stage, stages.lane(stage, channel, lane), assumed, MILLION).dollars
+    (said,) = reckoned(Wanted(channel, MILLION, lane), stage=stage).channels
+    assert plan
+    assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}
+
+
+def test_the_events_of_a_mail() -> None:
+    # Two events, each: SNS 0.50, SQS 1.2 x 0.40, 0.57 writes x 0.625, a hundredth of 0.20 for an invocation,
+    # 0.02 s x 0.25 GB x 13.3334 a GB-second.
+    one = 0.50 + 0.48 + 0.35625 + 0.002 + 0.066667
+    assert told(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
+
+
+def test_events_of_a_campaign_are_written_one_by_one() -> None:
+    more = 2 * (0.99 - 0.57) * 0.625
+    assert (told(around("mail", "bulk")) - told(around("mail"))) * MILLION == pytest.approx(more)
+
+
+def test_twilio_calls_the_api_where_aws_publishes_to_a_topic() -> None:
+    # The call: 1.00 and an invocation of 0.05 s at 256 MB; then as a mail's event, apart.
+    call = 1.00 + 0.20 + 0.05 * 0.25 * 13.3334
+    rest = 0.48 + 0.99 * 0.625 + 0.002 + 0.066667
+    assert told(around("sms")) * MILLION == pytest.approx(3 * (call + rest), abs=1e-5)
+    aws = around("sms", sms={"provider": "aws", "sender": "MYSHOP"})
+    assert told(aws) * MILLION == pytest.approx(3 * (0.50 + rest), abs=1e-5)
+
+
+@pytest.mark.parametrize("channel", ["fax", "webhook"])
+def test_of_faxes_and_webhooks_nothing_is_told(channel: str) -> None:
+    assert told(around(channel)) == 0
+    assert "what the provider tells" not in parts(around(channel))
+
+
+def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
+    # Ledger (326 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
+    month = (426 * 90 + 1_100 * 30) / 30.4 / 1e9
+    days = {"log_days": 90, "mailbox_days": 30}
+    assert kept(around("mail", retention=days)) == pytest.approx(month * 0.45)
+    bare = around("mail", retention=days, deployment={"point_in_time_recovery": False})
+    assert kept(bare) == pytest.approx(month * 0.25)
+
+
+def test_what_is_kept_for_ever_is_counted_as_a_years() -> None:
+    assert kept(around("mail")) * MILLION == pytest.approx((426 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000)
+    assert any("for ever (counted: a year of it)" in each for each in reckoned().assumptions)
+
+
+def test_a_callback_is_an_invocation_a_few_requests_and_a_write() -> None:
+    # Outcomes 0.01 x 0.20 and 0.002 s; SQS 2.1 x 0.40; the sender 0.20 and 0.3 s; a write 0.625.
+    one = 0.002 + 0.002 * 0.25 * 13.3334 + 0.84 + 0.20 + 0.3 * 0.25 * 13.3334 + 0.625
+    assert called_back(around("webhook")) * MILLION == pytest.approx(one, abs=1e-5)
+    assert called_back(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
+
+
+def test_callbacks_cost_only_where_messages_have_them() -> None:
+    without, with_ = (reckoned(Wanted("mail", 1000), callbacks=each).channels[0] for each in (False, True))
+    assert "callbacks" not in without.parts
+    assert with_.parts["callbacks"] == pytest.approx(1000 * called_back(around("mail")), abs=1e-4)
+    assert with_.parts["logs"] > without.parts["logs"]
+
+
+def test_composing_costs_what_was_counted_beside_the_put() -> None:
+    # Reads 1.02 x 0.5 x 0.125, writes 0.0222 x 0.625, SQS (0.0028 + 0.04) x 0.40, invocations 0.02 x 0.20,
+    # 0.02 s at 512 MB.
+    one = 0.06375 + 0.013875 + 0.01712 + 0.004 + 0.02 * 0.5 * 13.3334
+    assert composed(around("mail", "bulk")) * MILLION == pytest.approx(one, abs=1e-5)
+    assert "composing" not in parts(around("mail"))
+
+
+def test_a_faxs_pdf_is_put_fetched_and_kept() -> None:
+    # 100 KB: 5.00 to put, 2 x 0.40 to look and fetch, 0.09 a GB out, 0.023 a GB and month for 90 days.
+    gb = 0.0001
+    by_hand = 5.00 + 0.80 + gb * MILLION * (0.09 + 0.023 * 90 / 30.4)
+    assert pdf(around("fax")) * MILLION == pytest.approx(by_hand)
+    assert "PDFs" not in parts(around("mail"))
+
+
+def test_a_request_of_the_api_beside_its_message() -> None:
+    found = {name: price * MILLION for name, price in request(settings_of("prod")).items()}
+    assert found == {
+        "HTTP API": pytest.approx(1.00),
+        "invocations": pytest.approx(0.20),
+        "function's time": pytest.approx(0.05 * 0.5 * 13.3334),
+        "logs": pytest.approx(0.50),
+    }
+    said = reckoned(Wanted("mail", 10), requests=MILLION)
+    assert [each.channel for each in said.channels] == ["mail", "api"]
+
+
+def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
+    resources = fixed.Resources("templates", 8, 1, 14, 93, 1, 2, 4)
+    polls = 5 * 30.4 * 86_400 / 20
+    assert fixed.dollars(resources, 0) == {
+        "alarms": pytest.approx(8.30),
+        "dashboard": 3,
+        "custom metrics": 0,
+        "polling of queues": pytest.approx(polls * (7 * 0.40 + 0.50) / MILLION),
+        "keys": 2,
+        "secrets": pytest.approx(1.60),
+    }
+    assert fixed.dollars(resources, 2)["custom metrics"] == pytest.approx((2 * 4 + 3) * 0.30)
+
+
+def test_the_first_ten_alarms_are_free() -> None:
+    assert fixed.dollars(fixed.Resources("templates", 0, 0, 0, 10, 0, 0, 0), 0)["alarms"] == 0
+
+
+def test_resources_are_counted_in_templates() -> None:
+    stat: dict[str, Any] = {"MetricStat": {}}
+    found = {
+        "A": {"Type": "AWS::CloudWatch::Alarm", "Properties": {"MetricName": "Errors"}},
+        "B": {
+            "Type": "AWS::CloudWatch::Alarm",
+            "Properties": {"Metrics": [{"Expression": "a + b"}, stat, stat]},
+        },
+        "C": {"Type": "AWS::SQS::Queue", "Properties": {"RedrivePolicy": {}, "FifoQueue": True}},
+        "D": {"Type": "AWS::SQS::Queue", "Properties": {}},
+        "E": {"Type": "AWS::KMS::Key"},
+        "F": {"Type": "AWS::Lambda::Function", "Properties": {}},
+    }
+    more = {"G": {"Type": "AWS::SecretsManager::Secret", "Properties": {}}}
+    assert fixed.of_templates([{"Resources": found}, {"Resources": more}, {}]) == fixed.Resources(
+        "templates", queues=1, fifo_queues=1, functions=1, alarm_metrics=3, dashboards=0, keys=1, secrets=1
+    )
+
+
+def test_all_is_the_sum_of_its_parts() -> None:
+    said = cost(
+        Stages.of(),
+        settings_of("prod"),
+        [Wanted("mail", MILLION), Wanted("sms", 20_000), Wanted("fax", 500)],
+        fixed.of_settings(settings_of("prod")),
+        requests=1000,
+    )
+    for each in said.channels:
+        assert each.dollars == pytest.approx(sum(each.parts.values()), abs=0.001)
+        assert each.dollars_per_1000 == pytest.approx(each.dollars / each.messages * 1000, abs=1e-3)
+    assert said.fixed.dollars == pytest.approx(sum(said.fixed.parts.values()), abs=0.001)
+    assert said.dollars == pytest.approx(sum(each.dollars for each in said.channels) + said.fixed.dollars)
+    assert said.dollars_per_1000 == pytest.approx(said.dollars / 1_020_500 * 1000, abs=1e-4)
+
+
+def test_what_providers_take_is_not_guessed() -> None:
+    missing = {
+        each.channel: each.not_included for each in reckoned(Wanted("mail", 1), Wanted("sms", 1)).channels
+    }
+    assert missing["mail"] == ""
+    assert "country" in missing["sms"]
+
+
+def test_messages_that_come_alone_cost_more_than_full_batches() -> None:
+    # 0.9 of an invocation, 1.8 requests, and a wait of 4 / 7 s for every one where nine of ten had
+    # waited already: the pace is the same, and each invocation has its own submit's 0.1 s.
+    gap = 4 / 7
+    more = 0.9 * 0.20 + 1.8 * 0.40 + ((gap + 0.1) - (gap * 10 + 0.1) / 10) * 0.25 * 13.3334
+    assert reckoned(Wanted("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
+    assert reckoned(Wanted("fax", MILLION)).alone == 0

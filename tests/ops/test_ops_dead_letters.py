@@ -1,0 +1,130 @@
+"""Dead letters at the command line: counted, explained and shown, and never taken."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from moto import mock_aws
+
+from ops.dead_letters.commands import app
+from tests.ops.letters_support import Stage, run
+
+MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with mock_aws():
+        stage = Stage()
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        yield stage
+
+
+def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    stage.send("mail-dlq", "nonsense")
+    result = run(app, "list", "--json")
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert (answer["stage"], answer["letters"]) == ("dev", 2)
+    found = {each["queue"]: each for each in answer["queues"]}
+    assert found.keys() == {"mail", "scheduled", "webhook", "audience", "fax"}
+    assert found["mail"]["letters"] == 2
+    assert found["mail"]["causes"] == {"unclaimed": 1, "malformed": 1}
+    assert found["mail"]["oldest"].endswith("Z")
+    assert found["fax"] == {
+        "queue": "fax",
+        "letters": 0,
+        "hidden": 0,
+        "looked_at": 0,
+        "oldest": None,
+        "causes": {},
+    }
+
+
+def test_looking_takes_nothing(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    run(app, "list")
+    assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
+
+
+def test_the_cause_is_what_the_ledger_says_now(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    trouble = {"code": "misconfigured", "message": "the sender is not verified"}
+    stage.put("ledger", id="m-1", event_type="mail", status="sending", trouble=trouble)
+    (found,) = json.loads(run(app, "show", "--json").stdout)["letters"]
+    assert found["cause"]["code"] == "misconfigured"
+    assert found["cause"]["message"].startswith("the sender is not verified")
+    assert (found["status"], found["last_error"]) == ("sending", trouble)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--fail-if-any",), 1)])
+def test_letters_are_a_failure_only_where_that_is_asked_for(
+    stage: Stage, options: tuple[str, ...], code: int
+) -> None:
+    stage.send("mail-dlq", MAIL)
+    assert run(app, "list", *options).exit_code == code
+
+
+@pytest.mark.usefixtures("stage")
+def test_no_letters_are_no_failure_even_then() -> None:
+    assert run(app, "list", "--fail-if-any").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["fax", "fax.fifo", "fax-dlq.fifo", "mailroom-dev-fax.fifo"])
+def test_a_queue_may_be_named_in_any_of_its_names(stage: Stage, name: str) -> None:
+    group = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "d-1"}
+    stage.send("fax-dlq.fifo", {"fax_id": "f-1", "to": "+16175551234"}, **group)
+    answer = json.loads(run(app, "list", "--queue", name, "--json").stdout)
+    assert [(each["queue"], each["letters"]) for each in answer["queues"]] == [("fax", 1)]
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_queue_that_is_not_there_exits_with_2_and_names_those_that_are() -> None:
+    result = run(app, "list", "--queue", "pigeon")
+    assert result.exit_code == 2
+    assert "there are: audience, fax, mail, scheduled, webhook" in result.stderr
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_stage_that_is_not_there_exits_with_2() -> None:
+    result = run(app, "list", "--stage", "prod")
+    assert result.exit_code == 2
+    assert "stage prod has no dead-letter queues here" in result.stderr
+
+
+def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> None:
+    own = stage.send("mail-dlq", MAIL)
+    stage.send("mail-dlq", {**MAIL, "id": "m-2"})
+    for which in ("m-1", own):
+        answer = json.loads(run(app, "show", which, "--json").stdout)
+        assert [each["message_id"] for each in answer["letters"]] == [own]
+        assert answer["looked_at"] == 2
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_letter_that_is_not_there_exits_with_1() -> None:
+    result = run(app, "show", "nobody")
+    assert (result.exit_code, result.stdout) == (1, "No such letter among the 0 of dev.\n")
+
+
+def test_a_body_is_printed_only_where_it_is_asked_for(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    assert "ada@example.com" not in run(app, "show").stdout
+    assert "ada@example.com" not in run(app, "show", "--json").stdout
+    assert "ada@example.com" in run(app, "show", "--body").stdout
+
+
+def test_a_body_cannot_move_the_terminals_cursor(stage: Stage) -> None:
+    stage.send("mail-dlq", "[red]no\x1b[2J message")
+    shown = run(app, "show", "--body").stdout
+    assert "[red]no" in shown
+    assert "\x1b" not in shown
+
+
+def test_no_more_letters_are_shown_than_asked_for(stage: Stage) -> None:
+    for number in range(4):
+        stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
+    assert len(json.loads(run(app, "show", "--limit", "3", "--json").stdout)["letters"]) == 3
+    assert len(stage.waiting("mail-dlq")) == 4

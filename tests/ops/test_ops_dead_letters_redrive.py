@@ -1,0 +1,317 @@
+"""Dead letters put back: by SQS's own task where there is one, else one by one, and never lost on the way."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from ops.dead_letters.commands import app
+from ops.dead_letters.one_by_one import OneByOne
+from ops.dead_letters.queues import DeadQueues
+from tests.ops.letters_support import Stage, run, unknown_call
+
+MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with mock_aws():
+        stage = Stage()
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.one_by_one.LONG_POLL_SECONDS", 0)
+        yield stage
+
+
+class Tasks:
+    """SQS's tasks: one that tells of these states, one after another, once it was started."""
+
+    def __init__(self, *states: dict[str, Any]) -> None:
+        self.states = list(states)
+        self.started: list[dict[str, Any]] = []
+        self.cancelled: list[str] = []
+        self.asked = 0
+        self.interrupt_at = -1
+
+    def calls(self) -> dict[str, Any]:
+        return {
+            "list_message_move_tasks": self._list,
+            "start_message_move_task": self._start,
+            "cancel_message_move_task": self._cancel,
+        }
+
+    def _list(self, **_: Any) -> Any:
+        if not self.started:
+            return {"Results": []}
+        self.asked += 1
+        if self.asked == self.interrupt_at:
+            raise KeyboardInterrupt
+        state = self.states[0] if len(self.states) == 1 else self.states.pop(0)
+        return {"Results": [{"StartedTimestamp": 2, **state}, {"Status": "FAILED", "StartedTimestamp": 1}]}
+
+    def _start(self, **arguments: Any) -> Any:
+        self.started.append(arguments)
+        return {"TaskHandle": "h"}
+
+    def _cancel(self, **arguments: Any) -> Any:
+        self.cancelled.append(arguments["TaskHandle"])
+        self.states = [{**self.states[0], "Status": "CANCELLED"}]
+
+
+def running(moved: int) -> dict[str, Any]:
+    return {
+        "Status": "RUNNING",
+        "TaskHandle": "h",
+        "ApproximateNumberOfMessagesMoved": moved,
+        "ApproximateNumberOfMessagesToMove": 2,
+    }
+
+
+def done(moved: int, status: str = "COMPLETED", **more: Any) -> dict[str, Any]:
+    return {**running(moved), "Status": status, **more}
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.dead_letters.move_task.POLL_SECONDS", 0)
+
+
+def two_letters(stage: Stage) -> None:
+    stage.send("mail-dlq", MAIL)
+    stage.send("mail-dlq", {**MAIL, "id": "m-2"})
+
+
+# by SQS's own task
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_task_goes_to_the_letters_own_queue_at_the_rate_and_is_followed_to_its_end(stage: Stage) -> None:
+    two_letters(stage)
+    tasks = Tasks(running(0), running(1), done(2))
+    stage.sqs_calls = tasks.calls()
+    result = run(app, "redrive", "--queue", "mail", "--rate", "20", "--yes", "--json")
+    assert result.exit_code == 0
+    assert tasks.started == [
+        {
+            "SourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-dev-mail-dlq",
+            "DestinationArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-dev-mail",
+            "MaxNumberOfMessagesPerSecond": 20,
+        }
+    ]
+    assert json.loads(result.stdout) == {
+        "stage": "dev",
+        "queue": "mail",
+        "destination": "mailroom-dev-mail",
+        "state": "done",
+        "way": "move_task",
+        "found": 2,
+        "moved": 2,
+        "left": 0,
+        "reason": None,
+    }
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_fifo_queues_letters_go_to_its_fifo_queue_by_a_task_too(stage: Stage) -> None:
+    stage.send("fax-dlq.fifo", MAIL, MessageGroupId="+1", MessageDeduplicationId="d")
+    tasks = Tasks(done(1, ApproximateNumberOfMessagesToMove=1))
+    stage.sqs_calls = tasks.calls()
+    assert run(app, "redrive", "--queue", "fax", "--yes").exit_code == 0
+    assert tasks.started[0]["DestinationArn"].endswith(":mailroom-dev-fax.fifo")
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize("status", ["FAILED", "CANCELLED"])
+def test_a_task_that_does_not_reach_its_end_exits_with_1_and_says_why(stage: Stage, status: str) -> None:
+    two_letters(stage)
+    stage.sqs_calls = Tasks(done(1, status, FailureReason="AccessDenied")).calls()
+    result = run(app, "redrive", "--queue", "mail", "--yes", "--json")
+    assert result.exit_code == 1
+    answer = json.loads(result.stdout)
+    assert (answer["state"], answer["moved"], answer["left"]) == (status.lower(), 1, 1)
+    assert answer["reason"] == "AccessDenied"
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_task_that_runs_already_is_followed_and_no_second_one_started(stage: Stage) -> None:
+    two_letters(stage)
+    tasks = Tasks(running(1), done(2))
+    tasks.started = [{"by": "somebody"}]
+    stage.sqs_calls = tasks.calls()
+    result = run(app, "redrive", "--queue", "mail", "--yes")
+    assert result.exit_code == 0
+    assert "A task is at it already: 1 moved" in result.stdout
+    assert len(tasks.started) == 1
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize(
+    ("typed", "cancelled", "state"),
+    [("y\n", ["h"], "cancelled"), ("n\n", [], "running"), ("", [], "running")],
+)
+def test_ctrl_c_asks_whether_the_task_shall_end_too(
+    stage: Stage, typed: str, cancelled: list[str], state: str
+) -> None:
+    two_letters(stage)
+    tasks = Tasks(running(1))
+    tasks.interrupt_at = 2
+    stage.sqs_calls = tasks.calls()
+    result = run(app, "redrive", "--queue", "mail", "--yes", "--json", typed=typed)
+    assert tasks.cancelled == cancelled
+    assert result.exit_code == 1
+    assert json.loads(result.stdout.splitlines()[-1])["state"] == state
+
+
+def test_what_sqs_refuses_is_no_reason_to_do_it_otherwise(stage: Stage) -> None:
+    two_letters(stage)
+
+    def refused(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "ListMessageMoveTasks")
+
+    stage.sqs_calls = {"list_message_move_tasks": refused}
+    result = run(app, "redrive", "--queue", "mail", "--yes")
+    assert result.exit_code == 2
+    assert len(stage.waiting("mail-dlq")) == 2
+
+
+# before
+
+
+def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
+    two_letters(stage)
+    result = run(app, "redrive", "--queue", "mail", typed="n\n")
+    assert result.exit_code == 1
+    assert "about 2 dead letters of mail (dev) go back into that queue" in result.stdout
+    assert "dropped by the ledger" in result.stdout
+    assert len(stage.waiting("mail-dlq")) == 2
+
+
+def test_a_dry_run_moves_nothing(stage: Stage) -> None:
+    two_letters(stage)
+    result = run(app, "redrive", "--queue", "mail", "--dry-run", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["state"] == "dry_run"
+    assert len(stage.waiting("mail-dlq")) == 2
+
+
+@pytest.mark.usefixtures("stage")
+def test_an_empty_queue_is_nothing_to_do() -> None:
+    result = run(app, "redrive", "--queue", "mail", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["state"] == "nothing"
+
+
+# one by one
+
+
+def test_without_tasks_the_letters_are_moved_one_by_one_and_it_says_so(stage: Stage) -> None:
+    two_letters(stage)
+    result = run(app, "redrive", "--queue", "mail", "--yes")
+    assert result.exit_code == 0
+    assert "this command moves them, one after another" in result.stdout
+    assert sorted(json.loads(each)["id"] for each in stage.bodies("mail")) == ["m-1", "m-2"]
+    assert not stage.waiting("mail-dlq")
+
+
+def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stage: Stage) -> None:
+    told = {"DataType": "String", "StringValue": "x"}
+    attributes = {"channel": told, "ERROR_CODE": told, "ERROR_MESSAGE": told}
+    stage.send("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=attributes)
+    assert run(app, "redrive", "--queue", "scheduled", "--yes").exit_code == 0
+    (moved,) = stage.waiting("scheduled")
+    assert json.loads(moved["Body"]) == {"id": "m-1", "event_type": "mail"}
+    assert moved["MessageAttributes"].keys() == {"channel"}
+
+
+def test_a_fifo_queues_letters_keep_group_order_and_deduplication(stage: Stage) -> None:
+    for number in range(3):
+        more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
+        stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
+    assert run(app, "redrive", "--queue", "fax", "--yes").exit_code == 0
+    moved = stage.waiting("fax.fifo")
+    assert [json.loads(each["Body"])["fax_id"] for each in moved] == ["f-0", "f-1", "f-2"]
+    assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
+    assert [each["Attributes"]["MessageDeduplicationId"] for each in moved] == ["d-0", "d-1", "d-2"]
+
+
+def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(stage: Stage) -> None:
+    two_letters(stage)
+    own = stage.send("mail-dlq", "nonsense")
+    result = run(app, "redrive", "--queue", "mail", "--only", "m-2", "--only", own, "--yes", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["moved"] == 2
+    assert sorted(stage.bodies("mail")) == sorted([json.dumps({**MAIL, "id": "m-2"}), "nonsense"])
+    assert stage.bodies("mail-dlq") == [json.dumps(MAIL)]
+
+
+def test_a_chosen_letter_that_is_not_there_exits_with_1(stage: Stage) -> None:
+    two_letters(stage)
+    result = run(app, "redrive", "--queue", "mail", "--only", "m-9", "--yes", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["left"] == 1
+
+
+def test_a_letter_that_the_queue_does_not_take_stays_dead(stage: Stage) -> None:
+    two_letters(stage)
+    failed = {"Failed": [{"Id": "0", "Code": "x", "SenderFault": False}], "Successful": [{"Id": "1"}]}
+    stage.sqs_calls = {"list_message_move_tasks": unknown_call, "send_message_batch": lambda **_: failed}
+    result = run(app, "redrive", "--queue", "mail", "--yes", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["left"] == 1
+    assert len(stage.waiting("mail-dlq")) == 1
+
+
+def test_nothing_is_deleted_before_it_was_sent(stage: Stage) -> None:
+    two_letters(stage)
+    order: list[str] = []
+
+    def noted(name: str) -> Any:
+        def call(**arguments: Any) -> Any:
+            order.append(name)
+            return getattr(stage.sqs, name)(**arguments)
+
+        return call
+
+    calls = {name: noted(name) for name in ("send_message_batch", "delete_message_batch")}
+    stage.sqs_calls = {"list_message_move_tasks": unknown_call, **calls}
+    run(app, "redrive", "--queue", "mail", "--yes")
+    assert order == ["send_message_batch", "delete_message_batch"]
+
+
+def test_a_process_that_dies_in_between_leaves_a_copy_in_both_and_the_rest_in_place(stage: Stage) -> None:
+    two_letters(stage)
+
+    def dies(**_: Any) -> Any:
+        raise RuntimeError("killed")
+
+    stage.sqs_calls = {"list_message_move_tasks": unknown_call, "delete_message_batch": dies}
+    assert isinstance(run(app, "redrive", "--queue", "mail", "--yes").exception, RuntimeError)
+    assert len(stage.waiting("mail-dlq")) == 2
+    assert len(stage.waiting("mail")) == 2
+
+
+def test_the_rate_is_kept(stage: Stage) -> None:
+    for number in range(12):
+        stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
+    queues = DeadQueues(stage, "dev")
+    (queue,) = queues.named("mail")
+    slept: list[float] = []
+    moving = OneByOne(queues.client, queue, 4, clock=lambda: 0.0, sleep=slept.append)
+    moved = sum(moving.move(12))
+    assert moved == 12
+    assert sum(slept) == 12 / 4
+
+
+def test_no_more_are_moved_than_there_were(stage: Stage) -> None:
+    """A letter that dies again at once would otherwise go round for ever."""
+    two_letters(stage)
+
+    def comes_back(**arguments: Any) -> Any:
+        entries = arguments["Entries"]
+        return stage.sqs.send_message_batch(QueueUrl=stage.urls["mail-dlq"], Entries=entries)
+
+    stage.sqs_calls = {"list_message_move_tasks": unknown_call, "send_message_batch": comes_back}
+    answer = json.loads(run(app, "redrive", "--queue", "mail", "--yes", "--json").stdout)
+    assert answer["moved"] == 2

@@ -1,0 +1,516 @@
+"""The doctor's checks: a healthy stage has nothing, and each fault is found by its own check alone."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from email.utils import format_datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from local.fax_line import FaxLine
+from local.inbox_store import InboxStore
+from local.signalwire_simulator import SignalWireSimulator
+from local.sms_network import SmsNetwork
+from local.telnyx_simulator import TelnyxSimulator
+from local.twilio_simulator import TwilioSimulator
+from mailroom import clients
+from ops.doctor.checks.clock import verdict_of
+from ops.doctor.written import Written, written
+from tests.ops import doctor_support as world
+from tests.ops.doctor_support import PREFIX, Answer, Aws, changed, healthy, looked
+
+LANES = {each.queue: each for each in written("dev").lanes}
+EVENTS = ["SEND", "DELIVERY", "BOUNCE", "REJECT", "RENDERING_FAILURE", "DELIVERY_DELAY"]
+
+
+@pytest.fixture(scope="module")
+def providers() -> Iterator[str]:
+    inbox = InboxStore()
+    line = FaxLine(inbox)
+    simulators = (
+        TwilioSimulator(SmsNetwork(inbox), lambda _: None),
+        SignalWireSimulator(line),
+        TelnyxSimulator(line),
+    )
+    with world.served(*simulators) as url:
+        yield url
+
+
+@pytest.fixture
+def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
+    """A healthy stage's; its bucket gives what was put there, and AWS has the right time."""
+    found = healthy(providers)
+    monkeypatch.setattr(clients, "secretsmanager", lambda: Aws.newest.client("secretsmanager"))
+    put: list[bytes] = []
+
+    def content(_: int) -> bytes:
+        put.append(b"pdf")
+        return put[-1]
+
+    monkeypatch.setattr("ops.doctor.checks.fax.secrets.token_bytes", content)
+    monkeypatch.setattr("requests.get", lambda url, **_: _http(url, put))
+    return found
+
+
+def _http(url: str, put: list[bytes]) -> Any:
+    if "payloads" in url:
+        return SimpleNamespace(status_code=200, content=put[-1])
+    date = format_datetime(datetime.fromtimestamp(world.NOW).astimezone(), usegmt=False)
+    return _Dated({"Date": date})
+
+
+class _Dated(SimpleNamespace):
+    def __init__(self, headers: dict[str, str]) -> None:
+        super().__init__(headers=headers)
+
+    def __enter__(self) -> "_Dated":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
+    found = looked(Aws(answers))
+    assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
+    assert len({(each.subject, each.check) for each in found}) == 26
+
+
+def _quota(**changes: float) -> dict[str, Any]:
+    usual = {"Max24HourSend": 50_000.0, "MaxSendRate": 14.0, "SentLast24Hours": 10.0}
+    return world.account(SendQuota={**usual, **changes})
+
+
+def _mappings(queue: str, **changes: Any) -> Answer:
+    return {
+        "EventSourceMappings": [
+            world.mapping(lane, **(changes if name == queue else {})) for name, lane in LANES.items()
+        ]
+    }
+
+
+def _stacks(**states: str) -> Answer:
+    parts = (
+        "mailbox",
+        "feedback",
+        "api",
+        "channels",
+        "webhook",
+        "routing",
+        "dead-letters",
+        "monitoring",
+        "fax",
+    )
+    return {"Stacks": [world.stack(f"{PREFIX}{each}", states.get(each, "CREATE_COMPLETE")) for each in parts]}
+
+
+def _alarms(**changes: Any) -> Answer:
+    return {
+        "MetricAlarms": [
+            world.alarm(f"{PREFIX}{name}-dlq-not-empty", **(changes if name == "mail" else {}))
+            for name in LANES
+        ]
+    }
+
+
+def _rates(share: float) -> Answer:
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        of = share if asked["MetricName"] == "Reputation.BounceRate" else 0.0
+        return {"Datapoints": [{"Timestamp": datetime(2026, 11, 21), "Average": of}]}
+
+    return answer
+
+
+def _subscriptions(*arns: str) -> Answer:
+    return {"Subscriptions": [{"SubscriptionArn": arn, "Protocol": "email"} for arn in arns]}
+
+
+FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
+    (
+        "cloudformation.DescribeStacks",
+        {"Stacks": []},
+        "stacks",
+        "deployed",
+        "failed",
+        "Not deployed: mailbox",
+    ),
+    (
+        "cloudformation.DescribeStacks",
+        _stacks(api="UPDATE_FAILED"),
+        "stacks",
+        "deployed",
+        "failed",
+        "UPDATE_FAILED",
+    ),
+    (
+        "cloudformation.DescribeStacks",
+        _stacks(api="UPDATE_ROLLBACK_COMPLETE"),
+        *("stacks", "deployed", "warning", "went back"),
+    ),
+    (
+        "cloudformation.DescribeStacks",
+        _stacks(api="UPDATE_IN_PROGRESS"),
+        "stacks",
+        "deployed",
+        "warning",
+        "changed",
+    ),
+    (
+        "sesv2.GetAccount",
+        world.account(ProductionAccessEnabled=False),
+        "mail",
+        "account",
+        "warning",
+        "sandbox",
+    ),
+    ("sesv2.GetAccount", world.account(SendingEnabled=False), "mail", "account", "failed", "paused"),
+    (
+        "sesv2.GetAccount",
+        world.account(EnforcementStatus="PROBATION"),
+        "mail",
+        "account",
+        "warning",
+        "probation",
+    ),
+    (
+        "sesv2.GetAccount",
+        world.account(EnforcementStatus="SHUTDOWN"),
+        "mail",
+        "account",
+        "failed",
+        "shutdown",
+    ),
+    ("sesv2.GetAccount", _quota(MaxSendRate=0.5), "mail", "quota", "warning", "would send 1 mails a second"),
+    ("sesv2.GetAccount", _quota(SentLast24Hours=40_000), "mail", "quota", "warning", "40,000 of 50,000"),
+    ("sesv2.GetAccount", _quota(SentLast24Hours=50_000), "mail", "quota", "failed", "50,000 of 50,000"),
+    ("cloudwatch.GetMetricStatistics", _rates(0.02), "mail", "reputation", "warning", "2.00% of the mails"),
+    ("cloudwatch.GetMetricStatistics", _rates(0.05), "mail", "reputation", "failed", "5.00% of the mails"),
+    ("cloudwatch.GetMetricStatistics", {"Datapoints": []}, "mail", "reputation", "skipped", "too little"),
+    ("sesv2.GetEmailIdentity", world.identities({}), "mail", "senders", "failed", "is no identity"),
+    (
+        "sesv2.GetEmailIdentity",
+        world.identities({"example.com": world.identity(VerifiedForSendingStatus=False)}),
+        *("mail", "senders", "failed", "may not send"),
+    ),
+    (
+        "sesv2.GetEmailIdentity",
+        world.identities({"example.com": world.identity(DkimAttributes={"Status": "PENDING"})}),
+        *("mail", "senders", "warning", "not signed"),
+    ),
+    (
+        "sesv2.GetEmailIdentity",
+        world.identities({"example.com": world.identity(MailFromAttributes=None)}),
+        *("mail", "senders", "warning", "no MAIL FROM domain"),
+    ),
+    (
+        "sesv2.GetConfigurationSet",
+        "NotFoundException",
+        "mail",
+        "configuration set",
+        "failed",
+        "no configuration set",
+    ),
+    (
+        "sesv2.GetConfigurationSet",
+        world.configuration_set(SendingOptions={"SendingEnabled": False}),
+        *("mail", "configuration set", "failed", "is paused"),
+    ),
+    (
+        "sesv2.GetConfigurationSet",
+        world.configuration_set(SuppressionOptions={"SuppressedReasons": ["BOUNCE"]}),
+        *("mail", "configuration set", "warning", "not suppress for COMPLAINT"),
+    ),
+    (
+        "sesv2.GetConfigurationSetEventDestinations",
+        {"EventDestinations": [world.destination(EVENTS)]},
+        *("mail", "events", "failed", "not tell of COMPLAINT"),
+    ),
+    (
+        "sesv2.GetConfigurationSetEventDestinations",
+        {"EventDestinations": [world.destination([*EVENTS, "COMPLAINT"], "arn:aws:sns:us-east-1:1:other")]},
+        *("mail", "events", "failed", "is not told to the stage"),
+    ),
+    (
+        "secretsmanager.GetSecretValue",
+        world.with_secret("unsubscribe", '{"key": "short"}'),
+        *("mail", "opt-out key", "failed", "cannot be signed"),
+    ),
+    (
+        "secretsmanager.GetSecretValue",
+        world.with_secret("signing", "c2hvcnQ="),
+        *("webhook", "signing key", "failed", "cannot be signed"),
+    ),
+    (
+        "secretsmanager.GetSecretValue",
+        world.with_secret("twilio", "{}"),
+        *("sms", "credentials", "failed", "Twilio's secret is not"),
+    ),
+    (
+        "secretsmanager.GetSecretValue",
+        world.with_secret("fax", '{"project": "local"}'),
+        *("fax", "credentials", "failed", "secret is not"),
+    ),
+    (
+        "sns.GetPlatformApplicationAttributes",
+        {"Attributes": {"Enabled": "false"}},
+        *("push", "applications", "failed", "turned off"),
+    ),
+    ("sns.GetPlatformApplicationAttributes", "NotFound", "push", "applications", "failed", "is not there"),
+    (
+        "sns.GetPlatformApplicationAttributes",
+        {"Attributes": {"AppleCertificateExpirationDate": "2026-12-01T00:00:00Z"}},
+        *("push", "applications", "warning", "expires on 2026-12-01"),
+    ),
+    (
+        "sns.GetPlatformApplicationAttributes",
+        {"Attributes": {"AppleCertificateExpirationDate": "2026-11-21T08:59:59Z"}},
+        *("push", "applications", "failed", "has expired"),
+    ),
+    ("sns.GetTopicAttributes", "NotFound", "push", "topics", "failed", "news is not there"),
+    (
+        "lambda.ListEventSourceMappings",
+        _mappings("mail", State="Disabled"),
+        *("functions", "mappings", "failed", "send-mail does not read mail: its mapping is disabled"),
+    ),
+    (
+        "lambda.ListEventSourceMappings",
+        _mappings("mail", LastProcessingResult="PROBLEM: Function call failed"),
+        *("functions", "mappings", "failed", "has trouble with mail"),
+    ),
+    (
+        "lambda.ListEventSourceMappings",
+        _mappings("mail", BatchSize=3),
+        *(
+            "functions",
+            "as the settings say",
+            "warning",
+            "batch_size is 10 in the settings, and deployed is 3",
+        ),
+    ),
+    (
+        "lambda.GetAccountSettings",
+        {"AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}},
+        *("functions", "concurrency", "warning", "the account has 10 of 10"),
+    ),
+    (
+        "lambda.GetFunctionConcurrency",
+        lambda asked: {"ReservedConcurrentExecutions": 0} if asked["FunctionName"].endswith("fax") else {},
+        *("functions", "concurrency", "failed", "send-fax is stopped"),
+    ),
+    (
+        "sqs.GetQueueAttributes",
+        lambda asked: {
+            "Attributes": {
+                "ApproximateNumberOfMessagesNotVisible": "2" if "fax-dlq" in asked["QueueUrl"] else "0"
+            }
+        },
+        *("queues", "dead letters", "failed", "2 dead letters wait in fax-dlq.fifo"),
+    ),
+    ("s3.ListObjectsV2", {"Contents": [{"Key": "a"}]}, "queues", "given up", "failed", "gave up on messages"),
+    ("cloudwatch.DescribeAlarms", {"MetricAlarms": []}, "alarms", "there", "failed", "alarms are missing"),
+    (
+        "cloudwatch.DescribeAlarms",
+        _alarms(AlarmActions=[]),
+        "alarms",
+        "there",
+        "warning",
+        "without anybody hearing",
+    ),
+    (
+        "cloudwatch.DescribeAlarms",
+        _alarms(ActionsEnabled=False),
+        "alarms",
+        "there",
+        "warning",
+        "without anybody",
+    ),
+    (
+        "cloudwatch.DescribeAlarms",
+        _alarms(StateValue="ALARM"),
+        "alarms",
+        "ringing",
+        "failed",
+        "dlq-not-empty rings",
+    ),
+    ("sns.ListSubscriptionsByTopic", "NotFound", "alarms", "heard", "warning", "There is no topic"),
+    ("sns.ListSubscriptionsByTopic", _subscriptions(), "alarms", "heard", "warning", "Nobody hears"),
+    (
+        "sns.ListSubscriptionsByTopic",
+        _subscriptions("arn:aws:sns:1", "PendingConfirmation"),
+        *("alarms", "heard", "warning", "Not confirmed yet: 1 by email"),
+    ),
+    ("dynamodb.ListTables", {"TableNames": []}, "tables", "protection", "failed", "no tables"),
+    (
+        "dynamodb.DescribeTimeToLive",
+        {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
+        *("tables", "expiry", "warning", "for ever"),
+    ),
+]
+"""What AWS answers otherwise; which check finds it, how bad it is, and words of its sentence."""
+
+BESIDE = {
+    ("cloudwatch.DescribeAlarms", "there"): {"ringing"},
+    ("lambda.GetAccountSettings", "concurrency"): set[str](),
+    ("dynamodb.ListTables", "protection"): {"expiry"},
+}
+"""Further checks that then have nothing to look at."""
+
+
+@pytest.mark.parametrize(("asked", "answer", "subject", "check", "state", "words"), FAULTS)
+def test_each_fault_is_found_by_its_own_check_alone(
+    answers: dict[str, Answer], asked: str, answer: Answer, subject: str, check: str, state: str, words: str
+) -> None:
+    assert asked in answers
+    answers[asked] = answer
+    found = [each for each in looked(Aws(answers)) if each.state != "ok"]
+    own = [each for each in found if (each.subject, each.check) == (subject, check)]
+    assert any(each.state == state and words in each.sentence for each in own), own
+    others = {each.check for each in found} - {check}
+    assert others <= BESIDE.get((asked, check), set()), found
+    assert all(each.fix for each in own if each.state in {"warning", "failed"})
+
+
+def test_what_aws_forbids_is_a_warning_that_names_the_action(answers: dict[str, Answer]) -> None:
+    answers["sesv2.GetAccount"] = "AccessDeniedException"
+    found = [each for each in looked(Aws(answers)) if each.state != "ok"]
+    assert {each.check for each in found} == {"account", "quota"}
+    assert {each.sentence for each in found} == {"Could not look: needs sesv2:getaccount."} or all(
+        each.sentence.startswith("Could not look: needs ") for each in found
+    )
+    assert {each.state for each in found} == {"warning"}
+
+
+def test_who_may_do_nothing_hears_so_of_each_check(answers: dict[str, Answer]) -> None:
+    kept = {name: each for name, each in answers.items() if name == "sts.GetCallerIdentity"}
+    forbidden: dict[str, Answer] = dict.fromkeys(answers, "AccessDenied")
+    found = looked(Aws({**forbidden, **kept}))
+    states = {(each.subject, each.check): each.state for each in found}
+    assert states.pop(("clock", "this machine's")) == "ok"
+    assert states.pop(("stacks", "settings")) == "ok"
+    assert set(states.values()) == {"warning"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong"}',
+            "with: 401, Authenticate",
+        ),
+        (
+            '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "wrong", '
+            '"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}',
+            "token, which its callbacks are signed with: 401",
+        ),
+    ],
+)
+def test_credentials_that_twilio_refuses_are_found(answers: dict[str, Answer], text: str, words: str) -> None:
+    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
+    found = looked(Aws(answers), ["sms"])
+    assert any(each.state == "failed" and words in each.sentence for each in found), found
+    assert "wrong" not in str(found)
+
+
+def test_an_api_key_that_may_not_see_the_account_is_good(answers: dict[str, Answer]) -> None:
+    text = (
+        '{"account_sid": "AC0123456789abcdef0123456789abcdef", "auth_token": "local", '
+        '"api_key": "SKfedcba9876543210fedcba9876543210", "api_key_secret": "local-key"}'
+    )
+    answers["secretsmanager.GetSecretValue"] = world.with_secret("twilio", text)
+    assert {each.state for each in looked(Aws(answers), ["sms"])} == {"ok"}
+
+
+def test_a_provider_that_cannot_be_reached_is_found(answers: dict[str, Answer]) -> None:
+    nowhere = "http://127.0.0.1:9"
+    gone = changed(changed(answers, "send-sms", SMS_BASE_URL=nowhere), "send-fax", FAX_BASE_URL=nowhere)
+    found = [each for each in looked(Aws(gone), ["sms", "fax"]) if each.state != "ok"]
+    assert [(each.subject, each.check, each.state) for each in found] == [
+        ("sms", "credentials", "failed"),
+        ("fax", "credentials", "failed"),
+    ]
+
+
+def test_telnyx_is_asked_in_its_own_words(answers: dict[str, Answer], providers: str) -> None:
+    telnyx = changed(answers, "send-fax", FAX_PROVIDER="telnyx", FAX_BASE_URL=f"{providers}/telnyx")
+    found = looked(Aws(telnyx), ["fax"])
+    assert found[0].sentence == "telnyx takes the credentials and lists faxes."
+    telnyx["secretsmanager.GetSecretValue"] = world.with_secret("fax", "{}")
+    assert looked(Aws(telnyx), ["fax"])[0].state == "failed"
+
+
+@pytest.mark.parametrize(
+    ("tier", "limit", "states"),
+    [("PRODUCTION", 500, ["ok", "ok"]), ("SANDBOX", 1, ["warning", "warning"])],
+)
+def test_aws_says_whether_it_would_send_text_messages(
+    answers: dict[str, Answer], tier: str, limit: int, states: list[str]
+) -> None:
+    aws = changed(answers, "send-sms", SMS_PROVIDER="aws")
+    aws["pinpoint-sms-voice-v2.DescribeAccountAttributes"] = {
+        "AccountAttributes": [{"Name": "ACCOUNT_TIER", "Value": tier}]
+    }
+    aws["pinpoint-sms-voice-v2.DescribeSpendLimits"] = {
+        "SpendLimits": [
+            {
+                "Name": "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT",
+                "EnforcedLimit": limit,
+                "MaxLimit": 1000,
+                "Overridden": False,
+            }
+        ]
+    }
+    assert [each.state for each in looked(Aws(aws), ["sms"])] == states
+
+
+def test_a_pdf_that_cannot_be_fetched_is_found_and_deleted_all_the_same(
+    answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("requests.get", lambda *_, **__: SimpleNamespace(status_code=403, content=b""))
+    aws = Aws(answers)
+    found = [each for each in looked(aws, ["fax"]) if each.check == "media"]
+    assert [(each.state, "S3 answers 403" in each.sentence) for each in found] == [("failed", True)]
+    assert aws.asked.count("s3.DeleteObject") == 1
+
+
+def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answer]) -> None:
+    settings = written("prod").settings
+    assert settings is not None
+    answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
+    answers["dynamodb.DescribeTable"] = {
+        "Table": {"TableStatus": "ACTIVE", "DeletionProtectionEnabled": False}
+    }
+    answers["dynamodb.DescribeContinuousBackups"] = {
+        "ContinuousBackupsDescription": {"ContinuousBackupsStatus": "DISABLED"}
+    }
+    found = looked(Aws(answers), ["alarms", "tables"], Written(settings, [], ""))
+    assert [each.sentence for each in found if each.state == "failed"] == [
+        "Nobody hears the alarms.",
+        f"{PREFIX}ledger is not protected from deletion.",
+        f"{PREFIX}ledger cannot be taken back to an earlier time.",
+    ]
+
+
+def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: dict[str, Answer]) -> None:
+    found = looked(Aws(answers), (), written("moon"))
+    others = [each for each in found if each.state != "ok"]
+    assert {(each.check, each.state) for each in others} == {
+        ("settings", "skipped"),
+        ("as the settings say", "skipped"),
+    }
+    assert "'moon' is unknown" in others[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("ahead", "state", "words"),
+    [
+        (0.4, "ok", "to 1 s"),
+        (-60, "ok", "to 60 s"),
+        (61, "warning", "61 s ahead"),
+        (-300, "warning", "300 s behind"),
+        (301, "failed", "301 s ahead"),
+    ],
+)
+def test_a_clock_may_be_off_by_a_minute(ahead: float, state: str, words: str) -> None:
+    verdict = verdict_of(ahead)
+    assert (verdict.state, words in verdict.sentence) == (state, True)

@@ -1,0 +1,183 @@
+"""`doctor` as an operator runs it: what is printed, exit codes, and checks that go wrong themselves."""
+
+import json
+import threading
+from collections.abc import Iterator
+
+import jsonschema  # type: ignore[import-untyped]
+import msgspec
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from ops.doctor.command import doctor
+from ops.doctor.look import Look
+from ops.doctor.run import run
+from ops.doctor.verdict import Check, Diagnosis, Verdict, ok
+from tests.ops.doctor_support import SECRETS, STAGE, Answer, Aws, healthy
+
+app = typer.Typer()
+app.command()(doctor)
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer]:
+    found = healthy()
+    monkeypatch.setattr("boto3.Session", lambda: Aws(found))
+    return found
+
+
+def command(*arguments: str) -> Result:
+    # Those that ask nobody but AWS: no test goes out into the network.
+    only = (
+        () if "--only" in arguments else ("--only", "stacks,mail,push,webhook,functions,queues,alarms,tables")
+    )
+    return CliRunner().invoke(app, [*arguments, *only], env={"COLUMNS": "120"})
+
+
+def test_a_healthy_stage_exits_with_0(answers: dict[str, Answer]) -> None:
+    result = command()
+    assert result.exit_code == 0
+    assert "Stage dev, account 123456789012, us-east-1" in result.stdout
+    assert "0 failed" in result.stdout
+
+
+def test_something_that_failed_exits_with_1_and_is_shown_with_its_fix_whole(
+    answers: dict[str, Answer],
+) -> None:
+    answers["lambda.GetFunctionConcurrency"] = {"ReservedConcurrentExecutions": 0}
+    result = CliRunner().invoke(app, ["--only", "functions"], env={"COLUMNS": "60"})
+    assert result.exit_code == 1
+    assert (
+        "  → aws lambda delete-function-concurrency --function-name mailroom-dev-send-mail" in result.stdout
+    )
+
+
+def test_a_warning_alone_exits_with_0(answers: dict[str, Answer]) -> None:
+    answers["sns.ListSubscriptionsByTopic"] = {"Subscriptions": []}
+    result = command("--only", "alarms", "--json")
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["state"], said["counts"]["warning"]) == (0, "warning", 1)
+
+
+def test_json_is_one_object_of_its_schema(answers: dict[str, Answer]) -> None:
+    result = command("--json")
+    said = json.loads(result.stdout)
+    jsonschema.validate(said, msgspec.json.schema(Diagnosis))
+    assert (said["stage"], said["account"], said["region"], said["state"]) == (
+        "dev",
+        "123456789012",
+        "us-east-1",
+        "ok",
+    )
+    assert said["at"].endswith("Z")
+    assert sum(said["counts"].values()) == len(said["checks"])
+
+
+def test_no_secret_is_ever_printed(answers: dict[str, Answer]) -> None:
+    result = command("--json", "--debug")
+    shown = command("--debug")
+    words = [each.strip('"{} ') for text in SECRETS.values() for each in text.split(":")]
+    for secret in [SECRETS["signing"], "a-long-and-random-key", *words]:
+        if len(secret) > 12:
+            assert secret not in result.output + shown.output
+
+
+def test_only_some_subjects_are_looked_at_where_only_they_are_wanted(answers: dict[str, Answer]) -> None:
+    said = json.loads(command("--only", "push, tables", "--json").stdout)
+    assert {each["subject"] for each in said["checks"]} == {"push", "tables"}
+
+
+def test_a_subject_that_there_is_not_exits_with_2_and_those_that_there_are(
+    answers: dict[str, Answer],
+) -> None:
+    result = command("--only", "mial")
+    assert result.exit_code == 2
+    assert "mial is none of stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> None:
+    answers["lambda.ListFunctions"] = {"Functions": []}
+    result = command()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "There is nothing of stage dev in account 123456789012, us-east-1" in result.stderr
+
+
+def test_aws_that_says_nothing_exits_with_2(answers: dict[str, Answer]) -> None:
+    answers["sts.GetCallerIdentity"] = "InvalidClientTokenId"
+    result = command()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--stage dev" in result.stderr
+
+
+def test_the_help_has_an_example() -> None:
+    assert "Example: mailroom doctor --stage prod" in CliRunner().invoke(app, ["--help"]).stdout
+
+
+def _look() -> Look:
+    return Look(Aws(healthy()), STAGE)
+
+
+def _broken(_: Look) -> Iterator[Verdict]:
+    yield ok("So far so good.")
+    raise KeyError("oops")
+
+
+def test_a_check_that_is_broken_fails_with_its_traceback_and_keeps_what_it_saw() -> None:
+    ran = run(
+        _look(), [Check("mail", "broken", _broken), Check("mail", "good", lambda _: iter([ok("Good.")]))]
+    )
+    assert [(each.check, each.state) for each in ran.checked] == [
+        ("broken", "ok"),
+        ("broken", "failed"),
+        ("good", "ok"),
+    ]
+    assert ran.checked[1].sentence == "The check itself is broken: KeyError."
+    assert "raise KeyError" in ran.tracebacks["broken"]
+
+
+def test_a_traceback_is_printed_where_it_is_asked_for(
+    answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.doctor.examination.CHECKS", (Check("mail", "broken", _broken),))
+    quiet, loud = command("--only", "mail"), command("--only", "mail", "--debug")
+    assert (quiet.exit_code, loud.exit_code) == (1, 1)
+    assert "Traceback" not in quiet.output
+    assert "raise KeyError" in loud.stderr
+
+
+def test_a_check_that_hangs_is_given_up_and_the_others_are_told() -> None:
+    end = threading.Event()
+
+    def hanging(_: Look) -> Iterator[Verdict]:
+        end.wait(30)
+        yield ok("At last.")
+
+    ended: list[str] = []
+    checks = [Check("mail", "hangs", hanging), Check("mail", "good", lambda _: iter([ok("Good.")]))]
+    ran = run(_look(), checks, lambda check: ended.append(check.name), seconds=0.3)
+    end.set()
+    assert [(each.check, each.state) for each in ran.checked] == [("hangs", "warning"), ("good", "ok")]
+    assert "no answer within" in ran.checked[0].sentence
+    assert ended == ["good"]
+
+
+def test_a_check_that_finds_nothing_says_so() -> None:
+    (found,) = run(_look(), [Check("mail", "empty", lambda _: iter(()))]).checked
+    assert found.state == "skipped"
+
+
+def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer]) -> None:
+    def asking(look: Look) -> Iterator[Verdict]:
+        look.client("pinpoint-sms-voice-v2").describe_spend_limits()
+        yield ok("Known.")
+
+    unknown: dict[str, Answer] = {
+        **answers,
+        "pinpoint-sms-voice-v2.DescribeSpendLimits": "UnknownOperationException",
+    }
+    look = Look(Aws(unknown), STAGE)
+    states = []
+    for look.local in (True, False):
+        states.append(run(look, [Check("sms", "limit", asking)]).checked[0].state)
+    assert states == ["skipped", "failed"]

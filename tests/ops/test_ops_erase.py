@@ -1,0 +1,276 @@
+"""Erasing a person at the command line: from everywhere, in all spellings, and nobody else with them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto import mock_aws
+from typer import Typer
+
+from ops.erase.command import erase
+from tests.ops.letters_support import PAYLOADS, STAGE, Stage, run
+
+ADA = "ada@example.com"
+BOB = "bob@example.com"
+OVER = {
+    "status": "sent",
+    "startedAt": 1,
+    "completedAt": 2,
+    "updatedAt": "2026-11-21T09:00:00.000Z",
+    "attempts": 1,
+}
+app = Typer()
+app.command()(erase)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with mock_aws():
+        stage = Stage()
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        yield stage
+
+
+def sent(stage: Stage, id_: str, *, event_type: str = "mail", to: object = ADA, **more: Any) -> None:
+    """A message that is over, in both tables; `more` is the ledger's."""
+    stage.put("mailbox", id=id_, event_type=event_type, to=to, first_name="Ada")
+    stage.put("ledger", id=id_, event_type=event_type, to=to, **{**OVER, "provider_id": f"p-{id_}", **more})
+
+
+def erased(*options: str, recipient: str = ADA, code: int = 0) -> Any:
+    result = run(app, recipient, "--yes", "--json", *options)
+    assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
+    return json.loads(result.stdout)
+
+
+def places(answer: Any, what: str) -> dict[str, int]:
+    """A count by place, without those of nothing."""
+    return {each["place"]: each[what] for each in answer["places"] if each[what]}
+
+
+# who
+
+
+@pytest.mark.parametrize("written", [ADA, "Ada Lovelace <ADA@Example.com>", " ada@EXAMPLE.com "])
+@pytest.mark.parametrize("typed", [ADA, "Ada <Ada@Example.Com>"])
+def test_an_address_is_found_however_it_is_written_and_however_it_is_typed(
+    stage: Stage, written: str, typed: str
+) -> None:
+    sent(stage, "m-1", to=written)
+    assert places(erased(recipient=typed), "erased") == {"mailbox": 1, "ledger": 1}
+    assert not stage.items("mailbox")
+
+
+@pytest.mark.parametrize("written", ["+16175551234", "+1 (617) 555-1234", "(617) 555-1234"])
+def test_a_number_is_found_however_it_is_written_also_as_it_is_dialled_in_the_stages_region(
+    stage: Stage, written: str
+) -> None:
+    stage.put("mailbox", id="s-1", event_type="sms", to=written)
+    stage.put("ledger", id="s-1", event_type="sms", to="+16175551234", line="+16175551234", **OVER)
+    erased(recipient="+1 617 555 1234")
+    assert not stage.items("mailbox")
+    assert not stage.item("ledger", "s-1", "sms").keys() & {"to", "line", "provider_ids"}
+
+
+def test_a_device_is_found_by_its_token_and_on_the_suppression_list_behind_its_application(
+    stage: Stage,
+) -> None:
+    token = "fcm:APA91bHun4MxP5egoKMwt2KZFBaFUH"
+    sent(stage, "n-1", event_type="push", to=token, endpoint_arn="arn:aws:sns:x")
+    stage.put("suppressions", recipient=f"android#{token}", channel="push", reason="gone", at=1)
+    erased(recipient=token)
+    assert token not in stage.everything()
+
+
+@pytest.mark.parametrize(
+    "other", ["aada@example.com", "ada@example.com.au", "ada@example.co", "x.ada@example.com"]
+)
+def test_an_address_that_merely_holds_the_persons_is_somebody_elses(stage: Stage, other: str) -> None:
+    sent(stage, "m-1", to=other)
+    stage.put("mailbox", id="m-2", event_type="mail", to=BOB, text=f"by {other}")
+    before = stage.everything()
+    assert not places(erased(), "found")
+    assert stage.everything() == before
+
+
+@pytest.mark.parametrize("typed", ["ada", "ada@", "555-1234", "", "12345678901234567890"])
+@pytest.mark.usefixtures("stage")
+def test_what_nobody_is_called_is_refused(typed: str) -> None:
+    result = run(app, typed, "--yes")
+    assert result.exit_code == 2
+    assert "is no mail address, no number" in result.stderr
+
+
+# messages
+
+
+def test_a_message_to_the_person_alone_goes_and_its_ledger_item_is_emptied(stage: Stage) -> None:
+    error = {"code": "rejected", "message": f"550 {ADA} unknown"}
+    sent(stage, "m-1", error=error, callback_url="https://x.example/cb", diagnostic_code=f"smtp; {ADA}")
+    answer = erased()
+    assert (answer["left"], places(answer, "left"), answer["remains"]) == (0, {}, [])
+    assert not stage.items("mailbox")
+    (row,) = stage.items("ledger")
+    assert row.keys() == {
+        *("id", "event_type", "status", "startedAt", "completedAt", "updatedAt", "attempts", "error"),
+        "erased_at",
+    }
+    assert row["error"] == {"code": "rejected", "message": "erased"}
+
+
+def test_a_mail_to_several_loses_this_recipient_and_nothing_else(stage: Stage) -> None:
+    both = {ADA: {"status": "bounced", "diagnostic_code": f"550 {ADA}"}, BOB: {"status": "delivered"}}
+    stage.put("mailbox", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], cc=ADA, subject="Hello")
+    stage.put("ledger", id="m-1", event_type="mail", to=[f"Ada <{ADA}>", BOB], recipients=both, **OVER)
+    assert erased()["left"] == 0
+    assert stage.items("mailbox") == [{"id": "m-1", "event_type": "mail", "to": [BOB], "subject": "Hello"}]
+    (row,) = stage.items("ledger")
+    assert (row["to"], row["recipients"]) == ([BOB], {BOB: {"status": "delivered"}})
+    assert "erased_at" not in row
+
+
+def test_somebody_in_cc_alone_is_found_though_the_ledger_names_others_in_to(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=BOB, cc=[ADA], subject="Hello")
+    stage.put("ledger", id="m-1", event_type="mail", to=BOB, recipients={ADA: {}, BOB: {}}, **OVER)
+    erased()
+    assert stage.items("mailbox") == [{"id": "m-1", "event_type": "mail", "to": BOB, "subject": "Hello"}]
+    assert stage.items("ledger")[0]["recipients"] == {BOB: {}}
+
+
+def test_a_mail_of_which_the_ledger_knows_to_alone_is_not_taken_from_those_in_cc(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=ADA, cc=[BOB], send_at="2026-12-24T09:00:00Z")
+    stage.put("ledger", id="m-1", event_type="mail", to=ADA, status="scheduled", updatedAt="x")
+    erased()
+    assert stage.items("mailbox")[0]["cc"] == [BOB]
+    assert stage.items("ledger")[0]["status"] == "scheduled"
+    assert ADA not in stage.everything()
+
+
+def test_a_mention_in_a_message_to_others_goes_once_that_is_over(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From ADA@example.com and {BOB}")
+    stage.put("ledger", id="m-1", event_type="mail", to=BOB, **OVER)
+    assert erased()["left"] == 0
+    assert stage.item("mailbox", "m-1")["text"] == f"From erased and {BOB}"
+
+
+def test_a_mention_in_what_is_still_to_be_sent_to_others_is_left_and_named(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=BOB, text=f"From {ADA}")
+    answer = erased(code=1)
+    assert [each["what"] for each in answer["remains"]] == ["m-1 (mail)"]
+    assert stage.item("mailbox", "m-1")["text"] == f"From {ADA}"
+
+
+# on its way
+
+
+@pytest.mark.parametrize("row", [None, {"status": "scheduled"}, {"status": "sending", "claim_token": "t"}])
+def test_what_waits_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
+    if row is not None:
+        stage.put("ledger", id="m-1", event_type="mail", to=ADA, updatedAt="x", **row)
+    answer = erased()
+    assert (answer["cancelled"], answer["left"]) == (1, 0)
+    assert stage.item("ledger", "m-1")["status"] == "cancelled"
+    assert "completedAt" in stage.item("ledger", "m-1")
+    assert ADA not in stage.everything()
+
+
+@pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])
+def test_what_a_worker_or_a_provider_has_at_this_moment_is_left_whole_and_named(
+    stage: Stage, held: dict[str, Any]
+) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=ADA)
+    stage.put("ledger", id="m-1", event_type="mail", to=ADA, status="sending", updatedAt="x", **held)
+    before = stage.items("ledger"), stage.items("mailbox")
+    answer = erased(code=1)
+    assert answer["remains"][0]["what"] == "m-1 (mail)"
+    assert "is on its way (sending)" in answer["remains"][0]["why"]
+    assert (stage.items("ledger"), stage.items("mailbox")) == before
+
+
+def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
+    several = {"to": [ADA, BOB], "recipients": {ADA: {}, BOB: {}}}
+    stage.put("ledger", id="m-1", event_type="mail", status="sending", startedAt=5, updatedAt="x", **several)
+    assert erased(code=1)["left"] == 2
+    stage.put("ledger", id="m-1", event_type="mail", **several, **OVER)
+    assert erased()["left"] == 0
+    assert ADA not in stage.everything()
+
+
+def test_a_mail_to_several_that_the_ledger_does_not_know_may_lie_in_a_queue(stage: Stage) -> None:
+    stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
+    stage.send("mail", {"id": "other", "event_type": "mail"})
+    answer = erased(code=1)
+    assert "may lie in a queue" in answer["remains"][0]["why"]
+    assert stage.items("mailbox")[0]["to"] == [BOB]
+
+
+# again
+
+
+def test_it_can_be_run_again_and_then_there_is_nothing(stage: Stage) -> None:
+    sent(stage, "m-1")
+    erased()
+    before = stage.items("ledger")
+    assert not places(erased(), "found")
+    assert stage.items("ledger") == before
+
+
+def test_a_dry_run_finds_all_and_changes_nothing(stage: Stage) -> None:
+    sent(stage, "m-1")
+    stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
+    before = stage.everything()
+    answer = erased("--dry-run")
+    assert places(answer, "found") == {"mailbox": 1, "ledger": 1, "preferences": 1}
+    assert (answer["dry_run"], answer["left"]) == (True, 3)
+    assert stage.everything() == before
+
+
+def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
+    sent(stage, "m-1")
+    stage.put("preferences", recipient=ADA, topic="news", opted_out_at=1, by="page")
+    before = stage.everything()
+    result = run(app, ADA, typed="n\n")
+    assert result.exit_code == 1
+    assert "Erase it from dev: 1 messages to it alone, and it from 0 to others?" in result.stderr
+    assert "nothing keeps a campaign" in result.stdout
+    assert stage.everything() == before
+
+
+def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        sent(stage, f"m-{number}")
+    stage.s3.put_object(Bucket=PAYLOADS, Key="a", Body=b"x")
+    stage.put("mailbox", id="m-0", event_type="mail", to=ADA, payload_ref=f"s3://{PAYLOADS}/a")
+    monkeypatch.setattr("ops.erase.messages.MessageErasure._delete", dies)
+    assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
+    monkeypatch.undo()
+    monkeypatch.setattr("boto3.Session", lambda: stage)
+    monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+    assert erased()["left"] == 0
+    assert ADA not in stage.everything()
+    assert not stage.objects(PAYLOADS)
+
+
+def dies(*_: object) -> None:
+    raise RuntimeError("killed")
+
+
+def test_ids_that_hold_the_recipient_are_named_with_their_end(stage: Stage) -> None:
+    sent(stage, f"welcome-{ADA}", ttl=1_803_078_485)
+    for _ in range(2):
+        answer = erased(code=1)
+        assert answer["ids"] == [f"welcome-{ADA}"]
+        assert answer["ids_until"] == "2027-02-19T23:08:05.000Z"
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_stage_that_is_not_there_exits_with_2() -> None:
+    result = run(app, ADA, "--stage", "prod", "--yes")
+    assert (STAGE, result.exit_code) == ("dev", 2)
+    assert "Check the credentials, the region, and --stage prod." in result.stderr

@@ -1,0 +1,134 @@
+"""`mailroom failures`: what failed, the newest first, and to whom only as far as others may see."""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ops.messages import masks
+from ops.messages.failures import days, moment
+from ops.screen import Refused
+from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def failed(stage: Stage, id_: str, hours_ago: float, channel: str = "mail", **more: Any) -> None:
+    """A message that failed so long ago, as the ledger has it."""
+    at = time.time() - hours_ago * HOUR
+    day = datetime.fromtimestamp(at, UTC).date().isoformat()
+    error = {"code": more.pop("code", "invalid"), "message": more.pop("message", "to: is missing")}
+    stage.put(
+        LEDGER,
+        id=id_,
+        event_type=channel,
+        status="failed",
+        failed_on=f"{day}#{channel}",
+        completedAt=int(at * 1000),
+        error=error,
+        **more,
+    )
+
+
+def ids(*words: str) -> list[str]:
+    return [each["id"] for each in answer(run("failures", *words, "--json"))["failures"]]
+
+
+def test_the_newest_come_first_over_all_channels_and_days(stage: Stage) -> None:
+    failed(stage, "old", 30)
+    failed(stage, "new", 0.1, "sms")
+    failed(stage, "middle", 23)
+    failed(stage, "second", 0.2, "fax")
+    assert ids() == ["new", "second", "middle"]
+    assert ids("--since", "2d") == ["new", "second", "middle", "old"]
+    assert ids("--since", "30m") == ["new", "second"]
+
+
+def test_a_channel_or_a_reason_alone(stage: Stage) -> None:
+    failed(stage, "a", 0.1, code="rejected")
+    failed(stage, "b", 0.2)
+    failed(stage, "c", 0.3, "sms")
+    failed(stage, "d", 0.4, "fxa")
+    assert ids("--channel", "mail") == ["a", "b"]
+    assert ids("--reason", "invalid") == ["b", "c"]
+    assert ids("--channel", "fxa") == ["d"]
+
+
+def test_no_more_than_the_limit_and_it_is_said_that_there_are_more(stage: Stage) -> None:
+    for number in range(5):
+        failed(stage, f"m-{number}", 0.1 + number / 100)
+    result = answer(run("failures", "--limit", "3", "--json"))
+    assert ([each["id"] for each in result["failures"]], result["more"]) == (["m-0", "m-1", "m-2"], True)
+    assert answer(run("failures", "--limit", "5", "--json"))["more"] is False
+    assert "--limit shows more" in run("failures", "--limit", "3").stdout
+
+
+def test_a_summary_counts_by_channel_and_reason_beyond_the_limit(stage: Stage) -> None:
+    for number in range(4):
+        failed(stage, f"m-{number}", 0.1)
+    failed(stage, "s", 0.1, "sms", code="rejected")
+    assert answer(run("failures", "--summary", "--limit", "1", "--json"))["counts"] == [
+        {"channel": "mail", "reason": "invalid", "count": 4},
+        {"channel": "sms", "reason": "rejected", "count": 1},
+    ]
+    assert "5 failed since" in run("failures", "--summary").stdout
+
+
+def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) -> None:
+    failed(stage, "m", 0.1, to=["vincent@example.com", "b@example.com"], message="to: 'vincent@x' is none")
+    failed(stage, "s", 0.2, "sms", to="+16175551234", message="no +16175551234")
+    for words in ((), ("--json",)):
+        shown = run("failures", *words).stdout
+        assert "vincent" not in shown
+        assert "617" not in shown
+        assert "v***@example.com and 1 more" in shown
+        assert "***1234" in shown
+    full = run("failures", "--full", "--json").stdout
+    assert "vincent@example.com, b@example.com" in full
+    assert "no +16175551234" in full
+
+
+def test_nothing_that_failed_is_an_answer_too(stage: Stage) -> None:
+    result = run("failures")
+    assert (result.exit_code, "0 failed since" in result.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("typed", ["yesterday", "5y", "2031-01-01", "500d"])
+def test_a_time_that_is_none_is_refused(stage: Stage, typed: str) -> None:
+    result = run("failures", "--since", typed)
+    assert result.exit_code == 2
+    assert f"--since {typed}" in result.stderr.replace("'", "")
+
+
+def test_times_are_read_as_they_are_typed() -> None:
+    now = datetime(2026, 11, 21, 14, tzinfo=UTC).timestamp()
+    assert now - moment("24h", now) == 24 * HOUR
+    assert now - moment("2026-11-21", now) == 14 * HOUR
+    assert now - moment("2026-11-21T14:00:00+01:00", now) == HOUR
+    with pytest.raises(Refused):
+        moment("2026-11-21T15:00:00", now)
+    assert list(days(moment("2d", now), now)) == ["2026-11-21", "2026-11-20", "2026-11-19"]
+
+
+@pytest.mark.parametrize(
+    ("to", "shown"),
+    [
+        ("Ada <ada@example.com>", "Ada <a***@example.com>"),
+        ("+1 (617) 555-1234", "***1234"),
+        ("arn:aws:sns:us-east-1:123456789012:endpoint/GCM/app/abcd-ef12", "***ef12"),
+        ("cK3xq9Zt1LmN0pQr5sTuVw7yBdFgHjK2", "***HjK2"),
+        ("hooks.a-rather-long-name.example.com", "hooks.a-rather-long-name.example.com"),
+        ("", ""),
+        (None, ""),
+    ],
+)
+def test_each_kind_of_recipient_is_masked(to: str | None, shown: str) -> None:
+    assert masks.recipient(to) == shown

@@ -1,0 +1,321 @@
+"""`reconcile`: what is found, how it is judged, who is handed what, and what is said."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from mailroom.clock import iso
+from mailroom.message import Key
+from mailroom.retries import Schedule
+from ops.reconcile.back import Back, Stuck
+from ops.reconcile.duration import seconds_of, written
+from ops.reconcile.judge import DAY, Finding, Memory, judge
+from ops.reconcile.look import Head, Look, Page
+from ops.reconcile.looking import segments_of
+from ops.reconcile.patience import Patience, patience_of
+from ops.resend.deployed import Deployed
+from ops.screen import Refused
+from tests.ops.answers_support import valid
+from tests.ops.repair_support import RepairStage, run
+from tests.pipeline.items import mail, typed
+
+NOW = 1_800_000_000.0
+PATIENCE = Patience(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
+YOUNG = Memory(since=NOW - DAY, ttl=90 * DAY)
+OLD = Memory(since=NOW - 900 * DAY, ttl=90 * DAY)
+MOVING = Finding("moving")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
+    with mock_aws():
+        stage = RepairStage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        yield stage
+
+
+def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
+    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
+    return result.exit_code, valid("reconcile", result.stdout)
+
+
+def known(status: str, age: float, event_type: str = "mail", **attributes: Any) -> dict[str, Any]:
+    """A ledger item that was changed so many seconds ago."""
+    return {"id": "a", "event_type": event_type, "status": status, "updatedAt": iso(NOW - age), **attributes}
+
+
+def verdict(ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = YOUNG) -> Finding:
+    return judge(ledger, mailbox, NOW, PATIENCE, memory)
+
+
+# what is stuck
+
+ITEM = mail("a")
+IN_LEDGER: dict[str, tuple[dict[str, Any], Finding]] = {
+    "over": (known("sent", 9e6, completedAt=1), MOVING),
+    "claimed a while ago": (known("sending", 4400, startedAt=1), MOVING),
+    "claimed long ago": (known("sending", 4600, startedAt=1), Finding("overdue", "queue")),
+    "released long ago": (known("sending", 4600), Finding("overdue", "queue")),
+    "a webhook between two tries": (known("sending", 40_000, "webhook"), MOVING),
+    "a channel that is no more": (known("sending", 41_000, "pigeon"), Finding("overdue", "queue")),
+    "reopened just now": (known("retrying", 800), MOVING),
+    "reopened and not begun": (known("retrying", 1000), Finding("overdue", "queue")),
+    "its time is not long past": (known("scheduled", 9e6, scheduledFor=iso(NOW - 800)), MOVING),
+    "its time is long past": (
+        known("scheduled", 9e6, scheduledFor=iso(NOW - 1000)),
+        Finding("overdue", "scheduled"),
+    ),
+    "a dead letter": (known("sending", 9e6, dead_lettered_at=1), Finding("dead_letters")),
+    "a fax that waits": (known("retrying", 3000, "fax", attempts=2, error={"code": "busy"}), MOVING),
+    "a fax that waited": (
+        known("retrying", 3200, "fax", attempts=2, error={"code": "busy"}),
+        Finding("overdue", "outcomes"),
+    ),
+    "a fax that was handed back": (known("sending", 2000, "fax"), Finding("overdue", "outcomes")),
+}
+
+
+@pytest.mark.parametrize(("ledger", "finding"), IN_LEDGER.values(), ids=IN_LEDGER)
+def test_a_message_is_overdue_when_its_next_step_is(ledger: dict[str, Any], finding: Finding) -> None:
+    assert verdict(ledger, ITEM) == finding
+
+
+def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
+    assert verdict(known("sending", 9e6), None) == Finding("gone")
+    assert verdict(known("sending", 9e6, "fax"), None) == Finding("overdue", "outcomes")
+    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).way == "scheduled"
+
+
+def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
+    assert verdict(None, ITEM) == Finding("missing", "dispatch")
+    assert verdict(None, None) == MOVING
+    assert verdict(None, ITEM, OLD) == Finding("undated")
+    assert verdict(None, ITEM, Memory(OLD.since, OLD.ttl, undated=True)).state == "missing"
+    assert verdict(None, mail("a", send_at=iso(NOW - 80 * DAY)), OLD).state == "missing"
+    assert verdict(None, mail("a", send_at=iso(NOW - 89.5 * DAY)), OLD).state == "undated"
+    assert verdict(None, mail("a", send_at="soon"), OLD).state == "undated"
+
+
+# the command
+
+
+def test_a_missing_message_is_handed_to_dispatch_as_it_was_put(stage: RepairStage) -> None:
+    item = mail("lost", weight=7, tags={"a": [True, None]})
+    stage.put(item)
+    stage.dynamodb.put_item(
+        TableName="mailroom-dev-mailbox", Item={**typed(mail("raw")), "blob": {"B": b"\x00\x01"}}
+    )
+    stage.failed("done")
+    stage.put(mail("done"))
+    code, answer = reconciled("--yes")
+    assert (code, answer["found"], answer["put_back"]) == (0, {"missing": {"mail": 2}}, {"mail": 2})
+    images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.told("dispatch")}
+    assert sorted(images) == ["lost", "raw"]
+    assert images["lost"]["dynamodb"]["NewImage"] == typed(item)
+    assert images["raw"]["dynamodb"]["NewImage"]["blob"] == {"B": "AAE="}
+    assert {each["eventName"] for each in images.values()} == {"INSERT"}
+
+
+def test_what_was_begun_is_queued_with_the_attempt_that_its_claim_takes(stage: RepairStage) -> None:
+    stage.know("first", status="sending", startedAt=1)
+    stage.know("third", status="sending", attempts=2)
+    stage.put(mail("first", expires_at="2020-01-01T00:00:00Z"), mail("third"))
+    code, answer = reconciled("--yes")
+    assert (code, answer["put_back"]) == (0, {"mail": 2})
+    assert {each["id"]: each["attempt"] for each in stage.bodies("mail")} == {"first": 1, "third": 3}
+
+
+def test_what_waited_for_its_time_is_its_key_on_the_queue_of_schedules(stage: RepairStage) -> None:
+    stage.know("late", status="scheduled", scheduledFor="2026-01-01T00:00:00.000Z")
+    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+    assert stage.bodies("scheduled") == [{"id": "late", "event_type": "mail"}]
+
+
+def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairStage) -> None:
+    error = {"code": "busy", "message": "Fax status: busy"}
+    stage.know("waits", "fax", status="retrying", attempts=2, error=error, to="+16175551234")
+    stage.know("reopened", "fax", status="retrying", attempts=20, generation=1)
+    stage.know("held", "fax", status="sending", attempts=1)
+    assert reconciled("--yes")[1]["put_back"] == {"fax": 3}
+    told = {
+        each["dynamodb"]["NewImage"]["id"]["S"]: each["dynamodb"] for each in stage.functions.told("outcomes")
+    }
+    moved = {
+        id_: (images["OldImage"]["status"]["S"], images["NewImage"]["status"]["S"])
+        for id_, images in told.items()
+    }
+    assert moved == dict.fromkeys(("waits", "reopened", "held"), ("sending", "retrying"))
+    # Another generation is a resend, of which nobody is called back.
+    lives = {id_: "generation" in images["OldImage"] for id_, images in told.items()}
+    assert lives == {"waits": False, "reopened": True, "held": True}
+    assert told["reopened"]["OldImage"]["generation"] == {"N": "0"}
+
+
+def test_the_ledger_is_not_written(stage: RepairStage) -> None:
+    stage.know("a", status="sending", startedAt=1)
+    stage.put(mail("a"), mail("b"))
+    before = stage.ledger("a")
+    reconciled("--yes")
+    assert stage.ledger("a") == before
+    assert not stage.ledger("b")
+
+
+def test_a_dry_run_puts_nothing_back_keeps_its_look_and_exits_with_1(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    code, answer = reconciled("--dry-run")
+    assert (code, answer["found"], answer["put_back"]) == (1, {"missing": {"mail": 1}}, {})
+    assert not stage.functions.invoked
+    look = Path(answer["look"])
+    assert stat.S_IMODE(look.stat().st_mode) == 0o600
+    assert reconciled("--yes")[0] == 0
+    assert not look.exists()
+
+
+def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    stage.failed("a")
+    result = run("reconcile", "--older-than", "0s")
+    assert result.exit_code == 0
+    assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 put back.\n"
+
+
+def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
+    result = run("reconcile", "--older-than", "0s", typed="n\n")
+    assert result.exit_code == 1
+    assert "1 are in the mailbox, and unknown to the ledger (mail 1)." in result.stdout
+    assert "Queues hold messages: mail 1." in result.stdout
+    assert "Put 1 messages of dev back?" in result.stderr
+    assert not stage.functions.invoked
+
+
+def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
+    stage.put(mail("a"), mail("b"))
+    stage.functions.failing = {"1"}
+    assert [reconciled("--yes")[1][name] for name in ("put_back", "failed")] == [{"mail": 1}, 1]
+    stage.functions.error = "Unhandled"
+    code, answer = reconciled("--yes")
+    assert (code, answer["put_back"], answer["failed"]) == (1, {}, 2)
+
+
+def test_a_lost_item_is_said_to_be_gone_and_exits_with_1(stage: RepairStage) -> None:
+    stage.know("a", status="sending")
+    code, answer = reconciled("--yes")
+    assert (code, answer["found"]) == (1, {"gone": {"mail": 1}})
+
+
+def test_what_moved_on_between_the_looks_is_left_alone(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put(mail("slow"), mail("lost"))
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 1:
+            stage.know("slow", status="sending", updatedAt="2999-01-01T00:00:00.000Z")
+        clock[0] += seconds
+
+    clock = [NOW]
+    monkeypatch.setattr("time.sleep", sleep)
+    working = Deployed.of
+    monkeypatch.setattr(
+        "ops.reconcile.command.Deployed.of",
+        lambda *given: _timed(working(*given), lambda: clock[0]),
+    )
+    result = run("reconcile", "--older-than", "15m", "--yes", "--json")
+    answer = valid("reconcile", result.stdout)
+    assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
+
+
+def _timed(deployed: Deployed, clock: Any) -> Deployed:
+    object.__setattr__(deployed, "clock", clock)
+    return deployed
+
+
+def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
+    result = run("reconcile", "--older-than", "soon")
+    assert result.exit_code == 2
+    assert "use one like 90s, 15m, 2h or 1d" in result.stderr
+
+
+def test_spans_are_read_and_written() -> None:
+    assert [seconds_of(text) for text in ("90s", "15m", "2h", "1d")] == [90, 900, 7200, 86_400]
+    assert [written(seconds) for seconds in (0, 90, 900, 7200, 86_400)] == ["0s", "90s", "15m", "2h", "1d"]
+    for text in ("", "15", "m", "-1m", "1.5h", "\u0661m"):
+        with pytest.raises(Refused):
+            seconds_of(text)
+
+
+# how long each channel may take
+
+
+def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
+    patience = patience_of(Deployed.of(stage.session, "dev"), 900)
+    assert patience.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
+    assert patience.retries == Schedule(600, 1, 600)
+
+
+# many
+
+
+def test_a_table_is_cut_into_segments_by_its_size() -> None:
+    assert [segments_of(items) for items in (0, 49_999, 50_000, 10**9)] == [1, 1, 2, 8]
+
+
+def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
+    images = [typed(mail(f"m{at}", text="x" * 300_000)) for at in range(30)]
+    small = [typed(mail(f"s{at}")) for at in range(250)]
+    stuck = [Stuck(Key(each["id"]["S"], "mail"), "dispatch", None, each) for each in (*images, *small)]
+    counts, failed = Back(Deployed.of(stage.session, "dev")).put(stuck)
+    assert (counts, failed) == ({"mail": 280}, 0)
+    sizes = [len(records) for _, records in stage.functions.invoked]
+    assert sum(sizes) == 280
+    assert max(sizes) == 100
+    assert sizes[0] == 13
+
+
+def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -> None:
+    text = "x" * 100_000
+    for at in range(25):
+        stage.put(mail(f"m{at}", text=text))
+        stage.know(f"k{at}", status="sending", startedAt=1)
+    code, answer = reconciled("--yes")
+    assert (code, answer["looked_at"]) == (1, {"mailbox": 25, "ledger": 25})
+    assert answer["found"] == {"missing": {"mail": 25}, "gone": {"mail": 25}}
+    assert len(stage.functions.told("dispatch")) == 25
+
+
+# the look's file
+
+
+def test_a_look_of_another_table_or_bound_or_day_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "look"
+    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
+    page = Page("mailbox", 0, NOW, 1, [("a", "mail")], None)
+    Look.at(path, head, NOW - DAY).add(page)
+    again = Look.at(path, Head("ledger 900", NOW + 60, {"mailbox": 3, "ledger": 1}), NOW)
+    assert ([*again.pages()], again.head, again.left()) == ([page], head, {("ledger", 0): None})
+    assert not [*Look.at(path, Head("ledger 60", NOW, head.segments), NOW - DAY).pages()]
+    Look.at(path, head, NOW - DAY).add(page)
+    assert not [*Look.at(path, Head("ledger 900", NOW + 2 * DAY, head.segments), NOW + DAY).pages()]
+
+
+def test_a_segment_goes_on_after_its_last_whole_page(tmp_path: Path) -> None:
+    path = tmp_path / "look"
+    head = Head("ledger 900", NOW, {"mailbox": 2, "ledger": 1})
+    look = Look.at(path, head, NOW - DAY)
+    last = {"id": {"S": "m"}}
+    look.add(Page("mailbox", 1, NOW, 10, [], last))
+    look.add(Page("ledger", 0, NOW, 5, [("x", "mail")], None))
+    os.truncate(path, path.stat().st_size - 3)
+    again = Look.at(path, head, NOW - DAY)
+    assert again.left() == {("mailbox", 0): None, ("mailbox", 1): last, ("ledger", 0): None}
+    assert (again.seen, again.found) == ({"mailbox": 10, "ledger": 0}, {"mailbox": 0, "ledger": 0})

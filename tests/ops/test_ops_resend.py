@@ -1,0 +1,299 @@
+"""`resend`: which messages are sent again, what is asked, what is queued, and what is said."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from mailroom.suppressions import Suppression, Suppressions
+from tests.ops.answers_support import valid
+from tests.ops.repair_support import RepairStage, run
+from tests.pipeline.items import mail
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with mock_aws():
+        stage = RepairStage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        yield stage
+
+
+def resent(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, dict[str, Any]]]:
+    """The exit code, and the messages by id, of a run that prints JSON."""
+    result = run("resend", *arguments, "--json", typed=typed)
+    answer = valid("resend", result.stdout)
+    return result.exit_code, {each["id"]: each for each in answer["messages"]}
+
+
+def test_a_failed_message_is_reopened_and_queued_with_its_next_attempt(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a", subject="Now", text="as it is now"))
+    code, found = resent("a")
+    assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)
+    row = stage.ledger("a")
+    assert (row["status"], row["generation"]) == ("retrying", 1)
+    assert "completedAt" not in row
+    assert stage.bodies("mail") == [mail("a", subject="Now", text="as it is now") | {"attempt": 2}]
+    assert not stage.functions.invoked
+
+
+def test_the_queue_is_that_of_the_lane_and_its_message_as_dispatch_makes_it(stage: RepairStage) -> None:
+    stage.failed("bulk")
+    stage.put(mail("bulk", lane="bulk"))
+    stage.failed("hook", "webhook")
+    stage.put({"id": "hook", "event_type": "webhook", "url": "https://hooks.example/x", "payload": 1})
+    assert resent("bulk", "hook")[0] == 0
+    assert [each["id"] for each in stage.bodies("mail-bulk")] == ["bulk"]
+    url = stage.urls["webhook"]
+    (message,) = stage.sqs.receive_message(
+        QueueUrl=url, MessageAttributeNames=["All"], AttributeNames=["MessageGroupId"]
+    )["Messages"]
+    sent = {name: each["StringValue"] for name, each in message["MessageAttributes"].items()}
+    assert sent == {"channel": "webhook", "type": "webhook"}
+    assert message["Attributes"]["MessageGroupId"] == "hooks.example"
+
+
+def test_a_fax_is_reopened_alone_for_its_attempt_comes_of_the_ledgers_stream(stage: RepairStage) -> None:
+    stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=20)
+    code, found = resent("f")
+    assert (code, found["f"]["attempt"]) == (0, 21)
+    assert stage.ledger("f", "fax")["status"] == "retrying"
+    assert not stage.bodies("fax-retry")
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "sent": ({"status": "sent"}, "--force"),
+    "delivered": ({"status": "delivered"}, "--force"),
+    "complained": ({"status": "complained"}, "--force"),
+    "cancelled": ({"status": "cancelled"}, "took it back"),
+    "partly": (
+        {
+            "status": "bounced",
+            "recipients": {"a@b.example": {"status": "bounced"}, "c@b.example": {"status": "delivered"}},
+        },
+        "others of its recipients have had it",
+    ),
+}
+
+
+@pytest.mark.parametrize(("attributes", "why"), REFUSED.values(), ids=REFUSED)
+def test_what_has_arrived_or_was_taken_back_is_refused_without_force(
+    stage: RepairStage, attributes: dict[str, Any], why: str
+) -> None:
+    stage.failed("a", **attributes)
+    stage.put(mail("a"))
+    code, found = resent("a")
+    assert (code, found["a"]["result"]) == (1, "refused")
+    assert why in found["a"]["why"]
+    assert stage.ledger("a")["completedAt"] == 1
+    assert not stage.bodies("mail")
+    assert resent("a", "--force", "--yes")[0] == 0
+    assert len(stage.bodies("mail")) == 1
+
+
+UNDER_WAY: dict[str, tuple[dict[str, Any], str]] = {
+    "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
+    "scheduled": ({"status": "scheduled", "scheduledFor": "2030-01-01T00:00:00Z"}, "waits for its send_at"),
+    "dead": ({"status": "sending", "dead_lettered_at": 1}, "mailroom dead-letters"),
+}
+
+
+@pytest.mark.parametrize(("attributes", "why"), UNDER_WAY.values(), ids=UNDER_WAY)
+def test_what_is_under_way_is_refused_force_or_not(
+    stage: RepairStage, attributes: dict[str, Any], why: str
+) -> None:
+    stage.know("a", **attributes)
+    stage.put(mail("a"))
+    code, found = resent("a", "--force", "--yes")
+    assert (code, found["a"]["result"]) == (1, "refused")
+    assert why in found["a"]["why"]
+    assert not stage.bodies("mail")
+
+
+def test_what_was_reopened_and_not_queued_is_queued_without_another_life(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    stage.reopen("a")
+    assert resent("a")[0] == 0
+    assert stage.ledger("a")["generation"] == 1
+    assert [each["attempt"] for each in stage.bodies("mail")] == [2]
+
+
+UNFIT: dict[str, tuple[dict[str, Any] | None, str]] = {
+    "gone": (None, "gone from the mailbox"),
+    "wrong": ({"email": "nobody"}, "is not a mail address"),
+    "expired": ({"expires_at": "2020-01-01T00:00:00Z"}, "is past"),
+    "to come": ({"send_at": "2030-01-01T00:00:00Z"}, "is yet to come"),
+    "no lane": ({"lane": "express"}, "no lane"),
+}
+
+
+@pytest.mark.parametrize(("changes", "why"), UNFIT.values(), ids=UNFIT)
+def test_what_would_fail_again_is_refused_and_says_what_to_do_instead(
+    stage: RepairStage, changes: dict[str, Any] | None, why: str
+) -> None:
+    stage.failed("a")
+    if changes is not None:
+        stage.put(mail("a", **changes))
+    code, found = resent("a", "--force", "--yes")
+    assert (code, found["a"]["result"]) == (1, "refused")
+    assert why in found["a"]["why"]
+    assert "new id" in found["a"]["why"]
+    assert stage.ledger("a")["completedAt"] == 1
+
+
+def test_a_fax_that_was_refused_before_it_was_a_fax_is_refused_again(stage: RepairStage) -> None:
+    stage.failed("f", "fax", to="+16175551234")
+    code, found = resent("f")
+    assert code == 1
+    assert "pdf_url" in found["f"]["why"]
+
+
+def test_who_is_on_the_suppression_list_is_left_alone_unless_lifted(stage: RepairStage) -> None:
+    suppressions = Suppressions(stage.dynamodb, "mailroom-dev-suppressions")
+    suppressions.mark(Suppression("ada@example.com", "mail", "bounce", 1_795_251_600_000))
+    stage.failed("a", status="bounced", error={"code": "bounce", "message": "hard bounce"})
+    stage.put(mail("a"))
+    code, found = resent("a")
+    assert code == 1
+    assert "it would be suppressed again: on the suppression list since 2026-11-21" in found["a"]["why"]
+    suppressions.lift("ada@example.com", "mail")
+    assert resent("a")[0] == 0
+
+
+def test_an_unknown_outcome_may_arrive_twice_and_is_asked_about(stage: RepairStage) -> None:
+    stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
+    stage.put(mail("a"))
+    refused = run("resend", "a", typed="n\n")
+    assert refused.exit_code == 1
+    assert "1 of them may arrive twice" in refused.stderr
+    assert stage.ledger("a")["completedAt"] == 1
+    assert run("resend", "a", typed="y\n").exit_code == 0
+    assert len(stage.bodies("mail")) == 1
+
+
+@pytest.mark.parametrize(("count", "asked"), [(10, False), (11, True)])
+def test_more_than_ten_are_asked_about(stage: RepairStage, count: int, *, asked: bool) -> None:
+    for number in range(count):
+        stage.failed(f"m{number}")
+        stage.put(mail(f"m{number}"))
+    result = run("resend", *(f"m{number}" for number in range(count)))
+    assert (result.exit_code, "Send 11 messages of dev again?" in result.stderr) == (int(asked), asked)
+    assert bool(stage.bodies("mail")) != asked
+
+
+@pytest.mark.parametrize(
+    "piped",
+    [
+        "a\nb\n\na\n",
+        json.dumps({"failures": [{"id": "a", "event_type": "mail"}, {"id": "b", "channel": "mail"}]}),
+        '{"id": "a", "event_type": "mail"}\n{"id": "b", "event_type": "mail"}\n',
+    ],
+    ids=["lines", "object", "objects"],
+)
+def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
+    for id_ in ("a", "b"):
+        stage.failed(id_)
+        stage.put(mail(id_))
+    code, found = resent("-", "--yes", typed=piped)
+    assert (code, sorted(found)) == (0, ["a", "b"])
+    assert len(stage.bodies("mail")) == 2
+
+
+def test_nothing_piped_in_is_nothing_to_do(stage: RepairStage) -> None:
+    assert resent("-", "--yes", typed='{"failures": []}') == (0, {})
+
+
+def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
+    stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
+    stage.put(mail("a"))
+    result = run("resend", "-", typed="a\n")
+    assert result.exit_code == 2
+    assert "use --yes" in result.stderr
+    assert stage.ledger("a")["completedAt"] == 1
+
+
+def test_a_line_that_is_no_json_among_such_is_named(stage: RepairStage) -> None:
+    result = run("resend", "-", typed='{"id": "a", "event_type": "mail"}\nb\n')
+    assert result.exit_code == 2
+    assert "is no JSON: b" in result.stderr
+
+
+def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.failed("a", "sms")
+    stage.put(mail("a"))
+    assert "mail and sms" in resent("a")[1]["a"]["why"]
+    assert resent("a", "--channel", "mail")[0] == 0
+
+
+def test_a_message_that_nobody_has_begun_or_that_there_is_not_is_said_to_be_so(stage: RepairStage) -> None:
+    stage.put(mail("ready"))
+    code, found = resent("ready", "nowhere")
+    assert code == 1
+    assert "reconcile" in found["ready"]["why"]
+    assert found["nowhere"]["why"] == "there is no such message in the ledger"
+
+
+def test_a_dry_run_says_what_each_is_and_does_nothing(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    code, found = resent("a", "--dry-run")
+    assert (code, found["a"]["result"]) == (0, "ready")
+    result = run("resend", "a", "--dry-run")
+    assert "failed: rejected: 550 no" in result.stdout
+    assert stage.ledger("a")["completedAt"] == 1
+    assert not stage.bodies("mail")
+
+
+def test_what_sqs_would_not_take_is_told_and_found_by_the_next_run(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    with monkeypatch.context() as broken:
+        broken.setattr("mailroom.queues.send", lambda *_: {"0"})
+        result = run("resend", "a", "--json")
+    (found,) = valid("resend", result.stdout)["messages"]
+    assert (result.exit_code, found["result"]) == (1, "unqueued")
+    assert resent("a")[0] == 0
+    assert [each["attempt"] for each in stage.bodies("mail")] == [2]
+
+
+def test_a_reopening_whose_answer_was_lost_is_known_by_its_token(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    client = stage.dynamodb
+    update = client.update_item
+
+    def twice(**arguments: Any) -> Any:
+        update(**arguments)  # its answer is lost, and the SDK asks once more
+        return update(**arguments)
+
+    monkeypatch.setattr(client, "update_item", twice)
+    monkeypatch.setattr(
+        stage.session, "client", lambda name, **_: {"dynamodb": client}.get(name) or _client(stage, name)
+    )
+    code, found = resent("a")
+    assert (code, found["a"]["result"], found["a"]["attempt"]) == (0, "resent", 2)
+
+
+def _client(stage: RepairStage, name: str) -> Any:
+    return stage.functions if name == "lambda" else stage.sqs
+
+
+def test_a_stage_that_is_not_deployed_exits_with_2(stage: RepairStage) -> None:
+    result = run("resend", "a", "--stage", "moon")
+    assert result.exit_code == 2
+    assert "There is no function mailroom-moon-dispatch" in result.stderr
+
+
+def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:
+    stage.failed("a", error={"code": "rejected", "message": "\x1b[31mred"})
+    stage.put(mail("a"))
+    assert "\x1b" not in run("resend", "a", "--dry-run").stdout

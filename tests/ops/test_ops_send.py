@@ -1,0 +1,154 @@
+"""`mailroom send`: one message, judged before it is put."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+
+from ops.messages.sending import Post, Sent
+from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
+
+HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
+
+
+@pytest.fixture(autouse=True)
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def test_a_mail_of_options_is_put_under_an_id_that_is_printed(stage: Stage) -> None:
+    result = run("send", "mail", *HELLO, "--set", "first_name=Ada")
+    assert result.exit_code == 0, result.stderr
+    (id_,) = stage.mailbox()
+    assert id_ in result.stdout
+    assert re.fullmatch(r"mail-\d{8}-\d{6}-[a-z2-9]{6}", id_)
+    assert stage.mailbox()[id_] == {
+        "id": id_,
+        "event_type": "mail",
+        "to": "ada@example.com",
+        "subject": "Hello",
+        "text": "Hi",
+        "first_name": "Ada",
+    }
+
+
+def test_several_recipients_are_a_list_and_what_is_no_text_is_json(stage: Stage) -> None:
+    words = (
+        "--to",
+        "bob@example.com",
+        "--id",
+        "x",
+        "--set",
+        'headers={"X-Team": "a"}',
+        "--set",
+        "ttl=1900000000",
+    )
+    assert run("send", "mail", *HELLO, *words).exit_code == 0
+    item = stage.mailbox()["x"]
+    assert item["to"] == ["ada@example.com", "bob@example.com"]
+    assert (item["headers"], item["ttl"]) == ({"X-Team": "a"}, 1_900_000_000)
+
+
+def test_a_file_is_sent_and_options_are_laid_over_it(stage: Stage, tmp_path: Path) -> None:
+    file = tmp_path / "m.json"
+    file.write_text('{"id": "f", "event_type": "sms", "to": "(617) 555-1234", "text": "one", "n": 1.5}')
+    assert run("send", "--file", str(file), "--text", "two").exit_code == 0
+    assert (stage.mailbox()["f"]["text"], float(stage.mailbox()["f"]["n"])) == ("two", 1.5)
+
+
+def test_the_file_may_be_standard_input(stage: Stage) -> None:
+    item = json.dumps({"id": "s", "to": "ada@example.com", "subject": "S", "text": "T"})
+    assert run("send", "mail", "--file", "-", typed=item).exit_code == 0
+    assert set(stage.mailbox()) == {"s"}
+
+
+def test_the_same_again_exists_and_other_content_is_a_conflict(stage: Stage) -> None:
+    first = run("send", "mail", *HELLO, "--id", "one", "--json")
+    again = run("send", "mail", *HELLO, "--id", "one", "--json")
+    other = run("send", "mail", *HELLO, "--id", "one", "--set", "text=Other", "--json")
+    assert [answer(each)["result"] for each in (first, again, other)] == ["accepted", "existed", "conflict"]
+    assert [each.exit_code for each in (first, again, other)] == [0, 0, 1]
+    assert stage.mailbox()["one"]["text"] == "Hi"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("mail", "--to", "ada@", "--subject", "S", "--text", "T"), "to: 'ada@' is not a mail address"),
+        (("mail", *HELLO, "--send-at", "soon"), "send_at: 'soon' is no ISO 8601 time"),
+        (("mail", *HELLO, "--callback-url", "http://x.example"), "callback_url: "),
+        (
+            ("sms", "--to", "6175551234", "--text", "T", "--lane", "bulk"),
+            "lane: 'bulk' is not set up for sms",
+        ),
+        (("push", "--to", "token", "--set", "title=T"), "event_type: 'push' is no channel here"),
+        (("mail", *HELLO, "--set", "headers=x"), "--set headers: is no text"),
+        (("mail", *HELLO, "--set", "x"), "--set 'x' is no pair"),
+        (("fxa", *HELLO), "Which channel is it?"),
+        (HELLO, "Which channel is it?"),
+        (("mail", "--file", "/nowhere.json"), "/nowhere.json cannot be read"),
+        (("mail", *HELLO, "--stage", "prod"), "mailroom-prod-messages-api"),
+    ],
+)
+def test_what_the_stage_would_not_take_is_not_put_and_the_sentence_names_the_field(
+    stage: Stage, words: tuple[str, ...], sentence: str
+) -> None:
+    result = run("send", *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert not stage.mailbox()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"id": "a",\n "to" 1}', "line 2, column 7: is not JSON"),
+        ("[{}]", "mailroom import"),
+        ('{"event_type": "sms"}', "event_type is 'sms', and mail was asked for"),
+    ],
+)
+def test_a_file_that_is_no_message_is_refused_with_the_place_at_fault(
+    tmp_path: Path, text: str, sentence: str
+) -> None:
+    file = tmp_path / "m.json"
+    file.write_text(text)
+    result = run("send", "mail", "--file", str(file))
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("told", "code"),
+    [
+        ({"status": "sent", "provider_id": "ses-1"}, 0),
+        ({"status": "delivered"}, 0),
+        ({"status": "failed", "error": {"code": "rejected", "message": "no such sender"}}, 1),
+        ({"status": "suppressed", "error": {"code": "bounce", "message": "it bounced"}}, 1),
+    ],
+)
+def test_waiting_ends_with_the_outcome(stage: Stage, told: dict[str, str], code: int) -> None:
+    stage.put(LEDGER, id="w", event_type="mail", **told)
+    result = run("send", "mail", *HELLO, "--id", "w", "--wait", "--json")
+    assert result.exit_code == code
+    assert answer(result)["status"] == told["status"]
+
+
+def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: Stage) -> None:
+    post = Post(boto3.Session(), "dev")
+    sent = post.put({"id": "p", "event_type": "mail", "to": "a@example.com", "subject": "S", "text": "T"})
+    now, seen = 0.0, list[str]()
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now > 3:
+            stage.put(LEDGER, id="p", event_type="mail", status="sending")
+
+    ended = post.wait(sent, 10, seen=seen.append, now=lambda: now, sleep=sleep)
+    assert ended == Sent(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
+    assert 8 <= now <= 10
+    assert seen[0] == "ready"

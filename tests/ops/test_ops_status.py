@@ -1,0 +1,138 @@
+"""`mailroom status`: where a message is, and what to do next."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.clock import epoch
+from mailroom.ledger_reader import of_ledger, of_mailbox
+from ops.messages.standing import standing
+from tests.ops.message_support import LEDGER, MAILBOX, Stage, answer, deployed, run
+
+NOW = epoch("2026-11-21T14:00:00Z")
+MS = int(NOW * 1000)
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        yield stage
+
+
+def advice(**item: Any) -> str:
+    """What is said of a ledger's item at 14:00."""
+    return " ".join(standing(of_ledger({"id": "m", "event_type": "mail", **item}), "dev", NOW).advice)
+
+
+def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
+    stage.put(
+        LEDGER,
+        id="m",
+        event_type="fax",
+        status="failed",
+        to="+16175551234",
+        attempts=20,
+        provider="signalwire",
+        provider_id="fax-7",
+        completedAt=MS,
+        updatedAt="2026-11-21T14:00:00.000Z",
+        error={"code": "busy", "message": "Fax status: busy"},
+        history=[{"at": MS - 60_000, "status": "retrying", "code": "busy"}, {"at": MS, "status": "failed"}],
+        callbacks={"failed.20": {"status": "failed", "code": 503, "tries": 20, "at": MS}},
+    )
+    result = run("status", "m")
+    assert result.exit_code == 0, result.stderr
+    for words in (
+        "failed since 2026-11-21 14:00:00 UTC",
+        "+16175551234",
+        "Fax status: busy (busy)",
+        "signalwire fax-7",
+        "20 ended",
+        "2026-11-21 13:59:00 UTC",
+        "failed.20",
+        "tries 20",
+        "mailroom resend m --channel fax --stage dev",
+        "failed.20 could not be delivered",
+    ):
+        assert words in result.stdout
+
+
+def test_a_message_that_there_is_not_exits_with_1(stage: Stage) -> None:
+    result = run("status", "nobody")
+    assert (result.exit_code, "There is no message nobody in dev." in result.stdout) == (1, True)
+    assert answer(run("status", "nobody", "--json")) == {"id": "nobody", "stage": "dev", "messages": []}
+
+
+def test_an_id_of_several_channels_shows_all_or_the_one_that_is_named(stage: Stage) -> None:
+    stage.put(MAILBOX, id="m", event_type="sms", to="+16175551234", text="secret words")
+    stage.put(LEDGER, id="m", event_type="mail", status="sent", sentAt=MS)
+    result = run("status", "m", "--json")
+    assert [(each["event_type"], each["status"]) for each in answer(result)["messages"]] == [
+        ("mail", "sent"),
+        ("sms", "ready"),
+    ]
+    assert "secret words" not in result.stdout
+    (one,) = answer(run("status", "m", "--channel", "sms", "--json"))["messages"]
+    assert one["event_type"] == "sms"
+
+
+def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage: Stage) -> None:
+    error = {"code": "x", "message": "\x1b]0;owned\x07[red]text"}
+    stage.put(LEDGER, id="m", event_type="mail", status="failed", error=error)
+    shown = run("status", "m").stdout
+    assert "\x1b" not in shown
+    assert "[red]text" in shown
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T13:59:58Z"}, ""),
+        ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T11:00:00Z"}, "mailroom reconcile"),
+        ({"status": "sending", "updatedAt": "2026-11-21T13:59:58Z"}, "It is back in its queue"),
+        (
+            {
+                "status": "sending",
+                "trouble": {"code": "throttled", "message": "slow down"},
+                "updatedAt": "2026-11-21T13:59:58Z",
+            },
+            "What keeps it: slow down (throttled)",
+        ),
+        ({"status": "sending", "dead_lettered_at": MS}, "mailroom dead-letters show m --stage dev"),
+        ({"status": "retrying", "updatedAt": "2026-11-21T13:50:00Z"}, ""),
+        ({"status": "retrying", "updatedAt": "2026-11-21T10:00:00Z"}, "Nothing has changed for 4 hours"),
+        ({"status": "scheduled", "scheduledFor": "2026-11-22T14:00:00Z"}, "It waits for 2026-11-22"),
+        (
+            {"status": "scheduled", "scheduledFor": "2026-11-21T13:00:00Z"},
+            "60 minutes ago: mailroom reconcile",
+        ),
+        ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
+        ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),
+        ({"status": "failed", "error": {"code": "outcome_unknown"}}, "ask the recipient"),
+        ({"status": "failed", "error": {"code": "rejected"}}, "mailroom resend m --channel mail --stage dev"),
+        ({"status": "suppressed", "error": {"code": "opted_out"}}, "mailroom preferences show"),
+        ({"status": "suppressed", "error": {"code": "bounce"}}, "mailroom suppressions show"),
+        ({"status": "bounced"}, "mailroom suppressions list"),
+        ({"status": "cancelled"}, "under a new id"),
+        ({"status": "sent"}, ""),
+        ({"status": "delivered"}, ""),
+    ],
+)
+def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: str) -> None:
+    said = advice(**item)
+    assert words in said if words else said == ""
+
+
+def test_what_nobody_has_claimed_waits_for_its_time_or_is_looked_for() -> None:
+    item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
+    (said,) = standing(of_mailbox(item), "dev", NOW).advice
+    assert "mailroom reconcile --stage dev" in said
+    (said,) = standing(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}), "dev", NOW).advice
+    assert said == "It waits for 2026-11-21 14:10:00 UTC."
+
+
+def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
+    assert "resend 'a b'" in " ".join(
+        standing(of_ledger({"id": "a b", "event_type": "mail", "status": "failed"}), "dev", NOW).advice
+    )

@@ -1,0 +1,92 @@
+"""The doctor on a stage that runs, and what that stage is reckoned to cost, against what was synthesized."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from local.workspace import REPOSITORY
+from ops.cost import fixed
+from ops.cost.answer import settings_of
+from tests.pipeline.pipeline_support import Pipeline
+
+SCRIPT = """
+import typer
+from ops.doctor.command import doctor
+app = typer.Typer()
+app.command()(doctor)
+app()
+"""
+DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName", "webhook": "WebhookSigningSecretName"}
+"""Secrets without which a subject fails."""
+
+
+def diagnosed(pipeline: Pipeline, *only: str) -> tuple[int, dict[str, Any], str]:
+    """Exit code, the answer and what was told beside it, as an operator gets them."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "--stage", "local", "--json", "--debug", "--only", ",".join(only)],
+        cwd=REPOSITORY,
+        env={
+            **environment,
+            **pipeline.running.variables(),
+            "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/lambdas",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    return done.returncode, json.loads(done.stdout or "{}"), done.stderr
+
+
+def test_nothing_of_the_stages_sending_is_wrong(pipeline: Pipeline) -> None:
+    subjects = ("stacks", "mail", "sms", "push", "fax", "webhook", "functions", "tables", "clock")
+    code, said, errors = diagnosed(pipeline, *subjects)
+    assert errors == ""
+    assert [each for each in said["checks"] if each["state"] == "failed"] == []
+    assert code == 0
+    good = {each["subject"] for each in said["checks"] if each["state"] == "ok"}
+    assert good == set(subjects)
+
+
+def test_letters_and_alarms_can_be_looked_at(pipeline: Pipeline) -> None:
+    # Other tests leave dead letters: what is found differs, that it is found does not.
+    _, said, errors = diagnosed(pipeline, "queues", "alarms")
+    assert errors == ""
+    sentences = [each["sentence"] for each in said["checks"]]
+    assert any("dead-letter queues are empty" in each for each in sentences)
+    assert any("one for each dead-letter queue among them" in each for each in sentences)
+
+
+@pytest.mark.parametrize(("subject", "output"), DENIED.items())
+def test_a_secret_that_is_wrong_is_found_and_not_printed(
+    pipeline: Pipeline, subject: str, output: str
+) -> None:
+    name = pipeline.output(output)
+    before = pipeline.secrets.get_secret_value(SecretId=name)["SecretString"]
+    pipeline.secrets.put_secret_value(SecretId=name, SecretString='{"wrong": "not-a-secret"}')
+    try:
+        code, said, errors = diagnosed(pipeline, subject)
+    finally:
+        pipeline.secrets.put_secret_value(SecretId=name, SecretString=before)
+    assert code == 1
+    failed = [each for each in said["checks"] if each["state"] == "failed"]
+    assert len(failed) == 1
+    assert "aws secretsmanager put-secret-value" in failed[0]["fix"]
+    assert "not-a-secret" not in json.dumps(said) + errors
+
+
+def test_the_stages_settings_make_as_much_as_its_templates_hold(pipeline: Pipeline) -> None:
+    paths = sorted(pipeline.workspace.assembly.glob("*.template.json"))
+    counted = fixed.of_templates(json.loads(path.read_text()) for path in paths)
+    reckoned = fixed.of_settings(settings_of("local"))
+    assert counted.source == "templates"
+    assert {**_counts(counted), "source": ""} == {**_counts(reckoned), "source": ""}
+
+
+def _counts(resources: fixed.Resources) -> dict[str, Any]:
+    return {name: getattr(resources, name) for name in resources.__struct_fields__}

@@ -1,0 +1,85 @@
+"""A person is erased after real sends: nothing of them is left, and nothing is sent to them again."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import boto3
+import pytest
+from typer import Typer
+from typer.testing import CliRunner
+
+from local.aws import ACCOUNT, REGION, STAGE
+from ops.erase.command import erase
+from tests.pipeline.items import Item, mail
+from tests.pipeline.pipeline_support import Pipeline, until
+
+GRACE, OTHER = "grace.hopper@example.com", "howard@example.com"
+app = Typer()
+app.command()(erase)
+
+
+@pytest.fixture
+def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command goes where the stage is."""
+    for name, value in pipeline.running.endpoints.variables().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+
+
+def everything(pipeline: Pipeline) -> str:
+    """All items and objects of the stage that mention Grace, and letters, as one text."""
+    found: list[object] = []
+    for table in pipeline.dynamodb.list_tables()["TableNames"]:
+        pages = pipeline.dynamodb.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
+        found += [item for page in pages for item in page["Items"] if "grace" in str(item).lower()]
+    for short in ("payloads", "unprocessed"):
+        bucket = f"mailroom-{STAGE}-{short}-{ACCOUNT}-{REGION}"
+        for each in pipeline.s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+            text = (
+                pipeline.s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read().decode(errors="replace")
+            )
+            found += [each["Key"], text] if "grace" in (each["Key"] + text).lower() else []
+    found += [
+        each for each in pipeline.dead_letters(pipeline.output("MailBulkDlqUrl")) if "grace" in each.lower()
+    ]
+    return str(found)
+
+
+def messages(pipeline: Pipeline, bucket: str) -> list[Item]:
+    later = (datetime.now(UTC) + timedelta(days=30)).isoformat()
+    pipeline.s3.put_object(Bucket=bucket, Key="bills/of-a-person.txt", Body=f"for {GRACE}".encode())
+    part = {"ref": f"s3://{bucket}/bills/of-a-person.txt"}
+    return [
+        mail("erase-1", email="Grace <Grace.Hopper@Example.com>", attachments=[part]),
+        mail("erase-2", email=None, to=[OTHER, GRACE], subject="To both", text="Hello"),
+        mail("erase-3", email=OTHER, subject="About her", text=f"Write to {GRACE}"),
+        mail("erase-4", email=GRACE, send_at=later),
+    ]
+
+
+@pytest.mark.usefixtures("_at_the_stage")
+def test_a_person_is_erased_everywhere_and_gets_nothing_more(pipeline: Pipeline) -> None:
+    bucket = pipeline.output("PayloadBucketName")
+    pipeline.put(*messages(pipeline, bucket))
+    pipeline.until_status("delivered", "erase-1", "erase-2", "erase-3")
+    pipeline.until_status("scheduled", "erase-4")
+    dead = mail("erase-5", email=GRACE, lane="bulk")
+    pipeline.send(pipeline.output("MailBulkDlqUrl"), [json.dumps(dead)])
+    assert "grace" in everything(pipeline).lower()
+    taken = len(pipeline.mails("erase-1"))
+
+    result = CliRunner().invoke(app, [GRACE, "--stage", STAGE, "--yes", "--json"])
+
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["left"], answer["remains"]) == (0, 0, []), answer
+    assert everything(pipeline) == "[]"
+    assert pipeline.ledger("erase-2")["to"] == [OTHER]
+    assert pipeline.ledger("erase-1")["status"] == "delivered"
+    assert pipeline.ledger("erase-4")["status"] == "cancelled"
+    # Late copies of what was sent, and of what was not.
+    copies = [mail("erase-1", email=GRACE), mail("erase-4", email=GRACE), dead]
+    pipeline.send(pipeline.output("MailQueueUrl"), [json.dumps(each) for each in copies])
+    queue = pipeline.output("MailQueueUrl")
+    until(lambda: pipeline.queue_is_empty(queue), 20, lambda: "the copies were not dropped")
+    assert [len(pipeline.mails(f"erase-{at}")) for at in (1, 4, 5)] == [taken, 0, 0]
+    assert everything(pipeline) == "[]"

@@ -1,0 +1,77 @@
+"""The operator's commands about messages, as real processes, on a stage that runs."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.pipeline.campaign_support import operator
+from tests.pipeline.pipeline_support import Pipeline
+
+LOCAL = ("--stage", "local", "--json")
+
+
+def told(pipeline: Pipeline, *words: str, code: int = 0) -> dict[str, Any]:
+    """A command's answer."""
+    done = operator(pipeline, *words, *LOCAL)
+    assert done.returncode == code, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.fixture(scope="module")
+def sent(pipeline: Pipeline) -> dict[str, Any]:
+    """A mail of an operator's, waited for."""
+    words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
+    return told(pipeline, "send", "mail", *words, "--wait", "--wait-seconds", "60")
+
+
+def test_a_message_that_is_sent_by_hand_arrives_and_the_command_waits_for_it(
+    pipeline: Pipeline, sent: dict[str, Any]
+) -> None:
+    assert sent["result"] == "accepted"
+    assert sent["status"] in ("sent", "delivered")
+    assert pipeline.one_mail("by-operator")["to"] == "ada@example.com"
+
+
+def test_the_same_again_exists_and_is_not_sent_twice(pipeline: Pipeline, sent: dict[str, Any]) -> None:
+    words = ("--to", "ada@example.com", "--subject", "Hello", "--text", "By hand.", "--id", "by-operator")
+    assert told(pipeline, "send", "mail", *words)["result"] == "existed"
+    assert pipeline.one_mail("by-operator")
+
+
+def test_its_status_tells_what_became_of_it_and_nothing_of_what_it_says(
+    pipeline: Pipeline, sent: dict[str, Any]
+) -> None:
+    answer = told(pipeline, "status", "by-operator")
+    (message,) = answer["messages"]
+    assert message["status"] in ("sent", "delivered")
+    assert message["provider_id"]
+    assert "By hand." not in json.dumps(answer)
+    assert told(pipeline, "status", "nobody-sent-this", code=1)["messages"] == []
+
+
+def test_what_the_stage_would_refuse_is_refused_before_it_is_put(pipeline: Pipeline) -> None:
+    words = ("--to", "+16175551234", "--text", "Hi", "--lane", "bulk", "--id", "never-put")
+    done = operator(pipeline, "send", "sms", *words, *LOCAL)
+    assert done.returncode == 2
+    assert "lane: 'bulk' is not set up for sms" in done.stderr
+    assert told(pipeline, "status", "never-put", code=1)["messages"] == []
+
+
+def test_a_message_that_failed_is_among_the_failures_with_its_recipient_masked(pipeline: Pipeline) -> None:
+    pipeline.put({"id": "failing-17", "event_type": "mail", "to": "vincent@", "subject": "S", "text": "T"})
+    pipeline.until_ended("failing-17")
+    answer = told(pipeline, "failures", "--since", "1h", "--channel", "mail", "--reason", "invalid")
+    (found,) = [each for each in answer["failures"] if each["id"] == "failing-17"]
+    assert "is not a mail address" in found["message"]
+    assert "vincent" not in json.dumps(found)
+    counts = told(pipeline, "failures", "--since", "1h", "--summary")["counts"]
+    assert any(each["channel"] == "mail" and each["reason"] == "invalid" for each in counts)
+
+
+def test_a_look_at_the_stage_names_every_queue_of_it(pipeline: Pipeline) -> None:
+    answer = told(pipeline, "watch", "--once")
+    names = {each["name"] for each in answer["queues"]}
+    assert {"mail", "mail-dlq", "mail-bulk", "fax.fifo", "fax-dlq.fifo", "webhook", "scheduled"} <= names
+    assert answer["alarms"] is not None or answer["note"]

@@ -1,0 +1,68 @@
+"""Dead letters put back by the operator's command end in the inbox, once."""
+
+import json
+
+import boto3
+import pytest
+from typer.testing import CliRunner
+
+from local.aws import STAGE
+from ops.dead_letters.commands import app
+from tests.pipeline.items import mail
+from tests.pipeline.pipeline_support import Pipeline, until
+
+SECONDS = 30.0
+
+
+@pytest.fixture
+def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands go where the stage is."""
+    for name, value in pipeline.running.endpoints.variables().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+
+
+def command(*options: str) -> tuple[int, dict[str, object]]:
+    result = CliRunner().invoke(app, [*options, "--stage", STAGE, "--json"])
+    assert result.exit_code in (0, 1), (result.stderr, result.exception)
+    return result.exit_code, json.loads(result.stdout)
+
+
+@pytest.mark.usefixtures("_at_the_stage")
+def test_letters_that_are_redriven_are_sent_once_and_what_was_sent_before_is_not_sent_again(
+    pipeline: Pipeline,
+) -> None:
+    pipeline.put(mail("redriven-before"))
+    pipeline.one_mail("redriven-before")
+    items = [mail("redriven-before"), mail("redriven-1"), mail("redriven-2")]
+    dead = pipeline.output("MailBulkDlqUrl")
+    pipeline.send(dead, [json.dumps(each) for each in items])
+
+    _, shown = command("show", "redriven-1", "--queue", "mail-bulk")
+    assert [each["id"] for each in shown["letters"]] == ["redriven-1"]  # type: ignore[attr-defined]
+    chosen = [part for item in items for part in ("--only", str(item["id"]))]
+    code, answer = command("redrive", "--queue", "mail-bulk", *chosen, "--rate", "100", "--yes")
+
+    assert (code, answer["moved"], answer["left"]) == (0, 3, 0)
+    for id_ in ("redriven-1", "redriven-2"):
+        pipeline.one_mail(id_)
+    bulk = pipeline.output("MailBulkQueueUrl")
+    until(lambda: pipeline.queue_is_empty(bulk), SECONDS, lambda: "the queue is not empty")
+    assert len(pipeline.mails("redriven-before")) == 1
+    assert not pipeline.dead_letters(dead) & {json.dumps(each) for each in items}
+
+
+@pytest.mark.usefixtures("_at_the_stage")
+def test_a_fax_is_redriven_into_its_line(pipeline: Pipeline) -> None:
+    number = "+16175550177"
+    body = {"fax_id": "redriven-fax", "to": number, "pdf_url": "https://example.com/faxes/redriven-fax.pdf"}
+    pipeline.sqs.send_message(
+        QueueUrl=pipeline.output("FaxDlqUrl"),
+        MessageBody=json.dumps(body),
+        MessageGroupId=number,
+        MessageDeduplicationId="redriven-fax",
+    )
+    code, answer = command("redrive", "--queue", "fax", "--only", "redriven-fax", "--yes")
+    assert (code, answer["moved"]) == (0, 1)
+    pipeline.until_ended("redriven-fax", event_type="fax", seconds=SECONDS)
+    assert len(pipeline.calls("redriven-fax")) == 1

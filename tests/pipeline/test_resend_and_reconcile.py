@@ -1,0 +1,98 @@
+"""`resend` and `reconcile`, as real processes, on a stage that runs."""
+
+import hashlib
+import math
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from local.state import LEDGER, MAILBOX
+from mailroom.clock import iso
+from tests.ops.answers_support import valid
+from tests.pipeline.campaign_support import operator
+from tests.pipeline.items import correlation, mail, typed
+from tests.pipeline.pipeline_support import Accepted, Pipeline, until
+
+SCHEDULES = "mailroom-local"
+LONG_AGO = iso(time.time() - 86_400)
+
+
+def told(pipeline: Pipeline, command: str, *words: str, code: int = 0) -> dict[str, Any]:
+    """A command's answer."""
+    done = operator(pipeline, command, *words, "--stage", "local", "--json")
+    assert done.returncode == code, (done.stdout, done.stderr)
+    answer: dict[str, Any] = valid(command, done.stdout)
+    return answer
+
+
+def mails(pipeline: Pipeline, id_: str) -> list[Accepted]:
+    """The mails of a message that SES accepted, of whatever attempt."""
+    mark = correlation(id_)
+    headers = [(each, each["content"]["headers"].get("X-Correlation-ID", "")) for each in pipeline.inbox()]
+    return [each for each, found in headers if found.partition(".")[0] == mark]
+
+
+def test_a_mail_that_failed_is_put_right_in_the_mailbox_and_sent_by_resend_once(pipeline: Pipeline) -> None:
+    pipeline.put(mail("resent", template="no-such-template"))
+    assert "template" in pipeline.failure("resent")
+    pipeline.put(mail("resent", subject="Now", text="it goes out"))
+    (message,) = told(pipeline, "resend", "resent")["messages"]
+    assert (message["result"], message["attempt"]) == ("resent", 2)
+    pipeline.until_ended("resent")
+    (sent,) = mails(pipeline, "resent")
+    assert sent["content"]["text"] == "it goes out"
+    (refused,) = told(pipeline, "resend", "resent", code=1)["messages"]
+    assert refused["result"] == "refused"
+    assert len(mails(pipeline, "resent")) == 1
+
+
+def test_a_fax_that_was_given_up_is_faxed_again_by_resend(pipeline: Pipeline) -> None:
+    given_up = {"status": "failed", "completedAt": 1, "attempts": 8, "claim_token": "old"}
+    know(pipeline, "given-up", "fax", to="+13125550160", pdf_url="https://example.com/f.pdf", **given_up)
+    assert told(pipeline, "resend", "given-up")["counts"] == {"resent": 1}
+    pipeline.until_ended("given-up", event_type="fax")
+    row = pipeline.ledger("given-up", "fax")
+    assert (row["status"], row["attempts"]) == ("sent", 9)
+
+
+def test_what_nobody_is_on_is_found_by_reconcile_and_sent_once(pipeline: Pipeline) -> None:
+    strand(pipeline, "lost-schedule")
+    pipeline.dynamodb.update_item(
+        TableName=LEDGER,
+        Key=typed({"id": "lost-schedule", "event_type": "mail"}),
+        UpdateExpression="SET scheduledFor = :past",
+        ExpressionAttributeValues=typed({":past": LONG_AGO}),
+    )
+    strand(pipeline, "never-begun")
+    pipeline.dynamodb.delete_item(TableName=LEDGER, Key=typed({"id": "never-begun", "event_type": "mail"}))
+    know(
+        pipeline, "lost-fax", "fax", status="sending", to="+13125550161", pdf_url="https://example.com/g.pdf"
+    )
+    looked = told(pipeline, "reconcile", "--older-than", "2s", "--dry-run", code=1)
+    assert looked["found"]["missing"]["mail"] >= 1
+    assert not pipeline.ledger("never-begun")
+    answer = told(pipeline, "reconcile", "--older-than", "2s", "--yes")
+    assert answer["put_back"]["mail"] >= 2
+    assert answer["put_back"]["fax"] >= 1
+    assert answer["failed"] == 0
+    pipeline.until_ended("lost-schedule", "never-begun")
+    pipeline.until_ended("lost-fax", event_type="fax")
+    assert pipeline.ledger("lost-fax", "fax")["status"] == "sent"
+    told(pipeline, "reconcile", "--older-than", "2s", "--yes")
+    assert [len(mails(pipeline, id_)) for id_ in ("lost-schedule", "never-begun")] == [1, 1]
+
+
+def know(pipeline: Pipeline, id_: str, event_type: str, **attributes: object) -> None:
+    """An item of the ledger that was last changed long ago."""
+    item = {"id": id_, "event_type": event_type, "updatedAt": LONG_AGO, **attributes}
+    pipeline.dynamodb.put_item(TableName=LEDGER, Item=typed(item))
+
+
+def strand(pipeline: Pipeline, id_: str) -> None:
+    """A mail that waits for a schedule which is no more, and whose time has come since."""
+    due = (datetime.now(UTC) + timedelta(minutes=20)).replace(microsecond=0)
+    pipeline.put(mail(id_, send_at=due.isoformat()))
+    until(lambda: pipeline.ledger(id_), 20, lambda: "no ledger item")
+    name = hashlib.sha256(f"mail\0{id_}\0{math.ceil(due.timestamp())}".encode()).hexdigest()
+    pipeline.scheduler.delete_schedule(GroupName=SCHEDULES, Name=name)
+    pipeline.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail(id_)))
