@@ -5,7 +5,6 @@ from collections.abc import Callable
 import typer
 
 from mailroom.telemetry import quiet
-
 from ops import campaign_commands, preferences_commands, suppressions_commands
 from ops.cost.command import cost
 from ops.dead_letters import commands as dead_letters

@@ -26,8 +26,8 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 _UNSIGNED = frozenset(
     (
-        *("SignatureDoesNotMatch", "InvalidSignatureException", "IncompleteSignature"),
-        *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewedException"),
+        *("SignatureDoesNotMatch", "InvalidSignatureException"),
+        *("RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"),
     )
 )
 """Codes of services that do not take the signature, or the time that it says; each has its own."""

@@ -29,8 +29,9 @@ BOUNDARY = "@aws-cdk/core:permissionsBoundary"
 class DeployStack(Stack):
     """Trusts one identity provider's tokens, by audience and subject, for an hour at most.
 
-    A person deploys it, with credentials of their own and not by way of the bootstrap's roles: so who may
-    deploy cannot be changed by who deploys.
+    A person deploys it, with credentials of their own and not by way of the bootstrap's roles. That who may
+    deploy cannot be changed by who deploys holds only where the execution policies of every bootstrap of the
+    account deny it: by default they allow everything. docs/deploying.md has what it takes.
     """
 
     def __init__(self, app: App, settings: Settings, section: Deploy) -> None:
@@ -44,6 +45,8 @@ class DeployStack(Stack):
             synthesizer=CliCredentialsStackSynthesizer(),
         )
         self._section = section
+        self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
+        self._warn_of_the_default_bootstrap(settings)
         # These two hand out nothing, so no boundary need hold them; the stage's would.
         iam.PermissionsBoundary.of(self).clear()
         self._provider_arn = section.provider_arn or self._provider().oidc_provider_arn
@@ -53,6 +56,17 @@ class DeployStack(Stack):
             grants = [self._read_templates(settings)]
             reader = self._role("Reader", settings.name("deploy-reader"), section.reader_subjects, grants)
             publish(self, DeployReaderRoleArn=reader.role_arn)
+
+    def _warn_of_the_default_bootstrap(self, settings: Settings) -> None:
+        """Unless somebody named a qualifier, be it the default: then it is meant."""
+        if not self._qualifier:
+            Annotations.of(self).add_warning_v2(
+                "mailroom:default-bootstrap",
+                f"mailroom.{settings.stage}.deploy: is deployed by the account's default bootstrap, whose "
+                "execution role is every app's and has AdministratorAccess unless it was made with other "
+                "policies; so its subjects may do anything in the account. Bootstrap with a qualifier and "
+                "the policies of `make policy`, and set deploy.qualifier.",
+            )
 
     def _provider(self) -> iam.OidcProviderNative:
         return iam.OidcProviderNative(
@@ -82,7 +96,7 @@ class DeployStack(Stack):
     def _through_bootstrap(self) -> Grant:
         """What `cdk deploy` calls, it calls as these roles; CloudFormation acts as a third, which nobody else
         may assume. So the rights of a deployment are those of the bootstrap's execution policies."""
-        qualifier = self.node.try_get_context(QUALIFIER) or DefaultStackSynthesizer.DEFAULT_QUALIFIER
+        qualifier = self._qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER
         return Grant(
             ["sts:AssumeRole"],
             [self._bootstrap_role(f"cdk-{qualifier}-{each}-role") for each in BOOTSTRAP_ROLES],
@@ -106,8 +120,11 @@ class DeployStack(Stack):
 
 
 def bound(app: App, settings: Settings) -> None:
-    """Let the stage's permissions boundary, where it has one, hold every role. Before the first stack."""
+    """Let the stage's permissions boundary, where it has one, hold every role, and its own bootstrap deploy
+    every stack. Before the first stack."""
     section = settings.deploy
+    if section and section.qualifier:
+        app.node.set_context(QUALIFIER, section.qualifier)
     if section and section.permissions_boundary:
         app.node.set_context(BOUNDARY, {"name": section.permissions_boundary})
 

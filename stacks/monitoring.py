@@ -10,6 +10,7 @@ from stacks.constructs.inventory import inventory
 from stacks.constructs.outputs import publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
+from stacks.derived import DAY
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
 from stacks.stage_stack import StageStack
@@ -27,7 +28,7 @@ class MonitoringStack(StageStack):
         super().__init__(app, settings, "monitoring")
         self.topic = self._topic(settings)
         self._concurrency(settings)
-        known_queues(self, settings)
+        _possible_waits(self, settings)
         cloudwatch.CfnDashboard(
             self,
             "Dashboard",
@@ -59,20 +60,27 @@ class MonitoringStack(StageStack):
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
             "in this region are in use, of whatever application: past all of them it refuses to run more.",
             look="aws lambda get-account-settings, then raise the quota in Service Quotas and "
-            f"monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --stage "
-            f"{settings.stage})",
+            "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
+            f"--messages 100000 --stage {settings.stage})",
         )
         claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
         rings = Rings({"claimed": claimed}, threshold=round(quota * NEARLY_ALL), periods=MINUTES_IN_A_ROW)
         StageAlarm(self, "Concurrency", settings, about, rings)
 
 
-def known_queues(stack: StageStack, settings: Settings) -> None:
-    """Raise SettingsError where a setting names a queue that the stage does not have."""
-    made = sorted(queue.short for queue in inventory(stack).queues)
-    for name in settings.monitoring.waiting_minutes:
+def _possible_waits(stack: StageStack, settings: Settings) -> None:
+    """Raise SettingsError where a setting names a queue that the stage does not have, or a wait that nothing
+    in the queue ever reaches."""
+    made = {queue.short: queue for queue in inventory(stack).queues}
+    for name, minutes in settings.monitoring.waiting_minutes.items():
+        setting = f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}"
         if name not in made:
             raise SettingsError(
-                f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}: is no queue of this stage; "
-                f"use one of {', '.join(made)}."
+                f"{setting}: is no queue of this stage; use one of {', '.join(sorted(made))}."
+            )
+        days = settings.retention.days_of(fifo=made[name].name.endswith(".fifo"))
+        if minutes * 60 >= days * DAY:
+            raise SettingsError(
+                f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "
+                f"than {days * DAY // 60}."
             )

@@ -18,6 +18,8 @@ from stacks.senders import read_payloads, sender_environment
 from stacks.settings import Settings, Webhook
 from stacks.stage_stack import StageStack
 
+KEEPS_FAILING = 8
+"""Tries that may fail at most before the sender counts them, as it has it."""
 KEY_LENGTH = 44  # letters and digits: 33 bytes, read as base64
 QUIET_PERIODS = 12
 """Of five minutes, beyond the longest wait between two tries."""
@@ -98,14 +100,22 @@ class WebhookStack(StageStack):
         }
 
 
+def tries_that_may_fail(settings: Settings) -> int:
+    """How many, before the sender says that an endpoint keeps failing; half of them where they are few."""
+    return min(KEEPS_FAILING, (len(settings.webhook.delays_seconds) + 1) // 2)
+
+
 def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
     """Rings from the first late try that fails until none has for longer than the longest wait between two:
     one endpoint that stays dead is one alarm."""
-    periods = math.ceil(max(settings.webhook.delays_seconds) / FIVE_MINUTES) + QUIET_PERIODS
+    webhook = settings.webhook
+    longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
+    periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
     about = About(
         kind="webhooks-failing",
-        meaning="An endpoint goes on failing after five tries. Others are not held up by it; its own "
-        "callbacks wait for their next tries, and in the end become dead letters.",
+        meaning=f"An endpoint goes on failing: try {tries_that_may_fail(settings) + 1} of "
+        f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Others are not held up by it; its "
+        "own callbacks wait for their next tries, and in the end become dead letters.",
         look=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name the "
         "host), and ask its owner; who wants no more callbacks answers 410",
     )

@@ -174,6 +174,17 @@ def test_the_cdks_command_line_has_one_version_everywhere() -> None:
     assert len(versions) == 1
 
 
+def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
+    """Policies of one bootstrap let another read none of its code."""
+    page = (ROOT / "docs" / "deploying.md").read_text()
+    patterns = (r"--qualifier ([\w-]+)", r'"qualifier": "([\w-]+)"', r"CDKToolkit-([\w-]+)")
+    assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
+    block = next(each for each in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if " bootstrap " in each)
+    assert "make policy STAGE=prod" in block
+    assert block.count("aws iam create-policy ") == 1
+    assert '--cloudformation-execution-policies "$policies"' in block
+
+
 def test_every_target_is_phony_and_says_what_it_does() -> None:
     phony = {name for line in re.findall(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE) for name in line.split()}
     assert phony == TARGETS

@@ -1,7 +1,10 @@
 """One dead-letter queue: looked through without taking anything out of it."""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from mailroom import queues
 from mailroom.dead_letter import Letter, letter_of
@@ -13,6 +16,8 @@ MAX_HELD = 50_000
 """Letters of one pass: SQS hands out none beyond 120,000 in flight, and each takes half a kilobyte."""
 LONG_POLL_SECONDS = 1
 """Without a wait SQS asks a few of its servers alone, and an empty answer proves nothing."""
+SEEN_AGAIN = 10
+"""Receives in a row that bring only letters that the pass has seen: those behind them may be out of reach."""
 _MARGIN_SECONDS = 30
 _SCHEDULERS = ("ERROR_CODE", "ERROR_MESSAGE")
 """Attributes of what EventBridge Scheduler could not send."""
@@ -32,6 +37,8 @@ class DeadLetterQueue:
         self._url = url
         self._long_poll = long_poll
         self._held: dict[str, str] = {}
+        self._emptied = False
+        self._crowded = False
         self.name = name
 
     @property
@@ -44,6 +51,17 @@ class DeadLetterQueue:
         """Whether a pass can hold no more."""
         return len(self._held) >= MAX_HELD
 
+    @property
+    def ended(self) -> bool:
+        """Whether nothing was left to be handed out. Not so where a pass was full, was left early, or met too
+        many letters a second time."""
+        return self._emptied
+
+    def complete(self) -> bool:
+        """Whether it has ended, and nothing is locked behind letters of a FIFO queue that it holds: which
+        only the queue's count can tell. What others hold is not its own: see the queue's count of those."""
+        return self._emptied and not (self._crowded and self.waiting() > self.seen)
+
     def waiting(self) -> int:
         """About how many letters lie there, hidden ones among them."""
         asked: Any = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
@@ -51,25 +69,45 @@ class DeadLetterQueue:
         return sum(int(value) for value in reply["Attributes"].values())
 
     def receive(self, seconds_left: float) -> list[Letter]:
-        """Up to ten letters that this pass has not seen; [] ends it.
+        """Up to ten letters that this pass has not seen; [] ends it, and `complete` says whether that was
+        the queue's end.
 
         `seconds_left` is how long the function can still run: letters stay hidden a little longer, so that
         none can be redriven while it is looked at.
         """
+        for _ in range(SEEN_AGAIN):
+            letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
+            new = [each for each in letters if each.message_id not in self._held]
+            for each in letters:
+                self._held[each.message_id] = each.receipt  # the last receipt is the one that counts
+            self._emptied = not letters
+            if new or not letters:
+                return new
+        return []
+
+    def _receive(self, hidden_seconds: int) -> list[Letter]:
         reply = self._client.receive_message(
             QueueUrl=self._url,
             MaxNumberOfMessages=queues.MAX_ENTRIES,
-            VisibilityTimeout=math.ceil(seconds_left) + _MARGIN_SECONDS,
+            VisibilityTimeout=hidden_seconds,
             WaitTimeSeconds=self._long_poll,
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=[*_SCHEDULERS],
         )
-        letters = [letter_of(self.name, each) for each in reply.get("Messages", [])]
-        new = [each for each in letters if each.message_id not in self._held]
-        for each in letters:
-            self._held[each.message_id] = each.receipt  # the last receipt is the one that counts
-        return new
+        letters = [_letter(self.name, each) for each in reply.get("Messages", [])]
+        # Less than it may return is all of the groups that it took from; of ten the last may have more.
+        full = len(letters) == queues.MAX_ENTRIES
+        self._crowded = self._crowded or (full and self.name.endswith(".fifo"))
+        return letters
 
     def put_back(self) -> None:
         """All that was received is there for everybody again."""
         queues.set_visibility(self._client, self._url, [(receipt, 0) for receipt in self._held.values()])
+
+
+def _letter(queue: str, message: Mapping[str, Any]) -> Letter:
+    """SQS names the queue that it moved a letter from; what EventBridge Scheduler said of an earlier death
+    goes along with a letter that SQS's own task redrives, and explains nothing any more."""
+    letter = letter_of(queue, message)
+    moved = "DeadLetterQueueSourceArn" in message["Attributes"]
+    return structs.replace(letter, undelivered="") if moved else letter

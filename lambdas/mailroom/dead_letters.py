@@ -119,7 +119,7 @@ class DeadLetters:
             look.failed += 1
         finally:
             queue.put_back()
-        if letters != []:
+        if not queue.ended:
             logger.warning(
                 "dead letters left for the next pass", queue=queue.name, seen=queue.seen, waiting=waiting
             )

@@ -9,10 +9,12 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients
+from mailroom.attribute_values import image_of
 from mailroom.claim import Claim, Claimed, refused
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.environment import Common
+from mailroom.erasure import ERASED_AT
 from mailroom.errors import ClaimLost
 from mailroom.feedback.event import Event
 from mailroom.ledger_items import (
@@ -247,15 +249,18 @@ class Ledger:
         end = self._end(key, "suppressed", {**about(to, None), **error_of(code, message)}, _WAITING)
         return self._try(key, end, "suppressed", code)
 
-    def reopen(self, key: Key) -> int | None:
-        """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet.
+    def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:
+        """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet, its
+        recipient was erased, or it is not as `seen` any more, the item by which the resend was judged right.
 
         The generation enters `webhook-id`, so that the second life's callbacks are no repeats of the first's.
         """
+        same, values = _as_seen(seen)
         # A new token: whoever still holds the life before must not complete this one.
         change = Change(
             {"status": string("retrying"), "claim_token": string(self._new_token())},
-            "attribute_exists(completedAt)",
+            f"attribute_exists(completedAt) AND attribute_not_exists({ERASED_AT}) AND {same}",
+            values,
             # What was told of the life before says nothing about the next one.
             removes=("completedAt", *_CLAIM, *SETTLED, *TOLD, "provider_id", "error", "failed_on"),
             adds=("generation",),
@@ -307,6 +312,21 @@ class Ledger:
 
 def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:
     return Claimed(key, token, since, item.get("provider_id"), item.get("submittedAt"), item.get("provider"))
+
+
+def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:
+    """A condition, and its values: the message has had no other life, attempt or event since."""
+    same, values = ["#status = :seen_status"], {":seen_status": string(str(seen.get("status", "")))}
+    for counter in ("attempts", "generation"):
+        count = int(seen.get(counter, 0))
+        values[f":seen_{counter}"] = number(count)
+        equal = f"{counter} = :seen_{counter}"
+        same.append(equal if count else f"(attribute_not_exists({counter}) OR {equal})")
+    if "recipients" in seen:
+        # An event may move one of several, and leave the whole where it is.
+        same.append("recipients = :seen_recipients")
+        values[":seen_recipients"] = image_of({"recipients": seen["recipients"]})["recipients"]
+    return " AND ".join(same), values
 
 
 def _own(claim: Claimed) -> Sets:

@@ -27,12 +27,18 @@ KEEPS_FAILING = 8
 """Tries that may fail before an endpoint is one that keeps failing; half an hour of them by default."""
 
 
+def tries_that_may_fail(tries: int) -> int:
+    """How many of `tries` may fail before an endpoint is one that keeps failing: half, where they are few."""
+    return min(KEEPS_FAILING, tries // 2)
+
+
 class WebhookDelivery(Delivery[Webhook, Post]):
     """Delivers both kinds, with the written-down delays between tries."""
 
     def __init__(self, settings: WebhookSender, adapter: StandardWebhooks, tools: Tools) -> None:
         super().__init__(settings, adapter, tools)
         self._delays = settings.delays
+        self._may_fail = tries_that_may_fail(len(settings.delays) + 1)
         self._retry_after_cap = settings.retry_after_cap_seconds
         self._webhooks = adapter
 
@@ -67,7 +73,7 @@ class WebhookDelivery(Delivery[Webhook, Post]):
 
     def _failed_again(self, record: Received[Webhook], host: str | None) -> None:
         """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
-        if record.receives > KEEPS_FAILING:
+        if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=host, tries=record.receives)
             self.tally["WebhooksFailing"] += 1
 

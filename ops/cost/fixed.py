@@ -14,6 +14,7 @@ ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-f
 ALARMS_A_FUNCTION = {"errors": 1, "throttles": 1, "slow": 1}
 ALARMS_BESIDE = {
     "gave-up": 2,
+    "dropped": 2,
     "iterator-age": 2,
     "api-5xx": 1,
     "concurrency": 1,

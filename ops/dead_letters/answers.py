@@ -14,7 +14,8 @@ State = Literal["done", "nothing", "dry_run", "cancelled", "failed", "running"]
 
 class QueueOfLetters(Struct, frozen=True):
     """`letters` lie in the dead-letter queue of `queue`, `hidden` of them received by somebody; both are
-    approximate. `oldest` and `causes` are of the `looked_at` that were looked at."""
+    approximate. `oldest` and `causes` are of the `looked_at` that were looked at; `complete`: those are all
+    that can be seen."""
 
     queue: str
     letters: int
@@ -22,6 +23,7 @@ class QueueOfLetters(Struct, frozen=True):
     looked_at: int = 0
     oldest: str | None = None
     causes: dict[str, int] = {}
+    complete: bool = True
 
 
 class Listed(Struct, frozen=True):
@@ -53,11 +55,13 @@ class Shown(Struct, frozen=True):
 
 
 class LettersShown(Struct, frozen=True):
-    """Answer of `dead-letters show`. `looked_at` letters were looked through for them."""
+    """Answer of `dead-letters show`. `looked_at` letters were looked through for them; of the queues in
+    `incomplete` not all that lie there, unless as many as were wanted had been found before."""
 
     stage: str
     looked_at: int
     letters: list[Shown]
+    incomplete: list[str] = []
 
 
 class Redriven(Struct, frozen=True):

@@ -58,9 +58,10 @@ def list_(
 def _of(queues: DeadQueues, looking: Looking, queue: DeadQueue, look: int) -> QueueOfLetters:
     counts = queues.counts(queue)
     if not counts.visible or not look:
-        return QueueOfLetters(queue.queue, counts.all, counts.hidden)
+        return QueueOfLetters(queue.queue, counts.all, counts.hidden, complete=not counts.all)
     with looking.through(queue) as letters:
         seen = list(islice(letters, look))
+        complete = len(seen) == counts.all if len(seen) == look else letters.complete()
     causes = Counter(each.cause.code for each in seen)
     oldest = min((each.letter.sent_at for each in seen), default=None)
     return QueueOfLetters(
@@ -70,6 +71,7 @@ def _of(queues: DeadQueues, looking: Looking, queue: DeadQueue, look: int) -> Qu
         len(seen),
         None if oldest is None else iso(oldest / 1000),
         dict(causes.most_common()),
+        complete,
     )
 
 
@@ -93,23 +95,24 @@ def show(
     Example: mailroom dead-letters show order-42 --stage prod
     """
     with aws_faults(stage):
-        found, looked_at = _find(DeadQueues(boto3.Session(), stage).named(queue), stage, which, limit, body)
+        answer = _find(DeadQueues(boto3.Session(), stage).named(queue), stage, which, limit, body)
     if as_json:
-        tell(LettersShown(stage, looked_at, found))
+        tell(answer)
     else:
-        for each in found:
+        for each in answer.letters:
             tables.letter(each)
-        if not found:
-            screen.print(f"No such letter among the {looked_at} of {stage}.")
-    raise typer.Exit(0 if found else 1)
+        if not answer.letters:
+            screen.print(f"No such letter among the {answer.looked_at} of {stage}.")
+        if answer.incomplete:
+            screen.print(tables.incomplete(answer.incomplete), soft_wrap=True)
+    raise typer.Exit(0 if answer.letters else 1)
 
 
-def _find(
-    queues: list[DeadQueue], stage: str, which: str | None, limit: int, body: bool
-) -> tuple[list[Shown], int]:
-    """The letters that are asked for, and how many were looked at."""
+def _find(queues: list[DeadQueue], stage: str, which: str | None, limit: int, body: bool) -> LettersShown:
+    """The letters that are asked for."""
     looking = Looking(boto3.Session(), stage)
     found: list[Shown] = []
+    incomplete: list[str] = []
     looked_at = 0
     for queue in queues:
         with looking.through(queue) as letters:
@@ -120,4 +123,6 @@ def _find(
                 key = each.subject.key
                 if which in (None, each.letter.message_id, key and key.id):
                     found.append(shown(each, queue.queue, body=body))
-    return found, looked_at
+            if len(found) < limit and not letters.complete():
+                incomplete.append(queue.queue)
+    return LettersShown(stage, looked_at, found, incomplete)

@@ -79,7 +79,8 @@ class Looking:
 
 
 class Pass(DeadLetterQueue):
-    """Hands out the letters of a queue, each once."""
+    """Hands out the letters of a queue, each once. When it has ended, `complete` says whether those were all:
+    a pass holds a certain number, and in a long one the first letters come again before the last are seen."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue, looking: Looking) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)

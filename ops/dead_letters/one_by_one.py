@@ -5,13 +5,17 @@ Who dies between sending and deleting leaves a letter in both queues: the ledger
 message, a receiver that of a callback.
 """
 
+import hashlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mailroom import queues
 from mailroom.dead_letter import letter_of
+from mailroom.dead_letter_queue import SEEN_AGAIN
 from mailroom.dead_letter_subject import subject_of
+from ops.dead_letters.batches import batches
 from ops.dead_letters.queues import DeadQueue
 
 if TYPE_CHECKING:
@@ -25,7 +29,12 @@ _OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
 
 
 class OneByOne:
-    """Moves letters of one queue. `rate`: letters a second at most; None: as fast as it goes."""
+    """Moves letters of one queue. `rate`: letters a second at most; None: as fast as it goes.
+
+    Of a FIFO queue a chosen letter goes only with all that stand before it in its line, or it would overtake
+    them. `found` are the ids of those that were asked for and met, `kept` counts the letters of these that
+    were not moved, `behind` says of some of them what stands before.
+    """
 
     def __init__(
         self,
@@ -44,18 +53,26 @@ class OneByOne:
         # In a FIFO queue each waits for the one before: a refused one must not be overtaken.
         self._batch = 1 if queue.fifo else queues.MAX_ENTRIES
         self._held: dict[str, str] = {}
+        self._sent: set[str] = set()
+        self._passed: defaultdict[str, list[str]] = defaultdict(list)
+        self.found: set[str] = set()
+        self.kept = 0
+        self.behind: dict[str, list[str]] = {}
 
-    def move(self, most: int, only: Collection[str] = ()) -> Iterator[int]:
-        """Move up to `most` letters, or `only` those with these ids (SQS's or their messages'); yields how
-        many after each call. What was received and not moved is there for everybody again at the end."""
+    def move(self, most: int | None, only: Collection[str] = ()) -> Iterator[int]:
+        """Move up to `most` letters (None: all that there are), or `only` those with these ids (SQS's or
+        their messages'); yields how many after each call. What was received and not moved is there for
+        everybody again at the end."""
         moved = 0
         try:
-            while moved < most and (letters := self._receive()):
-                chosen = [each for each in letters if _is_among(self._queue.name, each, only)][: most - moved]
-                for batch in _batches(chosen, self._batch):
+            while (most is None or moved < most) and (letters := self._receive()):
+                chosen = self._chosen(letters, only)[: None if most is None else most - moved]
+                self.kept += len(chosen)
+                for batch in batches(chosen, self._batch):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += len(gone)
+                    self.kept -= len(gone)
                     yield len(gone)
                     if self._queue.fifo and len(gone) < len(batch):
                         return
@@ -63,8 +80,42 @@ class OneByOne:
         finally:
             queues.set_visibility(self._client, self._queue.url, [(each, 0) for each in self._held.values()])
 
+    def _chosen(self, letters: list[Any], only: Collection[str]) -> list[Any]:
+        """Those that are asked for, but for what would overtake another of its line."""
+        if not only:
+            return letters
+        chosen = []
+        for each in letters:
+            asked = self._ids(each) & set(only)
+            line = self._passed[each["Attributes"]["MessageGroupId"]] if self._queue.fifo else []
+            self.found |= asked
+            if asked and not line:
+                chosen.append(each)
+                continue
+            if asked:
+                self.kept += 1
+                self.behind[min(asked)] = list(line)
+            line.append(each["MessageId"])
+        return chosen
+
+    def _ids(self, letter: Any) -> set[str]:
+        """By which ids one may ask for it."""
+        key = subject_of(letter_of(self._queue.name, letter)).key
+        return {letter["MessageId"]} if key is None else {letter["MessageId"], key.id}
+
     def _receive(self) -> list[Any]:
-        """Up to ten letters that were not received before; []: there are no more."""
+        """Up to ten letters that were not received before; []: there are no more, or too many of those that
+        are passed over have come again."""
+        for _ in range(SEEN_AGAIN):
+            letters = self._read()
+            known = self._held.keys() | self._sent
+            self._held |= {each["MessageId"]: each["ReceiptHandle"] for each in letters}
+            new = [each for each in letters if each["MessageId"] not in known]
+            if new or not letters:
+                return new
+        return []
+
+    def _read(self) -> list[Any]:
         reply = self._client.receive_message(
             QueueUrl=self._queue.url,
             MaxNumberOfMessages=queues.MAX_ENTRIES,
@@ -73,16 +124,16 @@ class OneByOne:
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=["All"],
         )
-        letters = reply.get("Messages", [])
-        new = [each for each in letters if each["MessageId"] not in self._held]
-        self._held |= {each["MessageId"]: each["ReceiptHandle"] for each in letters}
-        return new
+        return list(reply.get("Messages", []))
 
     def _send(self, batch: list[Any]) -> list[Any]:
         """The letters that the queue took; they are out of the dead-letter queue then."""
         entries = [self._entry(at, each) for at, each in enumerate(batch)]
         reply = self._client.send_message_batch(QueueUrl=self._queue.source_url, Entries=entries)
-        gone = [batch[int(each["Id"])] for each in reply.get("Successful", ())]
+        taken = reply.get("Successful", ())
+        gone = [batch[int(each["Id"])] for each in taken]
+        # A letter keeps its id when it dies again: what was moved once is not moved twice.
+        self._sent |= {each["MessageId"] for each in taken if "MessageId" in each}
         if gone:
             self._client.delete_message_batch(
                 QueueUrl=self._queue.url,
@@ -107,7 +158,7 @@ class OneByOne:
         if "MessageGroupId" in system:
             entry["MessageGroupId"] = system["MessageGroupId"]
         if self._queue.fifo:
-            entry["MessageDeduplicationId"] = system["MessageDeduplicationId"]
+            entry["MessageDeduplicationId"] = _fresh(letter)
         return entry
 
     def _wait(self, sent: int, began: float) -> None:
@@ -115,34 +166,8 @@ class OneByOne:
             self._sleep(max(0.0, sent / self._rate - (self._clock() - began)))
 
 
-def _is_among(queue: str, letter: Any, only: Collection[str]) -> bool:
-    if not only or letter["MessageId"] in only:
-        return True
-    key = subject_of(letter_of(queue, letter)).key
-    return key is not None and key.id in only
-
-
-def _batches(letters: list[Any], most: int) -> Iterator[list[Any]]:
-    """Runs of letters that one call takes, in order."""
-    batch: list[Any] = []
-    size = 0
-    for each in letters:
-        bytes_ = len(each["Body"].encode()) + _attributes_size(each)
-        if batch and (len(batch) == most or size + bytes_ > queues.MAX_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += bytes_
-    if batch:
-        yield batch
-
-
-def _attributes_size(letter: Any) -> int:
-    told = letter.get("MessageAttributes", {})
-    return sum(
-        len(name.encode())
-        + len(value["DataType"].encode())
-        + len(value.get("StringValue", "").encode())
-        + len(value.get("BinaryValue", b""))
-        for name, value in told.items()
-    )
+def _fresh(letter: Any) -> str:
+    """A deduplication id of this move alone. SQS takes a message under an id that it knows of the last five
+    minutes, says yes, and delivers nothing: under its old one the letter would be lost. A call that the SDK
+    repeats has the same one, and the ledger drops any copy."""
+    return hashlib.sha256(f"{letter['MessageId']} {letter['ReceiptHandle']}".encode()).hexdigest()

@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _DEAD = ("-dlq", "-dlq.fifo")
-_UNSEEN = ("ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
 
 
 class DeadQueue(Struct, frozen=True):
@@ -87,15 +86,6 @@ class DeadQueues:
         asked: Any = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         reply = self.client.get_queue_attributes(QueueUrl=queue.url, AttributeNames=asked)
         return Counts(*(int(reply["Attributes"][name]) for name in asked))
-
-    def waiting(self, queue: DeadQueue) -> int:
-        """About how many messages lie in the queue or are dead: visible, received, or delayed."""
-        asked: Any = ("ApproximateNumberOfMessages", *_UNSEEN)
-        replies = (
-            self.client.get_queue_attributes(QueueUrl=url, AttributeNames=asked)
-            for url in (queue.source_url, queue.url)
-        )
-        return sum(int(each) for reply in replies for each in reply["Attributes"].values())
 
     def _queue(self, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])

@@ -1,6 +1,6 @@
 """Putting a queue's dead letters back on their way: by SQS's own task or, where that cannot, one by one."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -11,9 +11,17 @@ from ops.dead_letters.one_by_one import OneByOne
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 
 Way = Literal["move_task", "one_by_one"]
+_NAMED = 3
+"""Letters that a sentence names."""
 Tell = Callable[[int, int], None]
 """How many have been moved, of how many."""
-_STATES: dict[str, State] = {"COMPLETED": "done", "CANCELLED": "cancelled", "FAILED": "failed"}
+_STATES: dict[str, State] = {
+    "COMPLETED": "done",
+    "CANCELLED": "cancelled",
+    "FAILED": "failed",
+    "RUNNING": "running",
+    "CANCELLING": "running",
+}
 
 
 class Plan(Struct, frozen=True):
@@ -34,6 +42,7 @@ class Redrive:
     def __init__(self, queues: DeadQueues, stage: str) -> None:
         self._queues = queues
         self._stage = stage
+        self._tasks: dict[str, MoveTask] = {}
 
     def plan(self, queue: DeadQueue, only: Collection[str] = (), rate: int | None = None) -> Plan:
         """What there is to be done, and which way. Changes nothing."""
@@ -50,11 +59,16 @@ class Redrive:
         """Do it, or follow the task that runs already; returns when it is over."""
         if plan.way == "move_task":
             return self._by_task(plan, tell)
+        moving = OneByOne(self._queues.client, plan.queue, plan.rate)
         moved = 0
-        for count in OneByOne(self._queues.client, plan.queue, plan.rate).move(plan.found, plan.only):
+        # SQS's count may be too low: it bounds only what else could go round for ever.
+        for count in moving.move(None if plan.only else plan.found, plan.only):
             moved += count
             tell(moved, len(plan.only) or plan.found)
-        return self.answer(plan, "done", moved, len(plan.only) or plan.found)
+        if not plan.only:
+            return self.answer(plan, "done", moved, plan.found)
+        left = moving.kept + len(set(plan.only) - moving.found)
+        return self.answer(plan, "done", moved, moved + left, _behind(moving.behind))
 
     def _by_task(self, plan: Plan, tell: Tell) -> Redriven:
         task = self._task(plan.queue)
@@ -68,9 +82,17 @@ class Redrive:
         task.cancel()
         return self._followed(plan, task, tell)
 
+    def standing(self, plan: Plan) -> Redriven | None:
+        """How the task stands of a run that was cut off; None: it goes on."""
+        task = self._task(plan.queue)
+        now = task.standing() if task.begun or plan.running is not None else None
+        if now is None:
+            return self.answer(plan, "cancelled", 0, plan.found, "no task was started, as far as SQS tells")
+        return None if now.going_on else self._ended(plan, now)
+
     def leave(self, plan: Plan) -> Redriven:
         """The task goes on without us."""
-        now = self._task(plan.queue).latest()
+        now = self._task(plan.queue).ours()
         return self.answer(plan, "running", now.moved if now else 0, plan.found)
 
     def untouched(self, plan: Plan, state: State) -> Redriven:
@@ -78,7 +100,9 @@ class Redrive:
         return self.answer(plan, state, 0, plan.found)
 
     def _followed(self, plan: Plan, task: MoveTask, tell: Tell) -> Redriven:
-        ended = task.follow(lambda now: tell(now.moved, now.expected or plan.found))
+        return self._ended(plan, task.follow(lambda now: tell(now.moved, now.expected or plan.found)))
+
+    def _ended(self, plan: Plan, ended: Progress) -> Redriven:
         # SQS's count of a queue lags behind by up to a minute, so it cannot say what is left just now.
         meant = ended.expected if plan.running is not None else max(ended.expected, plan.found)
         return self.answer(plan, _STATES.get(ended.status, "failed"), ended.moved, meant, ended.reason)
@@ -98,4 +122,19 @@ class Redrive:
         )
 
     def _task(self, queue: DeadQueue) -> MoveTask:
-        return MoveTask(self._queues.client, queue)
+        if queue.arn not in self._tasks:
+            self._tasks[queue.arn] = MoveTask(self._queues.client, queue)
+        return self._tasks[queue.arn]
+
+
+def _behind(lines: Mapping[str, Sequence[str]]) -> str | None:
+    """Which letters stand before those that would have overtaken them."""
+    if not lines:
+        return None
+    said = "; ".join(f"{id_} stands behind {_some(before)}" for id_, before in sorted(lines.items()))
+    return f"A line keeps its order: {said}. Move those first, or the whole queue."
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return ", ".join(ids[:_NAMED]) + more

@@ -47,7 +47,7 @@ def redrive(
             raise Refused("a task moves all letters of this queue already; wait for its end")
         if not as_json:
             tables.plan(plan)
-        if dry_run or (not plan.found and plan.running is None):
+        if dry_run or (not plan.found and not plan.only and plan.running is None):
             answer = redriving.untouched(plan, "dry_run" if dry_run else "nothing")
         else:
             if not yes:
@@ -71,7 +71,11 @@ def _run(redriving: Redrive, plan: Plan, *, quiet: bool) -> Redriven:
 
 
 def _interrupted(redriving: Redrive, plan: Plan, advance: Tell) -> Redriven:
-    """Ctrl-C ends this process, not SQS's task: so it is asked which of the two is meant."""
+    """Ctrl-C ends this process, not SQS's task: so it is asked which of the two is meant, if there is one: it
+    may have come before the task was started, or after its end."""
+    over = redriving.standing(plan)
+    if over is not None:
+        return over
     try:
         if typer.confirm("Cancel the task? What it has moved stays moved.", err=True):
             return redriving.cancel(plan, advance)

@@ -2,6 +2,7 @@
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from ops.dead_letters.answers import QueueOfLetters, Redriven, Shown
 from ops.dead_letters.redrive import Plan
@@ -28,6 +29,14 @@ def queues(found: list[QueueOfLetters]) -> Table:
         oldest = each.oldest[:16].replace("T", " ") if each.oldest else ""
         table.add_row(each.queue, str(each.letters), str(each.hidden), oldest, plain(causes))
     return table
+
+
+def incomplete(queues: list[str]) -> Text:
+    """What to say of queues of which not all was seen."""
+    return plain(
+        f"Not all that lies in {', '.join(queues)} could be looked at: there are too many letters, or of a "
+        "FIFO queue more than ten in a line. What was not found may be there: redrive some, then look again."
+    )
 
 
 def letter(found: Shown) -> None:

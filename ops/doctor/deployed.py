@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from mailroom import environment
+
 T = TypeVar("T", bound=Struct)
 
 

@@ -23,7 +23,8 @@ def examine(
 ) -> tuple[Diagnosis, dict[str, str]]:
     """The diagnosis, and the tracebacks of checks that are broken. `quiet` shows no progress.
 
-    Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where AWS says nothing at all.
+    Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
+    AWS says nothing at all.
     """
     look = Look(session, stage, written(stage), clock)
     _known(look)

@@ -62,8 +62,7 @@ class Erasing:
 
     def erase(self, look: Look) -> tuple[int, Ses]:
         """Erase what a look has found. How many messages were cancelled, and what SES said."""
-        quiet = LetterErasure(self._session, self._facts.stage, self._person, None).quiet()
-        messages = MessageErasure(self._session, self._facts, self._person, quiet=quiet)
+        messages = MessageErasure(self._session, self._facts, self._person)
         with self.step("messages") as read:
             messages.run(look.messages, read)
         people = PeopleErasure(self._session, self._facts, self._person, apply=True)

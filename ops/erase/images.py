@@ -1,6 +1,6 @@
 """Items in DynamoDB's own form: what they have of a person, and the same without it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from mailroom.dynamo import Value
@@ -13,14 +13,15 @@ Role = Literal["whole", "part", "mention"]
 
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
-"""Whom a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries."""
+"""Whom a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries;
+`email` is any text where there is a `to`."""
 WHERE = ("line", "endpoint_arn")
 """Where the ledger says that a message went, which has one recipient then."""
 
 
 def role_of(image: Image, person: Person) -> Role | None:
     """What a message, in either table, has to do with the person; None: nothing."""
-    people = [each for name in PEOPLE if name in image for each in _people(name, image[name])]
+    people = [each for name in _whom(image) for each in _people(name, image[name])]
     named = [person.is_named_by(each) for each in people]
     if any(person.is_named_by(each) for name in WHERE for each in texts(image.get(name, _NOTHING))):
         return "whole"
@@ -40,16 +41,25 @@ def mentioned_beside_keys(image: Image, person: Person) -> bool:
 
 
 def without(image: Image, person: Person) -> dict[str, Value]:
-    """The message without this recipient, and without any mention of them save in its key."""
+    """The message without this recipient, and without any mention of them save in its key. Where a mail is
+    left to nobody but those in cc, it goes to these; those in bcc are never made visible."""
     left: dict[str, Value] = {}
+    whom, names = _whom(image), _names(image, person)
     for name, value in image.items():
         if name in KEYS:
             left[name] = value
             continue
-        kept = _others(name, value, person) if name in PEOPLE else value
+        kept = _others(name, value, person) if name in whom else value
         if kept is not None:
-            left[name] = redacted(kept, person)
+            left[names[name]] = redacted(kept, person)
+    if _lost_its_to(image, left) and _has(left, "cc"):
+        left["to"] = left.pop("cc")
     return left
+
+
+def hides_all(image: Image, person: Person) -> bool:
+    """Whether a mail without this recipient would be left to those in bcc alone: that cannot be sent."""
+    return _lost_its_to(image, without(image, person))
 
 
 def redacted(value: Value, person: Person) -> Value:
@@ -63,9 +73,13 @@ def redacted(value: Value, person: Person) -> Value:
         case "L":
             return {"L": [redacted(each, person) for each in held]}
         case "M":
-            return {"M": {person.out_of(name): redacted(each, person) for name, each in held.items()}}
+            names = _names(held, person)
+            return {"M": {names[name]: redacted(each, person) for name, each in held.items()}}
         case "SS":
-            return {"SS": sorted({person.out_of(each) for each in held})}
+            return {"SS": sorted(_names(held, person).values())}
+        case "NS":
+            others = [each for each in held if not person.is_in(each)]
+            return {"NS": others} if others else {"S": ERASED}
     return value
 
 
@@ -89,6 +103,36 @@ def texts(value: Value) -> Iterator[str]:
 _NOTHING: Value = {"NULL": True}
 
 
+def _has(image: Image, name: str) -> bool:
+    return image.get(name, _NOTHING) != _NOTHING
+
+
+def _whom(image: Image) -> list[str]:
+    """The attributes that say whom it is for."""
+    return [name for name in PEOPLE if name in image and not (name == "email" and _has(image, "to"))]
+
+
+def _lost_its_to(old: Image, new: Image) -> bool:
+    """Whether a mail has nobody any more in what says first of all whom it is for."""
+    if old.get("event_type") != {"S": "mail"} or _has(new, "to"):
+        return False
+    return _has(old, "to") or (_has(old, "email") and not _has(new, "email"))
+
+
+def _names(names: Iterable[str], person: Person) -> dict[str, str]:
+    """Each name without any mention of the person; no two become one, so they are numbered."""
+    new = {each: each for each in names if not person.is_in(each)}
+    taken = set(new)
+    for each in sorted(set(names) - taken):
+        name, number = person.out_of(each), 1
+        new[each] = name
+        while new[each] in taken:
+            number += 1
+            new[each] = f"{name} {number}"
+        taken.add(new[each])
+    return new
+
+
 def _people(name: str, value: Value) -> Iterator[str]:
     if name == "recipients":
         yield from value.get("M", {})
@@ -103,4 +147,7 @@ def _others(name: str, value: Value, person: Person) -> Value | None:
     if "L" in value:
         left = [each for each in value["L"] if not any(map(person.is_named_by, texts(each)))]
         return {"L": left} if left else None
+    if "SS" in value:
+        left = [each for each in value["SS"] if not person.is_named_by(each)]
+        return {"SS": left} if left else None
     return None if any(map(person.is_named_by, texts(value))) else value

@@ -24,6 +24,7 @@ _WHY = {
     "campaign": "are people of a campaign, this one among them; redrive them, then run this again",
     "malformed": "names the person and is no message; see what it is, and delete it by hand",
 }
+_INCOMPLETE = "could not be looked through to its end; run this again"
 
 
 class LetterErasure:
@@ -49,15 +50,9 @@ class LetterErasure:
                 deleted = self._pass(queue, own, place, read)
         return place
 
-    def quiet(self) -> bool:
-        """Whether nothing lies in any queue: then nothing is on its way but what a stream still holds."""
-        return not any(self._queues.waiting(each) for each in self._queues.found())
-
     def _pass(self, queue: DeadQueue, own: set[Key], place: Place, read: Read) -> int:
         """One look through a queue; how many letters were deleted."""
         deleted = 0
-        if not self._queues.counts(queue).visible:
-            return deleted
         with self._looking.through(queue) as letters:
             for seen in letters:
                 read(1)
@@ -71,6 +66,8 @@ class LetterErasure:
                     deleted += 1
                 else:
                     self._leave(queue, seen)
+            if not letters.complete():
+                self._note(Left("dead-letter queues", queue.queue, _INCOMPLETE))
         place.erased += deleted
         return deleted
 
@@ -94,6 +91,9 @@ class LetterErasure:
         left = Left(
             "dead-letter queues", f"{queue.queue}, letter {seen.letter.message_id}", _WHY[seen.subject.kind]
         )
+        self._note(left)
+
+    def _note(self, left: Left) -> None:
         if left not in self.remains:
             self.remains.append(left)
 

@@ -4,25 +4,30 @@ In this order, so that whoever dies in between is found again by the next run: w
 ledger; objects of the payload bucket go; the ledger's item is emptied; the mailbox's item goes.
 """
 
-from collections.abc import Iterable
+import time
 from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from mailroom.clock import Clock, epoch
 from mailroom.dynamo import Value, plain
 from mailroom.erasure import ERASED_AT, Erasure
 from mailroom.message import Key
+from mailroom.oversize import due
+from mailroom.queues import MAX_DELAY_SECONDS
 from ops.erase.answer import Left, Place
-from ops.erase.find import Messages, Read, named_by_others, where
-from ops.erase.images import Image, Role, without
+from ops.erase.find import Messages, Read, where
+from ops.erase.images import Image, Role, hides_all, without
+from ops.erase.objects import ObjectErasure
 from ops.erase.person import Person
 from ops.erase.stage_facts import StageFacts
 from ops.erase.tables import Changed, rewrite
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
-    from types_boto3_s3 import S3Client
 
+AHEAD = MAX_DELAY_SECONDS + 60
+"""Seconds: what is due later lies in no queue, for none delays longer; clocks' skew included."""
 _ON_ITS_WAY = "is on its way ({}); run this again when it is over"
 _CHANGED = "was written meanwhile; run this again"
 _NO_END = (
@@ -30,25 +35,31 @@ _NO_END = (
     "`mailroom status`, then delete the item or run this again"
 )
 _MAYBE_QUEUED = (
-    "goes to others as well and may lie in a queue with this recipient: the ledger does not know it yet; run "
-    "this again when the queues are empty"
+    "goes to others as well and may lie in a stream or a queue with this recipient, for the ledger does not "
+    "know it; run this again when `mailroom status` says that it is over. Where the ledger has forgotten it, "
+    "delete the item by hand"
 )
-_SHARED = "is needed by messages to others as well, so it stays; see what is in it"
-_MOST_OBJECTS = 1000
+_HIDES_ALL = (
+    "would be left with nobody but those in bcc, and cannot be sent so; put it anew without the person, or "
+    "run this again when it is over"
+)
 
 
 class MessageErasure:
     """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
 
-    def __init__(self, session: boto3.Session, facts: StageFacts, person: Person, *, quiet: bool) -> None:
-        """`quiet`: nothing lies in any queue of the stage."""
+    def __init__(
+        self, session: boto3.Session, facts: StageFacts, person: Person, clock: Clock = time.time
+    ) -> None:
         self._client: DynamoDBClient = session.client("dynamodb")
-        self._s3: S3Client = session.client("s3")
+        self._objects = ObjectErasure(session, facts, clock)
         self._erasure = Erasure(self._client, facts.table("ledger"), facts.ttl)
         self._facts = facts
         self._person = person
-        self._quiet = quiet
-        self.places = {each: Place(each) for each in ("mailbox", "ledger", "payloads")}
+        self._clock = clock
+        self._held: set[Key] = set()
+        self.places = {each: Place(each) for each in ("mailbox", "ledger")}
+        self.places["payloads"] = self._objects.place
         self.remains: list[Left] = []
         self.cancelled = 0
 
@@ -56,10 +67,12 @@ class MessageErasure:
         """Erase them; `read` is told of items read on the way."""
         over = [key for key in messages.keys("whole") if self._settle(key)]
         objects = {each for key in over for each in messages.found[key].objects}
-        if objects:
-            self._delete_objects(objects, set(over), read)
+        staying = self._objects.run(objects, set(over), read)
+        self.remains += self._objects.remains
+        self._held = {key for key in over if messages.found[key].objects & staying}
         for key in over:
-            self._whole(key)
+            if key not in self._held:
+                self._whole(key)
         for key in messages.keys("part"):
             self._part(key, messages.found[key].mailbox)
         for key in messages.keys("mention"):
@@ -70,7 +83,8 @@ class MessageErasure:
         queue directly and that neither table knows. Whether it can come to nothing any more."""
         if not self._settle(key):
             return False
-        self._whole(key)
+        if key not in self._held:
+            self._whole(key)
         return True
 
     def _settle(self, key: Key) -> bool:
@@ -104,15 +118,32 @@ class MessageErasure:
 
     def _part(self, key: Key, mailbox: Role | None) -> None:
         """The other recipients' mail stays as it is. What `mailbox` says is the person's alone goes whole."""
-        item = self._item("ledger", key)
-        if item is not None and "completedAt" not in item and not _waits(item):
-            self._leave("ledger", key, _ON_ITS_WAY.format(item["status"]["S"]))
+        item, request = self._item("ledger", key), self._item("mailbox", key)
+        if item is None:
+            self._leave("mailbox", key, _MAYBE_QUEUED)
             return
+        if "completedAt" not in item:
+            if not self._waits(item, request):
+                self._leave("ledger", key, _ON_ITS_WAY.format(item["status"]["S"]))
+                return
+            if request is not None and mailbox != "whole" and hides_all(request, self._person):
+                self._leave("mailbox", key, _HIDES_ALL)
+                return
         self._rewrite(key, item)
         if mailbox == "whole":
             self._delete(key)
-        if item is None and not self._quiet:
-            self._leave("mailbox", key, _MAYBE_QUEUED)
+
+    def _waits(self, item: Image, request: Image | None) -> bool:
+        """Whether it waits for its `send_at` for a while yet: when that has come, the mailbox's item is read
+        anew. The ledger is told nothing when its time comes, nor where it is put anew and goes at once."""
+        if item["status"] != {"S": "scheduled"} or item.keys() & {"startedAt", "claim_token", ERASED_AT}:
+            return False
+        ahead = self._clock() + AHEAD
+        try:
+            scheduled = epoch(item["scheduledFor"]["S"])
+        except (KeyError, ValueError):
+            return False
+        return scheduled > ahead and (request is None or due(request) > ahead)
 
     def _mention(self, key: Key) -> None:
         item = self._item("ledger", key)
@@ -137,19 +168,6 @@ class MessageErasure:
                 return
             self.places[table].erased += 1
 
-    def _delete_objects(self, objects: set[str], own: set[Key], read: Read) -> None:
-        shared = named_by_others(self._client, self._facts, objects, own, read)
-        for each in sorted(shared):
-            self.remains.append(Left("payloads", each, _SHARED))
-        for part in _parts(sorted(objects - shared), _MOST_OBJECTS):
-            reply = self._s3.delete_objects(
-                Bucket=self._facts.payloads, Delete={"Objects": [{"Key": each} for each in part]}
-            )
-            failed = {each["Key"]: each.get("Message", "") for each in reply.get("Errors", ())}
-            for name, why in failed.items():
-                self.remains.append(Left("payloads", name, f"S3 did not delete it: {why}"))
-            self.places["payloads"].erased += len(part) - len(failed)
-
     def _item(self, table: str, key: Key) -> dict[str, Value] | None:
         reply = self._client.get_item(TableName=self._facts.table(table), Key=where(key), ConsistentRead=True)
         image: dict[str, Any] | None = reply.get("Item")
@@ -157,12 +175,3 @@ class MessageErasure:
 
     def _leave(self, place: str, key: Key, why: str) -> None:
         self.remains.append(Left(place, f"{key.id} ({key.event_type})", why))
-
-
-def _waits(item: Image) -> bool:
-    """Whether it waits for its `send_at`: when that has come, the mailbox's item is read anew."""
-    return item["status"] == {"S": "scheduled"} and not item.keys() & {"startedAt", "claim_token", ERASED_AT}
-
-
-def _parts(names: list[str], most: int) -> Iterable[list[str]]:
-    return (names[at : at + most] for at in range(0, len(names), most))

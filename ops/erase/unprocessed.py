@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import boto3
 
 from ops.erase.answer import Left, Place
 from ops.erase.find import Read
-from ops.erase.images import Image, Role, role_of, without
+from ops.erase.images import Image, Role, hides_all, role_of, without
 from ops.erase.person import Person
 from ops.erase.stage_facts import StageFacts
 
@@ -21,6 +22,14 @@ _IMAGES = ("NewImage", "OldImage")
 _TO_OTHERS = (
     "has a message to others that names the person and was not dispatched yet; replay it, then run this again"
 )
+_HIDES_ALL = (
+    "has a mail that would be left with nobody but those in bcc, and was not dispatched yet; replay it, then "
+    "run this again"
+)
+_NO_TEXT = "is no text, so nobody can tell whether it names the person; see what it is, and delete it by hand"
+_MOVED = "was replayed or written meanwhile; run this again"
+_ANOTHER = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
+"""What S3 answers to a write of an object that is not the one that was read."""
 _UNREADABLE = "mentions the person and is no batch of a stream; see what it is, and delete it by hand"
 
 
@@ -39,13 +48,20 @@ class UnprocessedErasure:
         """Look through all objects of the bucket; each holds a batch, 6 MB at most."""
         place = Place("unprocessed")
         for name in self._names():
-            text = self._s3.get_object(Bucket=self._bucket, Key=name)["Body"].read().decode()
-            found, left = self._look(name, text)
+            read(1)
+            try:
+                reply = self._s3.get_object(Bucket=self._bucket, Key=name)
+            except self._s3.exceptions.NoSuchKey:
+                continue  # replayed meanwhile: its other name comes later
+            body = reply["Body"].read()
+            try:
+                found, left = self._look(name, body.decode())
+            except UnicodeDecodeError:
+                self.remains.append(Left("unprocessed", name, _NO_TEXT))
+                continue
             place.found += found
             if self._apply and left is not None:
-                self._write(name, left)
-                place.erased += 1
-            read(1)
+                place.erased += self._write(name, left, reply["ETag"])
         return place
 
     def _names(self) -> Iterator[str]:
@@ -69,6 +85,8 @@ class UnprocessedErasure:
             return False, None
         if name.startswith(WAITING) and "mention" in roles:
             self.remains.append(Left("unprocessed", name, _TO_OTHERS))
+        if name.startswith(WAITING) and any(map(self._hides_all, records)):
+            self.remains.append(Left("unprocessed", name, _HIDES_ALL))
         left = [
             kept
             for each, role in zip(records, roles, strict=True)
@@ -82,11 +100,16 @@ class UnprocessedErasure:
         roles = [role_of(change[name], self._person) for name in _IMAGES if name in change]
         return next((each for each in ("part", "whole", "mention") if each in roles), None)
 
+    def _hides_all(self, record: dict[str, Any]) -> bool:
+        change = record["dynamodb"]
+        to_others = self._role(change) == "part"
+        return to_others and any(hides_all(change[name], self._person) for name in _IMAGES if name in change)
+
     def _kept(self, record: dict[str, Any], role: Role | None, *, waiting: bool) -> dict[str, Any] | None:
         """The record as it may stay; None: it goes."""
         if role == "whole":
             return None
-        if role is None or (role == "mention" and waiting):
+        if role is None or (waiting and (role == "mention" or self._hides_all(record))):
             return record
         change = record["dynamodb"]
         images: dict[str, Image] = {
@@ -94,13 +117,22 @@ class UnprocessedErasure:
         }
         return {**record, "dynamodb": {**change, **images}}
 
-    def _write(self, name: str, document: dict[str, Any]) -> None:
+    def _write(self, name: str, document: dict[str, Any], tag: str) -> bool:
+        """Whether it is written: what is replayed meanwhile must not come back under its old name."""
         payload = document["payload"]
         event = json.loads(payload) if isinstance(payload, str) else payload
-        if event["Records"]:
-            self._s3.put_object(Bucket=self._bucket, Key=name, Body=_compact(document).encode())
-        else:
+        if not event["Records"]:
             self._s3.delete_object(Bucket=self._bucket, Key=name)
+            return True
+        body = _compact(document).encode()
+        try:
+            self._s3.put_object(Bucket=self._bucket, Key=name, Body=body, IfMatch=tag)
+        except self._s3.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] not in _ANOTHER:
+                raise
+            self.remains.append(Left("unprocessed", name, _MOVED))
+            return False
+        return True
 
 
 def _compact(value: Any) -> str:

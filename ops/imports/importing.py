@@ -12,7 +12,8 @@ from mailroom.mailbox_writer import Written
 from ops.imports.brake import STOPPED, Brake
 from ops.imports.entries import Entries, Entry
 from ops.imports.judge import Fault, Judge
-from ops.imports.progress import Progress, ProgressFile
+from ops.imports.progress import Progress
+from ops.imports.progress_file import ProgressFile
 from ops.imports.rejected import Rejected
 
 NOTED_EVERY = 1.0
@@ -44,8 +45,9 @@ class _Begun(Struct):
 
 
 class Import:
-    """One process's part of an import, from `progress` on, which it moves. `stop` may be called at any time,
-    also by the handler of a signal."""
+    """One process's part of an import, from `progress` on, which it moves. `consumed` tells SHA-256 of the
+    file up to an offset, and raises Refused where somebody has written into it. `stop` may be called at any
+    time, also by the handler of a signal."""
 
     def __init__(
         self,
@@ -56,6 +58,7 @@ class Import:
         *,
         file: ProgressFile,
         rejected: Rejected,
+        consumed: Callable[[int], str],
         workers: int,
         seen: Seen,
         now: Callable[[], float] = time.monotonic,
@@ -66,6 +69,7 @@ class Import:
         self._progress = progress
         self._file = file
         self._rejected = rejected
+        self._consumed = consumed
         self._workers = workers
         self._seen = seen
         self._now = now
@@ -79,7 +83,8 @@ class Import:
         self._brake.stop()
 
     def run(self) -> Ended:
-        """Until the file's end, or until it must end. Raises Refused where the files cannot be written."""
+        """Until the file's end, or until it must end. Raises Refused where the files beside it cannot be
+        written, or somebody has written into it."""
         self._progress.counts.failed = 0
         self._rejected.begin(self._progress.rejected_bytes)
         self._note()
@@ -157,5 +162,6 @@ class Import:
 
     def _note(self) -> None:
         self._progress.rejected_bytes = self._rejected.settle()
+        self._progress.consumed = self._consumed(self._progress.offset)
         self._file.write(self._progress)
         self._noted = self._now()

@@ -1,6 +1,6 @@
 """One entry's values as an item of the mailbox."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -44,6 +44,11 @@ class Items:
                 "the lines' numbers by --id-prefix, which no other file may have, such as "
                 "--id-prefix people-2026-11-21."
             )
+
+    def numbered(self, columns: Collection[str]) -> bool:
+        """Whether ids are made of where lines stand in the file, and not of what stands in them."""
+        there = {self._options.attribute(each) for each in columns}
+        return self._numbered and not there & {ID, LINE}
 
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """The item of a line. Raises Invalid, which names the attribute."""

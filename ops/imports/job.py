@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from ops import campaign_files
 from ops.imports.answer import Imported, Shown, counts_of, shown
+from ops.imports.asked import Asked, asked_of
 from ops.imports.bar import Bar
 from ops.imports.brake import Brake
 from ops.imports.entries import Entries
@@ -14,7 +15,8 @@ from ops.imports.importing import SHOWN_FAULTS, Ended, Import
 from ops.imports.items import Items
 from ops.imports.judge import Fault, Judge
 from ops.imports.options import Options
-from ops.imports.progress import Counts, Progress, ProgressFile, first
+from ops.imports.progress import Counts, Progress
+from ops.imports.progress_file import ProgressFile
 from ops.imports.rejected import Rejected, path_of
 from ops.imports.source import Source
 from ops.messages.rules import Rules
@@ -48,7 +50,7 @@ class Job:
         self._rules = rules
         self._s3 = s3
         self._entries = Entries(source, options)
-        items = Items(options, rules.lanes)
+        self._items = items = Items(options, rules.lanes)
         if options.format == "csv":
             items.check_header(self._entries.header)
         self._judge = Judge(options, items, rules.admission(s3))
@@ -60,7 +62,8 @@ class Job:
     ) -> Running:
         """Find out how far it is. Raises Refused where that cannot be told, or another process is on it."""
         self._source.lock()
-        progress, resumed = self._progress(restart)
+        asked = asked_of(self._source, self._rules.payload_bucket, self._options, self._entries, self._items)
+        progress, resumed = self._progress(asked, restart)
         brake = Brake(self._rules.writer(dynamodb, self._s3))
         bar = Bar(self._source.size, progress.offset, quiet=quiet)
         importing = Import(
@@ -70,6 +73,7 @@ class Job:
             progress,
             file=self._file,
             rejected=Rejected(self._source, self._options, self._entries),
+            consumed=lambda offset: self._unchanged(asked, offset),
             workers=workers,
             seen=lambda so_far: bar.seen(so_far.offset, so_far.counts.lines, brake.wait),
         )
@@ -80,8 +84,6 @@ class Job:
         before = running.progress.counts.lines
         with running.bar.progress:
             ended = running.importing.run()
-        if self._source.fingerprint() != running.progress.fingerprint:
-            raise Refused(f"{self._source.path} was changed while it was read; import it with --restart.")
         if ended.state == "done":
             self._file.remove()
         return self._answer(running, ended, running.progress.counts.lines - before)
@@ -109,21 +111,25 @@ class Job:
             bytes_done=self._source.size,
         )
 
-    def _progress(self, restart: bool) -> tuple[Progress, bool]:
+    def _unchanged(self, asked: Asked, offset: int) -> str:
+        if self._source.touched():
+            raise self._file.changed(asked)
+        return asked.consumed(offset)
+
+    def _progress(self, asked: Asked, restart: bool) -> tuple[Progress, bool]:
         """Where to begin, and whether that is where another process was cut off."""
-        bucket, fingerprint = self._rules.payload_bucket, self._source.fingerprint()
         rejected = path_of(self._source.path, self._options)
         if restart:
-            self._file.remove()
+            self._file.forget(asked)
             rejected.unlink(missing_ok=True)
-        found = self._file.known(bucket, fingerprint, self._options)
+        found = self._file.known(asked)
         if found is not None:
             return found, True
         if rejected.exists():
             raise Refused(
                 f"{rejected} is there from an import before; move it away, or let --restart delete it."
             )
-        return first(bucket, fingerprint, self._options, self._entries.start), False
+        return asked.first(self._entries.start), False
 
     def _answer(self, running: Running, ended: Ended, lines: int) -> Imported:
         rejected = path_of(self._source.path, self._options)

@@ -35,7 +35,8 @@ class Source:
             self._file = path.open("rb", buffering=0)
         except OSError as error:
             raise Refused(f"{path} cannot be read: {error.strerror}.") from None
-        self.size = os.fstat(self._file.fileno()).st_size
+        found = os.fstat(self._file.fileno())
+        self.size, self._written_at = found.st_size, found.st_mtime_ns
 
     def close(self) -> None:
         """Let it go, and with it the lock."""
@@ -65,8 +66,30 @@ class Source:
         """Its lines from there on."""
         return Lines(self, start)
 
+    def touched(self) -> bool:
+        """Whether somebody has written into it since it was opened."""
+        found = os.fstat(self._file.fileno())
+        return (found.st_size, found.st_mtime_ns) != (self.size, self._written_at)
+
     def fingerprint(self) -> Fingerprint:
         """As the file is now."""
         size = os.fstat(self._file.fileno()).st_size
         begin, end = (os.pread(self._file.fileno(), LOOKED_AT, at) for at in (0, max(0, size - LOOKED_AT)))
         return Fingerprint(size, hashlib.sha256(begin).hexdigest(), hashlib.sha256(end).hexdigest())
+
+
+class Consumed:
+    """SHA-256 of what of a file has been read, moved on with it: no more of it is in memory than a chunk."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._hash, self._at = hashlib.sha256(), 0
+
+    def upto(self, offset: int) -> str:
+        """Of the bytes before an offset. Only what lies behind the last one that was asked for is read."""
+        if offset < self._at:
+            self._hash, self._at = hashlib.sha256(), 0
+        for chunk in self._source.part(self._at, offset):
+            self._hash.update(chunk)
+        self._at = offset
+        return self._hash.hexdigest()

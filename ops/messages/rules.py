@@ -4,10 +4,9 @@ They are read from the function of the HTTP API, and not from cdk.json: a stage 
 another version than the one that lies here.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
-import msgspec
 from botocore.config import Config
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ from mailroom.guard import Guard
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
 from mailroom.payloads import Payloads
-from ops.screen import Refused
+from ops.deployed import function_settings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -58,19 +57,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
 def rules_of(session: boto3.Session, stage: str) -> Rules:
     """The rules of a deployed stage. Raises Refused where there is none, and botocore's errors."""
     functions = session.client("lambda")
-    name = f"mailroom-{stage}-messages-api"
-    try:
-        found = functions.get_function_configuration(FunctionName=name)
-    except functions.exceptions.ResourceNotFoundException:
-        raise Refused(
-            f"There is no function {name} in this account and region, which says what a message must be; "
-            f"deploy {stage}, or check the credentials and the region."
-        ) from None
-    values = {name: _value(text) for name, text in found["Environment"]["Variables"].items()}
-    try:
-        return msgspec.convert(values, Rules, strict=False)
-    except msgspec.ValidationError as error:
-        raise Refused(f"The environment of {name} is not what this version expects: {error}.") from None
+    return function_settings(functions, f"mailroom-{stage}-messages-api", Rules)
 
 
 def busy(workers: int) -> Config:
@@ -84,7 +71,3 @@ def busy(workers: int) -> Config:
         parameter_validation=False,
         user_agent="mailroom",
     )
-
-
-def _value(text: str) -> Any:
-    return msgspec.json.decode(text) if text.startswith(("[", "{")) else text

@@ -16,7 +16,7 @@ from ops.reconcile.judge import State
 from ops.reconcile.patience import patience_of
 from ops.reconcile.reconciling import Reconciling
 from ops.reconcile.report import Answer, by_state, depths, sentences
-from ops.resend.deployed import Deployed, complaints_on_stderr
+from ops.resend.deployed import Deployed
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, screen, tell
 
 
@@ -37,20 +37,24 @@ def reconcile(
 
     These are items of the mailbox that the ledger does not know at two looks, as far apart as --older-than
     says, and items of the ledger whose next step is overdue by that. Each is handed to whoever would have had
-    it; what is still in a queue is queued twice by that, and sent once. Dead letters are left where they lie.
+    it; what is still in a queue is queued twice by that, and sent once. Dead letters are left where they
+    lie; what is marked as one goes back once its letter is gone: by its retention, or by a purge.
 
     The look is kept in a file until all is done, so a command that was stopped goes on where it was if it is
-    run again within a day, with the same --older-than. It reads both tables as a whole.
+    run again within a day, with the same --older-than. A look that is over is used once more for --older-than
+    and 10 minutes. It reads both tables as a whole.
 
-    Exit code 1: something is not on its way, or of a dry run, would be put back. 2: it could not be done.
+    Exit code 1: something was left that is not on its way, or may not be (a dead letter, what is gone or
+    undated) or, of a dry run, would be put back. 2: it could not be done.
 
     Example: mailroom reconcile --stage prod --dry-run
     """
-    with aws_faults(stage), complaints_on_stderr():
+    with aws_faults(stage):
         seconds = seconds_of(older_than)
         deployed = Deployed.of(boto3.Session(), stage)
         patience = patience_of(deployed, seconds)
         working = Reconciling(deployed, patience, _folder(), undated=undated)
+        working.look = working.look.renewed(deployed.clock(), seconds)
         with _bar(quiet=as_json) as progress:
             _look(working, progress, stage, quiet=as_json)
             found = _judge(working, progress)

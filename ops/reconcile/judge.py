@@ -27,9 +27,9 @@ JUDGED_BY = (
 
 class Finding(Struct, frozen=True):
     """How a message stands. moving: it is on its way, or over. missing: the ledger does not know it. overdue:
-    something should have happened long ago. dead_letters: it lies in a dead-letter queue, as far as can be told;
-    one whose letter is gone is overdue. gone: begun, and
-    its item is no longer in the mailbox. undated: it may be older than what the ledger remembers."""
+    something should have happened long ago. dead_letters: it lies in a dead-letter queue, as far as can be
+    told. gone: begun, and its item is no longer in the mailbox. undated: it may be older than what the ledger
+    remembers."""
 
     state: State
     way: Way | None = None

@@ -1,7 +1,7 @@
 """Whether a message that was marked as a dead letter can still lie in a dead-letter queue.
 
-The ledger's mark stays until somebody claims the message. A letter does not: SQS deletes it when its retention
-is over, and people purge queues. A mark without a letter is a message that nobody is on any more.
+The ledger's mark stays until somebody claims the message. A letter does not: SQS deletes it when its
+retention is over, and people purge queues. A mark without a letter is a message that nobody is on any more.
 """
 
 import json
@@ -14,11 +14,12 @@ from ops.resend.deployed import Deployed
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.literals import QueueAttributeNameType
 
 SETTLED_SECONDS = 900.0
-"""For as long after its mark a letter is taken to be there: SQS's counts lag behind by a minute or more, and a
-letter that somebody moves is in neither of two queues' counts for a moment."""
-_DEPTHS = (
+"""For as long after its mark a letter is taken to be there: SQS's counts lag behind by a minute or more, and
+a letter that somebody moves is in neither of two queues' counts for a moment."""
+_DEPTHS: "tuple[QueueAttributeNameType, ...]" = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
     "ApproximateNumberOfMessagesDelayed",
@@ -52,7 +53,7 @@ class Letters:
         return any(each.letters and age < each.kept for each in self._held[channel])
 
     def _urls(self, channel: str) -> set[str]:
-        """The dead-letter queues in which a message of the channel can lie: its own, or those of schedules."""
+        """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
         dispatch = self._dispatch
         sources = set(dispatch.routes.get(channel, {}).values())
         if channel in dispatch.delayed_routes:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mailroom.message import Key
 
 Table = Literal["mailbox", "ledger"]
 Segment = tuple[Table, int]
+FRESH = 600.0
+"""Seconds that a look which is over is good for, beyond the wait that follows it."""
 
 
 class Head(Struct, frozen=True):
@@ -54,6 +56,8 @@ class Look:
         self.found: dict[Table, int] = {"mailbox": 0, "ledger": 0}
         self.latest = head.began
         """When the last page was read that has something missing from the ledger."""
+        self.read = head.began
+        """When the last page of all was read."""
         self._next: dict[Segment, dict[str, Any] | None] = {}
 
     @classmethod
@@ -71,6 +75,16 @@ class Look:
         for page in look.pages():
             look._take(page)
         return look
+
+    def renewed(self, now: float, older_than: float) -> "Look":
+        """This look, or a new one in its place where it is over and too old.
+
+        It tells nothing of what came after it, so it is good for as long as its second look has to wait
+        (`older_than`, seconds), and for `FRESH` more.
+        """
+        if self.left() or self.read >= now - older_than - FRESH:
+            return self
+        return Look.at(self.path, structs.replace(self.head, began=now), now)
 
     def left(self) -> dict[Segment, dict[str, Any] | None]:
         """The segments that are not over, and where each goes on (None: at its beginning)."""
@@ -95,6 +109,7 @@ class Look:
 
     def _take(self, page: Page) -> None:
         self._next[page.table, page.segment] = page.next
+        self.read = max(self.read, page.at)
         self.seen[page.table] += page.seen
         self.found[page.table] += len(page.found)
         if page.found and page.table == "mailbox":

@@ -3,14 +3,15 @@
 A mistake costs a second queue message, which the claim drops: so the bounds need not be tight.
 """
 
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from msgspec import Struct
 
 from mailroom.environment import Outcomes
 from mailroom.retries import Schedule
-from ops.resend.deployed import Deployed, settings_of, variables_of
+from ops.deployed import function_settings, function_variables
+from ops.resend.deployed import Deployed
 
 _WAITS = (
     *("LEASE_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS", "RETRY_AFTER_CAP_SECONDS"),
@@ -34,7 +35,7 @@ class Patience(Struct, frozen=True):
 
 def patience_of(deployed: Deployed, older_than: float) -> Patience:
     """The stage's, as its senders are set up. Raises Refused."""
-    found = settings_of(deployed.functions, deployed.name("outcomes"), Outcomes)
+    found = function_settings(deployed.functions, deployed.name("outcomes"), Outcomes)
     retries = Schedule(found.retry_delay_seconds, found.retry_growth, found.retry_delay_cap_seconds)
     longest = {
         channel: max(each for url in lanes.values() for each in _waits(deployed, url))
@@ -52,10 +53,12 @@ def _waits(deployed: Deployed, url: str) -> Iterator[float]:
     for page in pages:
         for mapping in page["EventSourceMappings"]:
             # arn:aws:lambda:region:account:function:name
-            yield from _of_sender(variables_of(deployed.functions, mapping["FunctionArn"].split(":")[6]))
+            yield from _of_sender(
+                function_variables(deployed.functions, mapping["FunctionArn"].split(":")[6])
+            )
 
 
-def _of_sender(variables: Mapping[str, Any]) -> Iterator[float]:
+def _of_sender(variables: Mapping[str, str]) -> Iterator[float]:
     for name in _WAITS:
-        value = variables.get(name, 0)
+        value = json.loads(variables.get(name, "0"))
         yield from map(float, value if isinstance(value, list) else [value])

@@ -22,7 +22,8 @@ _SENTENCES: dict[State, str] = {
     "missing": "are in the mailbox, and unknown to the ledger",
     "overdue": "were begun, and should have moved on long ago",
     "dead_letters": "lie in a dead-letter queue, and are left there: see mailroom dead-letters",
-    "gone": "were begun, and their item is gone from the mailbox: put them there again under a new id",
+    "gone": "were begun, and their item is gone from the mailbox; they may have been sent, or still be "
+    "queued: ask the provider first, for to put one there again under a new id may send it twice",
     "undated": "are unknown to the ledger, and may be older than it remembers, so they may have been sent: "
     "--undated puts them back all the same",
 }
@@ -79,13 +80,21 @@ def sentences(answer: Answer) -> Iterator[str]:
     for state, said in _SENTENCES.items():
         if counts := answer.found.get(state):
             yield f"{sum(counts.values()):,} {said} ({_each(counts)})."
-    channels = answer.found.get("missing", {})
-    waiting = {name: count for name, count in answer.queues.items() if count and name in channels}
-    if waiting:
+    back = _waiting(answer, "missing", "overdue")
+    if back:
         yield (
-            f"Queues hold messages: {_each(waiting)}. What merely waits there for its turn would be queued "
+            f"Queues hold messages: {_each(back)}. What merely waits there for its turn would be queued "
             "twice, and sent once."
         )
+    gone = _waiting(answer, "gone")
+    if gone:
+        yield f"Queues hold messages: {_each(gone)}. What is gone from the mailbox may be among them."
+
+
+def _waiting(answer: Answer, *states: State) -> dict[str, int]:
+    """What the queues hold of those channels of which something was found in these states."""
+    channels = {channel for state in states for channel in answer.found.get(state, {})}
+    return {name: count for name, count in answer.queues.items() if count and name in channels}
 
 
 def _each(counts: Mapping[str, int]) -> str:

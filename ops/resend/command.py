@@ -12,7 +12,7 @@ from rich import box
 from rich.progress import Progress
 from rich.table import Table
 
-from ops.resend.deployed import Deployed, complaints_on_stderr
+from ops.resend.deployed import Deployed
 from ops.resend.ids import asked_for
 from ops.resend.resending import Resending, Resent
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
@@ -52,14 +52,15 @@ def resend(
 
     Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. What
     is on its way is left alone, and what has arrived is refused without --force. To run it again, or twice at
-    once, sends nothing twice.
+    once, sends nothing twice: what has changed since it was looked at is refused.
 
-    Exit code 1: some of them were not sent again. 2: it could not be done.
+    Exit code 1: some of them were not sent again. 2: it could not be done, or what is piped in is of another
+    stage, or cut off by its --limit.
 
-    Example: mailroom failures --since 2h --json | mailroom resend - --stage prod --yes
+    Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
-    with aws_faults(stage), complaints_on_stderr():
-        asked = asked_for(ids, channel, sys.stdin)
+    with aws_faults(stage):
+        asked = asked_for(ids, channel, sys.stdin, stage)
         resending = Resending(Deployed.of(boto3.Session(), stage), force=force)
         looked = _watched(resending.look(asked), "looking", len(asked), quiet=as_json)
         ready = [each for each in looked if each.result == "ready"]

@@ -16,18 +16,19 @@ class Asked(Struct, frozen=True):
     event_type: str | None = None
 
 
-def asked_for(ids: Iterable[str], channel: str | None, stdin: TextIO) -> list[Asked]:
+def asked_for(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[Asked]:
     """Each of `ids` once, in order. `-` stands for what comes in: an id a line, or the JSON of another
-    command, of which every object with `id` and `event_type` is a message. Raises Refused."""
+    command, of which every object with `id` and `event_type` is a message. Raises Refused, also where that
+    command read another stage or left some out."""
     asked = [
         each
         for text in ids
-        for each in (_read(stdin.read(), channel) if text == "-" else [Asked(text, channel)])
+        for each in (_read(stdin.read(), channel, stage) if text == "-" else [Asked(text, channel)])
     ]
     return [each for each in dict.fromkeys(asked) if channel in (None, each.event_type)]
 
 
-def _read(text: str, channel: str | None) -> list[Asked]:
+def _read(text: str, channel: str | None, stage: str) -> list[Asked]:
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     if not text.lstrip().startswith(("{", "[")):
         return [Asked(each, channel) for each in lines]
@@ -35,6 +36,8 @@ def _read(text: str, channel: str | None) -> list[Asked]:
         documents = [json.loads(text)]
     except ValueError:
         documents = [_document(each) for each in lines]
+    for document in documents:
+        _check(document, stage)
     return [each for document in documents for each in _messages(document)]
 
 
@@ -43,6 +46,22 @@ def _document(line: str) -> Any:
         return json.loads(line)
     except ValueError:
         raise Refused(f"This line of the standard input is no JSON: {line:.60}") from None
+
+
+def _check(document: Any, stage: str) -> None:
+    """Whether a command's answer is about this stage, and whole."""
+    if not isinstance(document, dict):
+        return
+    other = document.get("stage", stage)
+    if other != stage:
+        raise Refused(
+            f"What is piped in comes from the stage {other!s:.40}, and would be sent again in {stage}: give "
+            f"--stage {stage} to both commands."
+        )
+    if document.get("more") is True:
+        raise Refused(
+            "What is piped in is not all that was found: give the command before this one a larger --limit."
+        )
 
 
 def _messages(value: Any) -> Iterator[Asked]:

@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from mailroom.erasure import ERASED_AT
+
 Item = Mapping[str, Any]
 
 ARRIVED = {
@@ -30,6 +32,8 @@ def judge(item: Item, *, force: bool) -> Verdict:
     """What the ledger says about sending it again."""
     if "completedAt" not in item:
         return _under_way(item)
+    if ERASED_AT in item:
+        return Verdict(go=False, why="its recipient was erased, so it is never sent again")
     status, error = str(item["status"]), item.get("error", {})
     if error.get("code") == "outcome_unknown":
         why = "its outcome is unknown: it may have arrived, so ask its provider first"

@@ -38,6 +38,14 @@ class Resent(Struct, frozen=True):
     may_arrive_twice: bool = False
 
 
+class _Looked(Struct, frozen=True):
+    """What a message is, the ledger's item that says so, and what would be sent (None: nothing)."""
+
+    now: Resent
+    found: Item = {}
+    content: Item | None = None
+
+
 class Resending:
     """Works for one stage. With `force` also what has arrived, or would be suppressed, is sent again."""
 
@@ -50,7 +58,7 @@ class Resending:
     def look(self, asked: Sequence[Asked]) -> Iterator[Resent]:
         """What each is, and whether it can be sent again."""
         with ThreadPoolExecutor(_WORKERS) as pool:
-            yield from pool.map(lambda each: self._look(each)[0], asked)
+            yield from (looked.now for looked in pool.map(self._look, asked))
 
     def go(self, ready: Sequence[Resent]) -> Iterator[Resent]:
         """Send again those that are ready; each is looked at anew, for time has passed."""
@@ -62,27 +70,24 @@ class Resending:
                 for reference, (each, _) in enumerate(done):
                     yield _unqueued(each) if str(reference) in failed else each
 
-    def _look(self, asked: Asked) -> tuple[Resent, Item | None]:
-        """What it is, and what would be sent."""
+    def _look(self, asked: Asked) -> "_Looked":
         found = self._find(asked)
         if isinstance(found, str):
-            return Resent(asked.id, asked.event_type or "", "", "refused", found), None
+            return _Looked(Resent(asked.id, asked.event_type or "", "", "refused", found))
         verdict = judge(found, force=self._force)
         content = self._contents.of(found) if verdict.go else None
         if verdict.go:
             verdict = self._contents.fit(found, content, verdict)
-        return (
-            Resent(
-                found["id"],
-                found["event_type"],
-                str(found.get("status", "")),
-                "ready" if verdict.go else "refused",
-                verdict.why,
-                next_attempt(found) if verdict.go else None,
-                verdict.twice,
-            ),
-            content,
+        now = Resent(
+            found["id"],
+            found["event_type"],
+            str(found.get("status", "")),
+            "ready" if verdict.go else "refused",
+            verdict.why,
+            next_attempt(found) if verdict.go else None,
+            verdict.twice,
         )
+        return _Looked(now, found, content)
 
     def _find(self, asked: Asked) -> dict[str, Any] | str:
         """Its ledger item, or why there is none to go by."""
@@ -98,21 +103,28 @@ class Resending:
 
     def _reopen(self, reference: str, ready: Resent) -> tuple[Resent, tuple[str, Entry] | None]:
         """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it)."""
-        now, content = self._look(Asked(ready.id, ready.event_type))
+        looked = self._look(Asked(ready.id, ready.event_type))
+        now, content = looked.now, looked.content
         if now.result != "ready" or content is None:
             return now, None
-        attempt = now.attempt if now.status == "retrying" else self._next_life(Key(now.id, now.event_type))
+        attempt = now.attempt
+        if now.status != "retrying":
+            if (now.status, now.attempt) != (ready.status, ready.attempt):
+                # Force and consent were given for what was shown, and for nothing else.
+                return _refused(now, f"{now.status}: it has changed since it was looked at; look again"), None
+            attempt = self._next_life(looked.found)
         if attempt is None:
-            return _refused(now, "somebody else was faster"), None
+            return _refused(now, "it has changed just now: somebody else was faster, or an event came"), None
         resent = Resent(now.id, now.event_type, now.status, "resent", now.why, attempt, now.may_arrive_twice)
         if now.event_type == "fax":
             return resent, None
         return resent, self._copies.entry(reference, content, attempt)
 
-    def _next_life(self, key: Key) -> int | None:
-        """Reopen it; the number of the attempt that follows, None: it has no outcome any more."""
+    def _next_life(self, found: Item) -> int | None:
+        """Reopen it; the number of the attempt that follows, None: it is not as it was found any more."""
+        key = Key(found["id"], found["event_type"])
         token = token_hex(16)
-        attempt = self._deployed.ledger(lambda: token).reopen(key)
+        attempt = self._deployed.ledger(lambda: token).reopen(key, found)
         if attempt is not None:
             return attempt
         # The SDK repeats a call whose answer was lost, and then meets what the first one wrote.

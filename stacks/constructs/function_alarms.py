@@ -76,7 +76,7 @@ def _throttles(scope: Construct, settings: Settings, watch: Watch) -> None:
         meaning=f"Lambda refuses to run {watch.short}, {watch.lasting}: the account's concurrency is used "
         f"up, or reserved for others. {late if watch.redelivered else refused}",
         look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where it "
-        f"is not needed (mailroom plan --stage {settings.stage})",
+        f"is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
     )
     StageAlarm(scope, "Throttles", settings, about, _at_the_first(watch, "Throttles"))
 

@@ -14,6 +14,8 @@ IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
 """SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
 AGE = "ApproximateAgeOfOldestMessage"
+RECEIVED = " What was received three times no longer counts."
+"""Of standard queues, by SQS's documentation of that metric."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,11 @@ class Watch:
     waiting_seconds: int
     kept_days: int
     """After so many days SQS deletes what is in the queue."""
+
+    @property
+    def fifo(self) -> bool:
+        """Whether it keeps the order within a group."""
+        return self.queue.fifo
 
 
 def watch_queue(scope: Construct, settings: Settings, watch: Watch) -> None:
@@ -66,8 +73,8 @@ def _waiting_long(scope: Construct, settings: Settings, watch: Watch) -> None:
         subject=watch.short,
         kind="waiting-long",
         meaning=f"The oldest message in {watch.short} has waited for over {watch.waiting_seconds // 60} "
-        f"minutes: more comes in than {watch.function} may send, or it does not run, or fails. What was "
-        "received three times no longer counts.",
+        f"minutes: more comes in than {watch.function} may send, or it does not run, or fails."
+        f"{'' if watch.fifo else RECEIVED}",
         look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, watch.function)}",
     )
     # An empty queue reports no age.
@@ -82,9 +89,10 @@ def _backlog_old(scope: Construct, settings: Settings, watch: Watch) -> None:
         kind="backlog-old",
         meaning=f"The oldest message in {watch.short} has waited for half of the {watch.kept_days} days that "
         "SQS keeps it: past all of them it is deleted, without a dead letter. The ledger still lacks it: "
-        "mailroom reconcile would put it back.",
-        look=f"mailroom plan --stage {settings.stage} (raise the rate or the concurrency), mailroom campaign "
-        f"status --stage {settings.stage} (stop what is too much), or pause the producer",
+        f"mailroom reconcile --stage {settings.stage} would put it back.",
+        look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
+        f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
+        "the producer",
     )
     StageAlarm(scope, "BacklogOld", settings, about, _age(watch, half))
 

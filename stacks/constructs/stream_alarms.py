@@ -8,25 +8,56 @@ from stacks.settings import Settings
 
 
 def gave_up(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
-    """Partial batch responses are no errors of the function: nothing else would tell of it."""
+    """Partial batch responses are no errors of the function: nothing else would tell of it. Nor would
+    anything of what could not be put into the bucket."""
+    _put_aside(scope, settings, name, mapping)
+    _dropped(scope, settings, name, mapping)
+
+
+def _put_aside(
+    scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping
+) -> None:
     days = settings.retention.unprocessed_days
-    alarm = settings.name(f"{name}-gave-up")
     about = About(
         subject=name,
         kind="gave-up",
         meaning=f"{name} failed on records of its stream again and again. They lie whole in the bucket of "
         f"unprocessed records, for {days} days, and go nowhere by themselves.",
         look=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, then "
-        f"aws cloudwatch set-alarm-state --alarm-name {alarm} --state-value OK --state-reason replayed",
+        f"{_end(settings, f'{name}-gave-up', 'replayed')}",
     )
-    given_up = Metric(
-        "AWS/Lambda",
-        "OnFailureDestinationDeliveredEventCount",
-        "Sum",
-        {"EventSourceMappingUUID": mapping.ref},
+    StageAlarm(
+        scope, "GaveUp", settings, about, _at_the_first(mapping, "OnFailureDestinationDeliveredEventCount")
     )
+
+
+def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
+    """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
+    about = About(
+        subject=name,
+        kind="dropped",
+        page="gave-up",
+        meaning=f"{name} gave up on records of its stream, and Lambda could not put them into the bucket of "
+        "unprocessed records: it has dropped them. The bucket, its policy or the function's role is not as "
+        "it was deployed.",
+        look=f"{read_log(settings, name)}, mend the bucket, mailroom reconcile --stage {settings.stage}, "
+        f"then {_end(settings, f'{name}-dropped', 'reconciled')}",
+    )
+    StageAlarm(scope, "Dropped", settings, about, _at_the_first(mapping, "DroppedEventCount"))
+
+
+def _at_the_first(mapping: lambda_.CfnEventSourceMapping, name: str) -> Rings:
+    count = Metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
     # Nothing more given up does not mean that it was put back on its way.
-    StageAlarm(scope, "GaveUp", settings, about, Rings({"given_up": given_up}, 1, missing="ignore"))
+    return Rings({"count": count}, 1, missing="ignore")
+
+
+def _end(settings: Settings, alarm: str, reason: str) -> str:
+    """The command that ends an alarm that does not end by itself."""
+    return (
+        f"aws cloudwatch set-alarm-state --alarm-name {settings.name(alarm)} --state-value OK "
+        f"--state-reason {reason}"
+    )
 
 
 def iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
@@ -37,7 +68,7 @@ def iterator_age(scope: Construct, settings: Settings, name: str, function: lamb
         kind="iterator-age",
         meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
         "up those behind them in their shard, or more is written than it reads. What is a day old, the "
-        "stream forgets.",
+        "stream forgets. Where nothing reads at all, this alarm is silent.",
         look=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or .batch_size. "
         f"What a stream forgot: mailroom reconcile --stage {settings.stage}",
     )

@@ -41,7 +41,7 @@ def campaigns(settings: Settings, has: Inventory) -> Iterator[Widget]:
     if not works:
         return
     yield heading(
-        "Campaigns", f"People found and messages put; `mailroom campaign status --stage {settings.stage}`."
+        "Campaigns", f"People found and messages put; `mailroom campaign list --stage {settings.stage}`."
     )
     for function in works:
         search = f'{{Mailroom,service,stage}} service="{function}" stage="{settings.stage}"'

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from stacks.constructs.inventory import Inventory, WatchedFunction, WatchedQueue
 from stacks.constructs.queue_alarms import IN_FLIGHT_MANY, IN_FLIGHT_MOST
-from stacks.dashboard.promises import alarm_arn, sent
+from stacks.dashboard.promises import NOBODYS, alarm_arn, sent
 from stacks.dashboard.widgets import Mark, Widget, expression, graph, heading, metric, ringing
 from stacks.derived import DAY
 from stacks.settings import Settings
@@ -23,6 +23,9 @@ def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
         yield graph(f"{name}: accepted", [sent(settings, each) for each in senders], stat="Sum")
         yield graph(f"{name}: failed by reason", [_failed(settings, name)], stat="Sum", stacked=True)
         yield _times(settings, name, senders)
+    yield graph(
+        "no channel that there is: failed by reason", [_failed(settings, NOBODYS)], stat="Sum", stacked=True
+    )
 
 
 def queues(settings: Settings, has: Inventory) -> Iterator[Widget]:
@@ -51,8 +54,9 @@ def streams(settings: Settings, has: Inventory) -> Iterator[Widget]:
     for name in has.streams:
         age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
         marks = [Mark("alarm", settings.monitoring.iterator_age_seconds * 1000)]
-        yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks, width=12)
-        yield ringing(f"{name}: records given up on", alarm_arn(settings.name(f"{name}-gave-up")), width=12)
+        yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks)
+        for title, kind in (("records given up on", "gave-up"), ("records dropped", "dropped")):
+            yield ringing(f"{name}: {title}", alarm_arn(settings.name(f"{name}-{kind}")))
 
 
 def _failed(settings: Settings, channel: str) -> list[object]:

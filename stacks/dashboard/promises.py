@@ -8,8 +8,14 @@ from stacks.settings import Settings
 
 ALARMS_A_WIDGET = 100
 HIDDEN = {"visible": False}
-URGENT = ("dlq-not-empty", "gave-up", "backlog-old", "api-5xx", "ses-bounce-rate", "ses-complaint-rate")
-"""Kinds of alarms after which something is lost, or sending ends, if nobody acts."""
+URGENT = (
+    *("dlq-not-empty", "waiting-long", "backlog-old", "gave-up", "dropped", "iterator-age", "api-5xx"),
+    *("ses-bounce-rate", "ses-complaint-rate"),
+)
+"""Kinds of alarms after which messages wait, something is lost, or sending ends, if nobody acts: those that
+docs/operating says to page somebody for."""
+NOBODYS = "unknown"
+"""The channel under which `outcomes` counts what named one that there is not."""
 READING = (
     "# Mailroom, stage {stage}\n"
     "From top to bottom: **does anything ring?** · **do messages arrive?** · which channel, and why not · "
@@ -58,7 +64,7 @@ def _sums(settings: Settings, senders: Sequence[WatchedQueue], channels: Sequenc
     accepted = [sent(settings, each, id=f"sent{at}", **HIDDEN) for at, each in enumerate(senders)]
     failed = [
         metric("Mailroom", "Failed", {"channel": name, "stage": settings.stage}, id=f"failed{at}", **HIDDEN)
-        for at, name in enumerate(channels)
+        for at, name in enumerate((*channels, NOBODYS))
     ]
     lines = [
         expression('SUM(METRICS("sent"))', id="accepted", label="accepted"),

@@ -10,8 +10,9 @@ from typing import Any
 from stacks.application import NagError
 from stacks.deploy_policy.document import documents, size
 from stacks.deploy_policy.needs import needs_of
-from stacks.deploy_policy.scopes import UnscopedError, statements
-from stacks.deploy_policy.stage import place_of, read
+from stacks.deploy_policy.place import UnscopedError
+from stacks.deploy_policy.scopes import statements
+from stacks.deploy_policy.stage import place_of, qualifier_of, read
 from stacks.sentences import SettingsError
 
 
@@ -23,12 +24,17 @@ def main() -> None:
         "cdk bootstrap --cloudformation-execution-policies.",
     )
     arguments.add_argument("--stage", default="dev", help="a stage of cdk.json; dev by default")
-    arguments.add_argument("--qualifier", default="hnb659fds", help="the bootstrap's, where it has its own")
+    arguments.add_argument(
+        "--qualifier",
+        help="the bootstrap's; by default what the stage is deployed by: deploy.qualifier, else "
+        "cdk.json's context @aws-cdk/core:bootstrapQualifier, else the CDK's own",
+    )
     arguments.add_argument("--output", type=Path, help="a folder to write execution-1.json, … to")
     given = arguments.parse_args()
     try:
         settings, templates = read(given.stage, {})
-        policies = documents(statements(needs_of(templates), place_of(settings, templates, given.qualifier)))
+        qualifier = given.qualifier or qualifier_of(settings, {})
+        policies = documents(statements(needs_of(templates), place_of(settings, templates, qualifier)))
     except (SettingsError, NagError, UnscopedError) as error:
         sys.exit(str(error))
     if given.output is None:

@@ -1,51 +1,14 @@
 """To what each action is held: to the stage's own names wherever IAM can tell them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
+from stacks.deploy_policy.conditions import conditions_of
 from stacks.deploy_policy.document import Conditions, Statement
 from stacks.deploy_policy.needs import Need
+from stacks.deploy_policy.place import Place, UnscopedError
 from stacks.deploy_policy.reference import resource_kinds
-
-
-class UnscopedError(Exception):
-    """An action that these tables do not know how to hold to the stage; its text says which."""
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a stage is, and by which names IAM knows what is its own."""
-
-    stage: str
-    account: str = "*"
-    region: str = "*"
-    partition: str = "aws"
-    qualifier: str = "hnb659fds"
-    configuration_sets: tuple[str, ...] = ()
-    """SES's and the SMS service's, which may be named freely."""
-    passed_to: tuple[str, ...] = ()
-    """The services that the stage's roles trust."""
-    key_tags: tuple[tuple[str, str], ...] = ()
-    """What every key of the stage is tagged with."""
-    boundary: str | None = None
-    """The name of the managed policy that bounds every role."""
-
-    def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
-        """The ARN of a resource, its place filled in."""
-        place = f"{self.region if region else ''}:{self.account if account else ''}"
-        return f"arn:{self.partition}:{service}:{place}:{resource}"
-
-    @property
-    def own(self) -> str:
-        """The pattern of the stage's names."""
-        return f"mailroom-{self.stage}-*"
-
-    @property
-    def deployers(self) -> str:
-        """The roles of the stack `deploy`, which no deployment may touch."""
-        return self.arn("iam", f"role/mailroom-{self.stage}-deploy*", region=False)
 
 
 def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:
@@ -129,15 +92,13 @@ def statements(needs: Iterable[Need], place: Place) -> list[Statement]:
     wanted = {*(need.action for need in needs), "ssm:GetParameters"}  # of the bootstrap's version
     for action in sorted(wanted):
         resources = _resources(action, scopes)
-        together.setdefault((resources, _conditions(action, place)), []).append(action)
+        together.setdefault((resources, conditions_of(action, place)), []).append(action)
     allowed = [Statement(*held, tuple(actions)) for held, actions in together.items()]
     return [*sorted(allowed), Statement((place.deployers,), (), ("iam:*",), denied=True)]
 
 
 _KINDS = {"apigateway": ("apis",), "iam:CreateServiceLinkedRole": ("service-role",)}
 """Where IAM's own kinds are too many, or too coarse."""
-_MADE_BY_AWS = ("management.chatbot.amazonaws.com",)
-"""Whose service-linked roles a deployment may make; AWS writes what is in them."""
 
 
 def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -> tuple[str, ...]:
@@ -153,37 +114,3 @@ def _resources(action: str, scopes: Mapping[tuple[str, str], tuple[str, ...]]) -
         f"{action}: no scope is known for its resources ({', '.join(kinds) or 'IAM knows none'}); add one to "
         "stacks/deploy_policy/scopes.py, or its reason to ON_EVERYTHING."
     )
-
-
-_MAPPING = ("lambda:*EventSourceMapping",)
-_KEY = (
-    "kms:Describe*",
-    "kms:Disable*",
-    "kms:Enable*",
-    "kms:Get*",
-    "kms:Put*",
-    "kms:Schedule*",
-    "kms:Untag*",
-    "kms:Update*Desc*",
-)
-_BOUNDED = ("iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary")
-
-
-def _conditions(action: str, place: Place) -> Conditions:
-    def any_of(patterns: Iterable[str]) -> bool:
-        return any(fnmatchcase(action, pattern) for pattern in patterns)
-
-    if any_of(_MAPPING):
-        return (("ArnLike", "lambda:FunctionArn", (place.arn("lambda", f"function:{place.own}"),)),)
-    if action == "iam:CreateServiceLinkedRole":
-        return (("StringEquals", "iam:AWSServiceName", _MADE_BY_AWS),)
-    if action == "iam:PassRole":
-        return (("StringEquals", "iam:PassedToService", place.passed_to),)
-    if any_of(_BOUNDED) and place.boundary:
-        bound = place.arn("iam", f"policy/{place.boundary}", region=False)
-        return (("StringEquals", "iam:PermissionsBoundary", (bound,)),)
-    if any_of(_KEY):
-        return tuple(("StringEquals", f"aws:ResourceTag/{key}", (value,)) for key, value in place.key_tags)
-    if action == "kms:TagResource":
-        return tuple(("StringEquals", f"aws:RequestTag/{key}", (value,)) for key, value in place.key_tags)
-    return ()

@@ -2,6 +2,7 @@
 
 import math
 
+from stacks.derived.lanes import lane_rows
 from stacks.settings import Fax, Settings
 
 USUAL = 15
@@ -17,6 +18,9 @@ MINUTES = {
     "audience": 720,
 }
 """By queue; the others have USUAL."""
+LONGEST_DELAY = 900
+"""SQS's, in seconds. A message whose send_at is as near lies delayed in its own queue, and whether the age
+counts that time is not documented."""
 COUNTED_RECEIVES = 3
 """SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
 
@@ -36,8 +40,9 @@ def _meant(settings: Settings, queue: str) -> float:
     if queue == "fax-retry" and settings.fax:
         return _longest_retry(settings.fax)
     if queue == "webhook":
-        return sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
-    return 0
+        return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
+    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    return LONGEST_DELAY if queue in {row.queue for row in lane_rows(settings)} else 0
 
 
 def _longest_retry(fax: Fax) -> float:

@@ -1,7 +1,10 @@
 """Who may deploy without a person's credentials: a CI system that proves itself by OpenID Connect."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -13,19 +16,37 @@ URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "http
 https://docs.gitlab.com/ci/cloud_services/aws/."""
 _AUDIENCES = {"github": "sts.amazonaws.com"}
 _NAME = r"[^:*?/\s]+"
+_BEGUN = r"[^*?\s]\S*"
+"""A branch, tag or environment. It may end in a wildcard, not begin with one: that would be all of them."""
 _SUBJECTS = {
     "github": (
-        re.compile(rf"repo:{_NAME}/{_NAME}:(ref:refs/(heads|tags)/|environment:)\S+"),
+        re.compile(rf"repo:{_NAME}/{_NAME}:(ref:refs/(heads|tags)/|environment:){_BEGUN}"),
         "repo:OWNER/NAME:ref:refs/heads/BRANCH or repo:OWNER/NAME:environment:NAME",
     ),
     "gitlab": (
-        re.compile(rf"project_path:{_NAME}(/{_NAME})+:ref_type:(branch|tag):ref:\S+"),
+        re.compile(rf"project_path:{_NAME}(/{_NAME})+:ref_type:(branch|tag):ref:{_BEGUN}"),
         "project_path:GROUP/PROJECT:ref_type:branch:ref:BRANCH",
     ),
     "other": (re.compile(r"[^*?\s]+"), "the token's whole subject, without * and ?"),
 }
 """What a subject has to name before a wildcard may come. Neither may it be a pull request's: anybody who can
 push a branch can open one."""
+_ISSUERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
+    {
+        "github": re.compile(
+            r"token\.actions\.(githubusercontent\.com|[a-z0-9-]+\.ghe\.com)(/.*)?|.*/_services/token"
+        ),
+        "gitlab": re.compile(r"gitlab\.com(/.*)?"),
+    }
+)
+"""Whose tokens an issuer's host and path are, whatever `provider` calls it: GitHub's own, its enterprises'
+and its servers', and GitLab's own."""
+
+
+def _signer(url: str) -> str | None:
+    parts = urlsplit(url)
+    place = f"{(parts.hostname or '').rstrip('.')}{parts.path}"
+    return next((name for name, known in _ISSUERS.items() if known.fullmatch(place)), None)
 
 
 def _reader(subject: str) -> str:
@@ -40,7 +61,8 @@ class Deploy(Section):
     provider: Literal["github", "gitlab", "other"]
     """Which system runs the deployments."""
     subjects: tuple[str, ...] = Field(min_length=1)
-    """Who may deploy, by the token's `sub`; one `*` is fine where it cannot reach another repository."""
+    """Who may deploy, by the token's `sub`; a `*` is fine behind the beginning of a branch's, tag's or
+    environment's name."""
     reader_subjects: tuple[Annotated[str, AfterValidator(_reader)], ...] = ()
     """Who may compare templates and nothing else, such as repo:OWNER/NAME:pull_request."""
     url: str | None = Field(default=None, pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*$")
@@ -51,12 +73,15 @@ class Deploy(Section):
     """An identity provider that the account has already: it can have each but once. null makes it."""
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
     """The name of a managed policy that bounds every role of the stage: see docs/deploying.md."""
+    qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
+    """Which bootstrap deploys the stage. null takes cdk.json's context, else the account's default, and
+    warns of that."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.provider == "other" and self.url is None:
             raise ValueError("has provider other and no url; add the issuer's url")
-        pattern, form = _SUBJECTS[self.provider]
+        pattern, form = _SUBJECTS[self.signer]
         for subject in self.subjects:
             if not pattern.fullmatch(subject):
                 raise ValueError(f"has the subject {subject!r}, which lets in too many; use {form}")
@@ -68,6 +93,11 @@ class Deploy(Section):
         return self.url or URLS[self.provider]
 
     @property
+    def signer(self) -> str:
+        """Whose tokens they are, and so whose rules hold: the issuer's, where its URL is known."""
+        return _signer(self.issuer) or self.provider
+
+    @property
     def host(self) -> str:
         """The issuer as IAM's condition keys name it."""
         return self.issuer.removeprefix("https://")
@@ -75,4 +105,4 @@ class Deploy(Section):
     @property
     def expected_audience(self) -> str:
         """The `aud` that a token must have."""
-        return self.audience or _AUDIENCES.get(self.provider, self.issuer)
+        return self.audience or _AUDIENCES.get(self.signer, self.issuer)

@@ -33,7 +33,7 @@ def stranded(world: World) -> Here:
     world.put(mail("later", send_at=later))
     world.stream()
     world.scheduler.schedules.clear()
-    assert world.ledger.reopen(Key("reopened", "mail")) == 2
+    assert world.ledger.reopen(Key("reopened", "mail"), world.found("reopened")) == 2
     world.put(mail("reopened"), mail("never-taken"), mail("waiting"))
     world.clock.now += VISIBILITY + OLDER_THAN + 3600 + 1
     world.enqueue(mail("waiting"))

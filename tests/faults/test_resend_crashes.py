@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from mailroom.message import Key
 from tests.faults.fax_world import FaxWorld, fax
 from tests.faults.outside import Side
 from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends
 from tests.faults.world import MAIL, VISIBILITY, World, mail
+from tests.told import told
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]
@@ -102,6 +104,39 @@ def test_two_operators_at_once_send_each_once(new_world: NewWorld) -> None:
         resend(stage, *IDS)
         world.settle()
         check(world, f"another one before call {at}")
+
+
+def test_another_operator_and_a_worker_in_between_send_each_once(new_world: NewWorld) -> None:
+    for at in range(calls_of(new_world)):
+        world = new_world()
+        stage = failed_once(world)
+
+        def another(world: World = world, stage: Here = stage) -> None:
+            resend(stage, *IDS)
+            world.settle()
+
+        world.outside.intrude = (len(world.outside.calls) + at, another)
+        resend(stage, *IDS)
+        world.settle()
+        check(world, f"another one and a worker before call {at}")
+
+
+def test_what_is_proved_delivered_just_before_its_reopening_is_not_sent_again(new_world: NewWorld) -> None:
+    world = new_world("hold")
+    world.put(mail("lost-answer"))
+    world.stream()
+    world.settle()
+    assert world.end("lost-answer") == "failed: outcome_unknown"
+    stage = of_mail(world)
+
+    def late() -> None:
+        world.ledger.observe([told(Key("lost-answer", "mail"), "delivered")])
+
+    world.outside.intrude = (len(world.outside.calls), late)
+    (refused,) = resend(stage, "lost-answer")
+    assert refused.result == "refused"
+    world.settle()
+    assert (world.end("lost-answer"), sends(world)) == ("delivered", {"lost-answer": 1})
 
 
 def test_a_copy_too_many_is_dropped(new_world: NewWorld) -> None:

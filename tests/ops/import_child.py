@@ -3,7 +3,8 @@
     python -m tests.ops.import_child FILE COUNTS [EVENT NUMBER]
 
 The byte counts the puts of its row, and outlives the process. With an EVENT the process kills itself, with
-no chance to tidy up, when it comes to that event for so many times: see `DEATHS`.
+no chance to tidy up, when it comes to that event for so many times: see `DEATHS`. NOTED_EVERY in the
+environment is how often it notes its progress, in seconds.
 """
 
 import mmap
@@ -18,6 +19,7 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
+from ops.imports import importing
 from ops.imports.entries import Entry
 from ops.imports.job import Job
 from ops.imports.options import options_of
@@ -82,6 +84,7 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     """Import it, from where it is; the answer goes to standard output."""
     death = Death(event, int(number))
     _arm(death)
+    importing.NOTED_EVERY = float(os.environ.get("NOTED_EVERY", importing.NOTED_EVERY))
     words: dict[str, Any] = dict.fromkeys(("format_", "delimiter", "id_prefix", "id_column"))
     options = options_of(file, channel="mail", sets=["subject=Hello", "text=Hi"], maps=(), **words)
     with closing(Source(file)) as source, counts.open("r+b") as opened:
@@ -107,7 +110,7 @@ def _arm(death: Death) -> None:
 
     def adding(self: Rejected, entry: Entry, reason: str) -> None:
         add(self, entry, reason)
-        self.settle()
+        self._file.flush()  # the kernel has it, which outlives the process
         death.at("line refused")
 
     setattr(Path, "replace", replacing)  # noqa: B010 - mypy allows no method to be assigned

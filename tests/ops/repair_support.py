@@ -20,6 +20,8 @@ from tests.pipeline.items import typed
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "scheduled", "fax-retry")
+DEAD = ("mail", "scheduled")
+"""Of the queues, those that have a dead-letter queue."""
 DAY = 86_400
 Item = dict[str, Any]
 
@@ -106,6 +108,8 @@ class RepairStage:
             )["QueueUrl"]
             for short in QUEUES
         }
+        for short in DEAD:
+            self._dead_letter_queue(short)
         self.functions = Functions(self._variables())
         self.session = Session(self.functions)
 
@@ -136,7 +140,7 @@ class RepairStage:
 
     def reopen(self, id_: str) -> None:
         """What `resend` does before it queues."""
-        assert self.verbs().reopen(Key(id_, "mail"))
+        assert self.verbs().reopen(Key(id_, "mail"), self.ledger(id_))
 
     def bodies(self, short: str) -> list[Item]:
         """What lies in a queue; it stays there."""
@@ -147,6 +151,14 @@ class RepairStage:
             MessageAttributeNames=["All"],
         )
         return [json.loads(each["Body"]) for each in reply.get("Messages", [])]
+
+    def _dead_letter_queue(self, short: str) -> None:
+        dead = f"{short}-dlq"
+        kept: Any = {"MessageRetentionPeriod": str(14 * DAY)}
+        self.urls[dead] = self.sqs.create_queue(QueueName=f"mailroom-dev-{dead}", Attributes=kept)["QueueUrl"]
+        arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-{dead}"
+        policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 3})
+        self.sqs.set_queue_attributes(QueueUrl=self.urls[short], Attributes={"RedrivePolicy": policy})
 
     def _create(self, table: str, keys: tuple[str, str]) -> None:
         self.dynamodb.create_table(

@@ -40,6 +40,7 @@ def test_each_queue_says_how_many_since_when_and_of_what_causes(stage: Stage) ->
         "looked_at": 0,
         "oldest": None,
         "causes": {},
+        "complete": True,
     }
 
 
@@ -121,6 +122,63 @@ def test_a_body_cannot_move_the_terminals_cursor(stage: Stage) -> None:
     shown = run(app, "show", "--body").stdout
     assert "[red]no" in shown
     assert "\x1b" not in shown
+
+
+def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mailroom.dead_letter_queue.MAX_HELD", 10)
+    for number in range(12):
+        stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
+    answer = json.loads(run(app, "show", "nobody", "--json").stdout)
+    assert (answer["looked_at"], answer["incomplete"]) == (10, ["mail"])
+    assert "Not all that lies in mail could be looked at" in run(app, "show", "nobody").stdout
+    listed = json.loads(run(app, "list", "--queue", "mail", "--json").stdout)["queues"][0]
+    assert (listed["letters"], listed["looked_at"], listed["complete"]) == (12, 10, False)
+    assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden
+
+
+def test_letters_locked_behind_others_of_their_line_make_a_look_incomplete(stage: Stage) -> None:
+    for number in range(12):
+        more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
+        stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
+    received: list[int] = []
+
+    def first_ten(**arguments: object) -> object:
+        received.append(1)
+        return stage.sqs.receive_message(**arguments) if len(received) == 1 else {}
+
+    stage.sqs_calls = {"receive_message": first_ten}
+    answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
+    assert (answer["looked_at"], answer["incomplete"]) == (10, ["fax"])
+
+
+def test_a_line_that_was_seen_whole_is_complete(stage: Stage) -> None:
+    for number in range(10):
+        more = {"MessageGroupId": "+1", "MessageDeduplicationId": f"d-{number}"}
+        stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
+    answer = json.loads(run(app, "show", "nobody", "--queue", "fax", "--json").stdout)
+    assert (answer["looked_at"], answer["incomplete"]) == (10, [])
+
+
+def test_letters_that_come_again_do_not_end_a_look(stage: Stage) -> None:
+    """In a large queue the first letters are visible again before the last were seen."""
+    stage.send("mail-dlq", MAIL)
+    again: list[dict[str, object]] = []
+
+    def receive(**arguments: object) -> object:
+        if again:
+            return again.pop()
+        reply = stage.sqs.receive_message(**arguments)
+        if stage.waiting("mail-dlq") or not reply.get("Messages") or "m-2" in str(reply):
+            return reply
+        again.extend([reply] * 4)
+        stage.send("mail-dlq", {**MAIL, "id": "m-2"})
+        return reply
+
+    stage.sqs_calls = {"receive_message": receive}
+    answer = json.loads(run(app, "show", "m-2", "--queue", "mail", "--json").stdout)
+    assert ([each["id"] for each in answer["letters"]], answer["incomplete"]) == (["m-2"], [])
 
 
 def test_no_more_letters_are_shown_than_asked_for(stage: Stage) -> None:

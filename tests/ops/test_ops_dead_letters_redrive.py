@@ -164,6 +164,84 @@ def test_ctrl_c_asks_whether_the_task_shall_end_too(
     assert json.loads(result.stdout.splitlines()[-1])["state"] == state
 
 
+OLD = {"Status": "COMPLETED", "StartedTimestamp": 7, "ApproximateNumberOfMessagesMoved": 40}
+
+
+def late(tasks: Tasks, polls: int) -> dict[str, Any]:
+    """Calls of an SQS that tells of an older task alone, and of the one just started after some polls."""
+    asked: list[int] = []
+
+    def listed(**_: Any) -> Any:
+        if tasks.started:
+            asked.append(1)
+        if len(asked) <= polls:
+            return {"Results": [OLD]}
+        return {"Results": [OLD, {**tasks.states[0], "StartedTimestamp": 8}]}
+
+    return {**tasks.calls(), "list_message_move_tasks": listed}
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_an_older_task_is_not_taken_for_the_one_just_started(stage: Stage) -> None:
+    two_letters(stage)
+    stage.sqs_calls = late(Tasks(done(1, "FAILED")), polls=3)
+    answer = json.loads(run(app, "redrive", "--queue", "mail", "--yes", "--json").stdout)
+    assert (answer["state"], answer["moved"]) == ("failed", 1)
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_a_task_that_sqs_never_tells_of_is_left_running_and_not_called_done(stage: Stage) -> None:
+    two_letters(stage)
+    stage.sqs_calls = late(Tasks(done(2)), polls=1000)
+    result = run(app, "redrive", "--queue", "mail", "--yes", "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["state"], answer["moved"]) == (1, "running", 0)
+    assert "does not tell of it" in answer["reason"]
+
+
+@pytest.mark.usefixtures("no_waiting")
+@pytest.mark.parametrize(
+    ("started", "state", "found", "asks"),
+    [
+        (False, done(2), ("cancelled", 0), False),
+        (True, done(2), ("done", 2), False),
+        (True, running(1), ("running", 1), True),
+    ],
+)
+def test_ctrl_c_while_a_task_is_started_is_answered_by_what_really_runs(
+    stage: Stage, started: bool, state: dict[str, Any], found: tuple[str, int], asks: bool
+) -> None:
+    two_letters(stage)
+    tasks = Tasks(state)
+
+    def cut_off(**arguments: Any) -> Any:
+        if started:
+            tasks.started.append(arguments)
+        raise KeyboardInterrupt
+
+    stage.sqs_calls = {**late(tasks, 0), "start_message_move_task": cut_off}
+    result = run(app, "redrive", "--queue", "mail", "--yes", "--json", typed="n\n")
+    answer = json.loads(result.stdout.splitlines()[-1])
+    assert (answer["state"], answer["moved"]) == found
+    assert ("Cancel the task?" in result.output) == asks
+
+
+@pytest.mark.usefixtures("no_waiting")
+def test_ctrl_c_before_a_task_is_started_is_not_answered_by_an_older_one(stage: Stage) -> None:
+    two_letters(stage)
+    asked: list[int] = []
+
+    def listed(**_: Any) -> Any:
+        asked.append(1)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return {"Results": [OLD]}
+
+    stage.sqs_calls = {**Tasks(done(2)).calls(), "list_message_move_tasks": listed}
+    answer = json.loads(run(app, "redrive", "--queue", "mail", "--yes", "--json").stdout)
+    assert (answer["state"], answer["moved"], answer["left"]) == ("cancelled", 0, 2)
+
+
 def test_what_sqs_refuses_is_no_reason_to_do_it_otherwise(stage: Stage) -> None:
     two_letters(stage)
 
@@ -225,7 +303,7 @@ def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stag
     assert moved["MessageAttributes"].keys() == {"channel"}
 
 
-def test_a_fifo_queues_letters_keep_group_order_and_deduplication(stage: Stage) -> None:
+def test_a_fifo_queues_letters_keep_group_and_order(stage: Stage) -> None:
     for number in range(3):
         more = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": f"d-{number}"}
         stage.send("fax-dlq.fifo", {"fax_id": f"f-{number}"}, **more)
@@ -233,7 +311,79 @@ def test_a_fifo_queues_letters_keep_group_order_and_deduplication(stage: Stage) 
     moved = stage.waiting("fax.fifo")
     assert [json.loads(each["Body"])["fax_id"] for each in moved] == ["f-0", "f-1", "f-2"]
     assert {each["Attributes"]["MessageGroupId"] for each in moved} == {"+16175551234"}
-    assert [each["Attributes"]["MessageDeduplicationId"] for each in moved] == ["d-0", "d-1", "d-2"]
+
+
+def test_a_fax_that_was_sent_a_moment_ago_under_its_deduplication_id_is_not_lost(stage: Stage) -> None:
+    """SQS accepts and does not deliver what has an id that it knows of the last five minutes."""
+    order = {"MessageGroupId": "+16175551234", "MessageDeduplicationId": "f-1"}
+    stage.send("fax.fifo", {"fax_id": "f-1"}, **order)
+    stage.sqs.purge_queue(QueueUrl=stage.urls["fax.fifo"])
+    stage.send("fax-dlq.fifo", {"fax_id": "f-1"}, **order)
+    assert run(app, "redrive", "--queue", "fax", "--yes").exit_code == 0
+    (moved,) = stage.waiting("fax.fifo")
+    assert moved["Attributes"]["MessageDeduplicationId"] != "f-1"
+
+
+def three_faxes(stage: Stage) -> list[str]:
+    """Of one line; their letters' ids."""
+    return [
+        stage.send(
+            "fax-dlq.fifo",
+            {"fax_id": f"f-{number}", "to": "+16175551234", "pdf_url": "https://example.com/a.pdf"},
+            MessageGroupId="+16175551234",
+            MessageDeduplicationId=f"d-{number}",
+        )
+        for number in range(3)
+    ]
+
+
+def test_a_chosen_fax_does_not_overtake_those_before_it_and_they_are_named(stage: Stage) -> None:
+    first, second, _ = three_faxes(stage)
+    result = run(app, "redrive", "--queue", "fax", "--only", "f-2", "--yes", "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["moved"], answer["left"]) == (1, 0, 1)
+    assert f"f-2 stands behind {first}, {second}" in answer["reason"]
+    assert not stage.waiting("fax.fifo")
+    assert len(stage.waiting("fax-dlq.fifo")) == 3
+
+
+def test_chosen_faxes_go_if_they_are_the_first_of_their_line(stage: Stage) -> None:
+    three_faxes(stage)
+    result = run(app, "redrive", "--queue", "fax", "--only", "f-1", "--only", "f-0", "--yes", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["reason"]) == (0, None)
+    assert [json.loads(each)["fax_id"] for each in stage.bodies("fax.fifo")] == ["f-0", "f-1"]
+
+
+def test_letters_and_ids_are_told_apart_where_only_some_are_chosen(stage: Stage) -> None:
+    """Two letters of one message are no excuse for another that is not there."""
+    stage.send("mail-dlq", MAIL)
+    stage.send("mail-dlq", MAIL)
+    result = run(app, "redrive", "--queue", "mail", "--only", "m-1", "--only", "m-9", "--yes", "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["moved"], answer["left"]) == (1, 2, 1)
+
+
+def test_chosen_letters_move_however_few_sqs_counts_and_none_twice(stage: Stage) -> None:
+    two_letters(stage)
+    none = {"ApproximateNumberOfMessages": "0", "ApproximateNumberOfMessagesNotVisible": "0"}
+
+    def counts(**arguments: Any) -> Any:
+        if "QueueArn" in arguments["AttributeNames"]:
+            return stage.sqs.get_queue_attributes(**arguments)
+        return {"Attributes": none}
+
+    def comes_back(**arguments: Any) -> Any:
+        entries = arguments["Entries"]
+        return stage.sqs.send_message_batch(QueueUrl=stage.urls["mail-dlq"], Entries=entries)
+
+    stage.sqs_calls = {
+        "list_message_move_tasks": unknown_call,
+        "get_queue_attributes": counts,
+        "send_message_batch": comes_back,
+    }
+    result = run(app, "redrive", "--queue", "mail", "--only", "m-1", "--only", "m-2", "--yes", "--json")
+    answer = json.loads(result.stdout)
+    assert (result.exit_code, answer["found"], answer["moved"], answer["left"]) == (0, 0, 2, 0)
 
 
 def test_only_the_chosen_letters_move_and_the_others_are_there_for_everybody(stage: Stage) -> None:

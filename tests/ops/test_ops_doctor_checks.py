@@ -514,3 +514,29 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
 def test_a_clock_may_be_off_by_a_minute(ahead: float, state: str, words: str) -> None:
     verdict = verdict_of(ahead)
     assert (verdict.state, words in verdict.sentence) == (state, True)
+
+
+@pytest.mark.parametrize(
+    ("function", "variable", "name", "state"),
+    [
+        ("send-webhook", "SIGNING_SECRET_ARN", "webhook-signing", "c2hvcnQ="),
+        ("send-webhook", "SIGNING_SECRET_ARN", "webhook-signing", None),
+        ("send-mail", "UNSUBSCRIBE_SECRET_ARN", "unsubscribe", '{"key": "short"}'),
+        ("send-mail", "UNSUBSCRIBE_SECRET_ARN", "unsubscribe", None),
+    ],
+)
+def test_a_secret_is_named_as_secrets_manager_finds_it(
+    answers: dict[str, Answer], function: str, variable: str, name: str, state: str | None
+) -> None:
+    arn = f"arn:aws:secretsmanager:us-east-1:123456789012:secret:{PREFIX}{name}-AbC123"
+
+    def secret(asked: dict[str, Any]) -> dict[str, Any] | str:
+        found = world.secret({**asked, "SecretId": "signing"} if asked["SecretId"] == arn else asked)
+        if asked["SecretId"] != arn or isinstance(found, str):
+            return found
+        return "ResourceNotFoundException" if state is None else {**found, "SecretString": state}
+
+    answers["secretsmanager.GetSecretValue"] = secret
+    found = looked(Aws(changed(answers, function, **{variable: arn})), ["mail", "webhook"])
+    (bad,) = (each for each in found if each.state == "failed")
+    assert f" {arn} " in (bad.sentence if state is None else bad.fix)

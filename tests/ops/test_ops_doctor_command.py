@@ -3,6 +3,8 @@
 import json
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import jsonschema  # type: ignore[import-untyped]
 import msgspec
@@ -108,6 +110,35 @@ def test_aws_that_says_nothing_exits_with_2(answers: dict[str, Answer]) -> None:
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--stage dev" in result.stderr
+
+
+@pytest.mark.parametrize(("ahead", "clock"), [(3600, True), (0, False)])
+def test_a_clock_that_is_off_is_named_with_what_mends_it_for_nothing_else_can_be_asked(
+    answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch, ahead: int, clock: bool
+) -> None:
+    answers["sts.GetCallerIdentity"] = "SignatureDoesNotMatch"
+    date = format_datetime(datetime.now(UTC) - timedelta(seconds=ahead), usegmt=True)
+    monkeypatch.setattr("requests.get", lambda *_, **__: Dated({"Date": date}))
+    result = command()
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert (
+        "s ahead: AWS takes no request of it. Let the machine keep its time by NTP" in result.stderr
+    ) is clock
+    assert ("GetCallerIdentity" in result.stderr) is not clock
+    assert "timedatectl set-ntp true" in result.stderr
+
+
+class Dated:
+    """An answer with nothing but headers."""
+
+    def __init__(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+
+    def __enter__(self) -> None:
+        """As requests' own."""
+
+    def __exit__(self, *_: object) -> None:
+        """As requests' own."""
 
 
 def test_the_help_has_an_example() -> None:

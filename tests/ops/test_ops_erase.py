@@ -30,6 +30,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
         yield stage
 
 
@@ -139,13 +140,49 @@ def test_somebody_in_cc_alone_is_found_though_the_ledger_names_others_in_to(stag
     assert stage.items("ledger")[0]["recipients"] == {BOB: {}}
 
 
+LATER = "2099-12-24T09:00:00.000Z"
+
+
+def scheduled(stage: Stage, id_: str, at: str = LATER, send_at: str = LATER, **item: Any) -> None:
+    """A mail that waits for its `send_at`; `at` is what the ledger says of that."""
+    stage.put("mailbox", id=id_, event_type="mail", send_at=send_at, **item)
+    row = {"status": "scheduled", "scheduledFor": at, "updatedAt": "x"}
+    stage.put("ledger", id=id_, event_type="mail", to=item["to"], **row)
+
+
 def test_a_mail_of_which_the_ledger_knows_to_alone_is_not_taken_from_those_in_cc(stage: Stage) -> None:
-    stage.put("mailbox", id="m-1", event_type="mail", to=ADA, cc=[BOB], send_at="2026-12-24T09:00:00Z")
-    stage.put("ledger", id="m-1", event_type="mail", to=ADA, status="scheduled", updatedAt="x")
+    scheduled(stage, "m-1", to=ADA, cc=[BOB])
     erased()
-    assert stage.items("mailbox")[0]["cc"] == [BOB]
     assert stage.items("ledger")[0]["status"] == "scheduled"
     assert ADA not in stage.everything()
+
+
+def test_those_in_cc_are_written_to_where_nobody_else_is(stage: Stage) -> None:
+    scheduled(stage, "m-1", to=ADA, cc=[BOB], bcc="carol@example.com")
+    erased()
+    (item,) = stage.items("mailbox")
+    assert (item["to"], item["bcc"]) == ([BOB], "carol@example.com")
+    assert "cc" not in item
+
+
+def test_whom_nobody_may_see_is_never_written_to_openly(stage: Stage) -> None:
+    scheduled(stage, "m-1", to=ADA, bcc=[BOB])
+    before = stage.everything()
+    assert "would be left with nobody but those in bcc" in erased(code=1)["remains"][0]["why"]
+    assert stage.everything() == before
+
+
+def test_an_email_beside_to_is_no_recipient(stage: Stage) -> None:
+    scheduled(stage, "m-1", to=ADA, email=BOB)
+    erased()
+    assert not stage.items("mailbox")
+    assert stage.items("ledger")[0]["status"] == "cancelled"
+
+
+def test_of_a_set_of_recipients_one_goes_and_the_others_stay(stage: Stage) -> None:
+    scheduled(stage, "m-1", to={ADA, BOB})
+    erased()
+    assert "".join(stage.items("mailbox")[0]["to"]) == BOB
 
 
 def test_a_mention_in_a_message_to_others_goes_once_that_is_over(stage: Stage) -> None:
@@ -200,11 +237,28 @@ def test_a_mail_to_several_that_is_on_its_way_is_left_and_goes_with_the_next_run
     assert ADA not in stage.everything()
 
 
-def test_a_mail_to_several_that_the_ledger_does_not_know_may_lie_in_a_queue(stage: Stage) -> None:
+@pytest.mark.parametrize(
+    ("at", "send_at"),
+    [("2026-01-01T00:00:00.000Z", LATER), (LATER, "2026-01-01T00:00:00.000Z")],
+    ids=["its time has come", "it was put anew, to go at once"],
+)
+def test_a_mail_to_several_whose_time_may_have_come_is_left_whole(
+    stage: Stage, at: str, send_at: str
+) -> None:
+    scheduled(stage, "m-1", at, send_at, to=[ADA, BOB])
+    before = stage.everything()
+    assert "is on its way (scheduled)" in erased(code=1)["remains"][0]["why"]
+    assert stage.everything() == before
+
+
+def test_a_mail_to_several_that_the_ledger_does_not_know_is_left_whole_until_it_does(stage: Stage) -> None:
     stage.put("mailbox", id="m-1", event_type="mail", to=[ADA, BOB])
-    stage.send("mail", {"id": "other", "event_type": "mail"})
     answer = erased(code=1)
-    assert "may lie in a queue" in answer["remains"][0]["why"]
+    assert "the ledger does not know it" in answer["remains"][0]["why"]
+    assert stage.items("mailbox")[0]["to"] == [ADA, BOB]
+    assert not stage.items("ledger")
+    stage.put("ledger", id="m-1", event_type="mail", to=[ADA, BOB], **OVER)
+    erased()
     assert stage.items("mailbox")[0]["to"] == [BOB]
 
 
@@ -247,11 +301,9 @@ def test_an_erasure_that_dies_half_way_is_finished_by_the_next(
         sent(stage, f"m-{number}")
     stage.s3.put_object(Bucket=PAYLOADS, Key="a", Body=b"x")
     stage.put("mailbox", id="m-0", event_type="mail", to=ADA, payload_ref=f"s3://{PAYLOADS}/a")
-    monkeypatch.setattr("ops.erase.messages.MessageErasure._delete", dies)
-    assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
-    monkeypatch.undo()
-    monkeypatch.setattr("boto3.Session", lambda: stage)
-    monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr("ops.erase.messages.MessageErasure._delete", dies)
+        assert isinstance(run(app, ADA, "--yes").exception, RuntimeError)
     assert erased()["left"] == 0
     assert ADA not in stage.everything()
     assert not stage.objects(PAYLOADS)

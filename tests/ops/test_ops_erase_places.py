@@ -9,7 +9,7 @@ from moto import mock_aws
 from typer import Typer
 
 from ops.erase.command import erase
-from tests.ops.letters_support import PAYLOADS, UNPROCESSED, Stage, run
+from tests.ops.letters_support import PAYLOADS, UNPROCESSED, Over, Stage, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"
@@ -29,6 +29,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
         yield stage
 
 
@@ -102,6 +103,38 @@ def test_an_object_that_a_retried_fax_needs_is_known_by_the_ledger_alone(stage: 
     assert stage.objects(PAYLOADS) == ["fax"]
 
 
+def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.s3.put_object(Bucket=PAYLOADS, Key="terms", Body=b"x")
+    with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/terms")
+    stage.send("mail-dlq", {"id": "m-1", "event_type": "mail", "to": ADA})
+    with monkeypatch.context() as patch:
+        patch.setattr("ops.erase.objects.SETTLED_AFTER", 900)
+        answer = erased(code=1)
+    assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
+    assert stage.objects(PAYLOADS) == ["terms"]
+    erased()
+    assert not stage.objects(PAYLOADS)
+    assert not stage.items("mailbox")
+
+
+def test_content_that_is_named_by_what_it_says_stays_for_whoever_says_the_same(stage: Stage) -> None:
+    stage.s3.put_object(Bucket=PAYLOADS, Key="oversize/1f.json", Body=b"{}")
+    with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/oversize/1f.json")
+    answer = erased(code=1)
+    assert [each["what"] for each in answer["remains"]] == ["oversize/1f.json"]
+    assert stage.objects(PAYLOADS) == ["oversize/1f.json"]
+    assert not stage.items("mailbox")
+    erased()
+
+
+def test_an_object_that_is_gone_holds_nothing_up(stage: Stage) -> None:
+    with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/gone")
+    assert place(erased(), "payloads") == {"found": 1}
+    assert not stage.items("mailbox")
+
+
 # batches
 
 
@@ -134,6 +167,57 @@ def test_an_undispatched_message_to_others_keeps_its_words_and_is_named(stage: S
     answer = erased(code=1)
     assert [each["what"] for each in answer["remains"]] == [waits]
     assert (stage.batch(waits), stage.batch(over)[0]["text"]) == ([item], "From erased")
+
+
+def test_a_batch_whose_message_would_be_left_with_those_in_bcc_alone_stays_and_is_named(stage: Stage) -> None:
+    item = {"id": "m-1", "event_type": "mail", "to": ADA, "bcc": [BOB]}
+    key = stage.put_batch("one", item)
+    assert [each["what"] for each in erased(code=1)["remains"]] == [key]
+    assert stage.batch(key) == [item]
+
+
+class Replaying(Stage):
+    """Somebody replays a batch while it is read: it is moved just before `call`."""
+
+    call = "get_object"
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        client = super().client(service_name, *args, **kwargs)
+        if service_name != "s3" or not hasattr(self, "urls"):
+            return client
+        return Over(client, **{self.call: lambda **how: self._moved(client, **how)})
+
+    def _moved(self, client: Any, **how: Any) -> Any:
+        if how["Key"].startswith("aws/"):
+            place = {"Bucket": how["Bucket"], "Key": how["Key"]}
+            client.copy_object(Bucket=how["Bucket"], Key=f"replayed/{how['Key']}", CopySource=place)
+            client.delete_object(**place)
+        return getattr(client, self.call)(**how)
+
+
+@pytest.mark.parametrize(("call", "code"), [("get_object", 0), ("put_object", 1)])
+def test_a_batch_that_is_replayed_meanwhile_is_not_brought_back(
+    monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    with mock_aws():
+        stage = Replaying()
+        stage.call = call
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        others = [{"id": f"m-{at}", "event_type": "mail", "to": to} for at, to in enumerate([ADA, BOB])]
+        key = stage.put_batch("one", *others)
+        assert run(app, ADA, "--yes", "--json").exit_code == code
+        assert stage.objects(UNPROCESSED) == [f"replayed/{key}"]
+        assert run(app, ADA, "--yes", "--json").exit_code == 0
+        assert stage.batch(f"replayed/{key}") == others[1:]
+
+
+def test_an_object_that_is_no_text_is_named_and_holds_nothing_up(stage: Stage) -> None:
+    stage.s3.put_object(Bucket=UNPROCESSED, Key="aws/lambda/a", Body=b"\xff\xfe\x00")
+    stage.put_batch("one", {"id": "m-1", "event_type": "mail", "to": ADA})
+    answer = erased(code=1)
+    assert [each["what"] for each in answer["remains"]] == ["aws/lambda/a"]
+    assert stage.objects(UNPROCESSED) == ["aws/lambda/a"]
 
 
 # dead letters

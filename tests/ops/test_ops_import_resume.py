@@ -82,23 +82,38 @@ def test_killed_at_any_point_and_resumed_each_row_is_put_once_and_each_bad_line_
     assert not file.with_name(f"{file.name}.mailroom-progress").exists()
 
 
-def test_100_000_rows_killed_four_times_are_each_put_once_and_take_no_more_memory_than_few(
+@pytest.mark.parametrize("event", ["put", "line refused"])
+def test_killed_again_and_again_each_row_is_put_once_and_each_bad_line_refused_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: str
+) -> None:
+    # Each process notes what it does at once: so all of them come further.
+    file, counts = people(tmp_path, FEW)
+    monkeypatch.setenv("NOTED_EVERY", "0.01")
+    offsets = []
+    for _ in range(4):
+        assert imported(file, counts, event, {"put": "600", "line refused": "6"}[event])[0] == -signal.SIGKILL
+        assert max(counts.read_bytes()) <= 1
+        offsets.append(progress(file)["offset"])
+    code, answer, _ = imported(file, counts)
+    assert (code, answer["resumed"]) == (0, True)
+    assert counts.read_bytes() == each_once(FEW)
+    assert len(refused(file)) == FEW // EVERY_BAD
+    assert [0, *offsets, file.stat().st_size] == sorted({0, *offsets, file.stat().st_size})
+
+
+def test_100_000_rows_killed_half_way_are_each_put_once_and_take_no_more_memory_than_few(
     tmp_path: Path,
 ) -> None:
     few_file, few_counts = people(tmp_path, FEW)
     _, _, few = imported(few_file, few_counts)
     file, counts = people(tmp_path, MANY)
-    most, offsets = 0.0, []
-    for death in (("put", "20000"), ("progress written", "4"), ("put", "23456"), ("line refused", "200")):
-        killed, _, memory = imported(file, counts, *death)
-        assert killed == -signal.SIGKILL
-        most = max(most, memory)
-        offsets.append(progress(file)["offset"])
+    killed, _, most = imported(file, counts, "put", "50000")
+    assert killed == -signal.SIGKILL
+    assert 0 < progress(file)["offset"] < file.stat().st_size
     code, answer, memory = imported(file, counts)
     assert (code, answer["resumed"]) == (0, True)
     assert counts.read_bytes() == each_once(MANY)
     assert len(refused(file)) == MANY // EVERY_BAD
-    assert [0, *offsets, file.stat().st_size] == sorted({0, *offsets, file.stat().st_size})
     assert max(most, memory) - few < SPARE_MB
 
 

@@ -82,6 +82,14 @@ def test_an_outage_ends_the_import_after_its_patience_and_the_line_counts_as_fai
     assert brake.put(ITEM).state == "failed"
 
 
+def test_patience_counts_from_the_first_put_that_fails_and_not_from_before_there_were_any() -> None:
+    brake, _, time = braked(THROTTLED, PUT, THROTTLED)
+    time.now += PATIENCE + 1  # as long as the file's first lines are none that are put
+    assert brake.put(ITEM) == PUT
+    time.now += PATIENCE + 1
+    assert brake.put(ITEM) == PUT
+
+
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException", "ExpiredToken"])
 def test_what_no_waiting_mends_ends_it_at_once(code: str) -> None:
     refused = Written("failed", None, f"PutItem: {code}")

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from mailroom.retries import Schedule
 from ops.reconcile.back import Back, Stuck
 from ops.reconcile.duration import seconds_of, written
 from ops.reconcile.judge import DAY, Finding, Memory, judge
-from ops.reconcile.look import Head, Look, Page
+from ops.reconcile.look import FRESH, Head, Look, Page
 from ops.reconcile.looking import segments_of
 from ops.reconcile.patience import Patience, patience_of
 from ops.resend.deployed import Deployed
@@ -26,9 +27,12 @@ from tests.pipeline.items import mail, typed
 
 NOW = 1_800_000_000.0
 PATIENCE = Patience(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
+HOUR = 3600
 YOUNG = Memory(since=NOW - DAY, ttl=90 * DAY)
 OLD = Memory(since=NOW - 900 * DAY, ttl=90 * DAY)
 MOVING = Finding("moving")
+LYING = 1.0
+"""The mark of messages whose letters are there."""
 
 
 @pytest.fixture
@@ -51,7 +55,7 @@ def known(status: str, age: float, event_type: str = "mail", **attributes: Any) 
 
 
 def verdict(ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = YOUNG) -> Finding:
-    return judge(ledger, mailbox, NOW, PATIENCE, memory)
+    return judge(ledger, mailbox, NOW, PATIENCE, memory, lambda _channel, marked_at: marked_at == LYING)
 
 
 # what is stuck
@@ -71,7 +75,16 @@ IN_LEDGER: dict[str, tuple[dict[str, Any], Finding]] = {
         known("scheduled", 9e6, scheduledFor=iso(NOW - 1000)),
         Finding("overdue", "scheduled"),
     ),
-    "a dead letter": (known("sending", 9e6, dead_lettered_at=1), Finding("dead_letters")),
+    "a dead letter": (known("sending", 9e6, dead_lettered_at=1000), Finding("dead_letters")),
+    "a dead letter that is gone": (known("sending", 9e6, dead_lettered_at=2000), Finding("overdue", "queue")),
+    "a dead fax that is gone": (
+        known("sending", 9e6, "fax", dead_lettered_at=2000),
+        Finding("overdue", "outcomes"),
+    ),
+    "a dead schedule that is gone": (
+        known("scheduled", 9e6, scheduledFor=iso(NOW - 1000), dead_lettered_at=2000),
+        Finding("overdue", "scheduled"),
+    ),
     "a fax that waits": (known("retrying", 3000, "fax", attempts=2, error={"code": "busy"}), MOVING),
     "a fax that waited": (
         known("retrying", 3200, "fax", attempts=2, error={"code": "busy"}),
@@ -211,6 +224,27 @@ def test_a_lost_item_is_said_to_be_gone_and_exits_with_1(stage: RepairStage) -> 
     assert (code, answer["found"]) == (1, {"gone": {"mail": 1}})
 
 
+def test_of_what_is_gone_it_says_that_it_may_have_been_sent_and_what_the_queues_hold(
+    stage: RepairStage,
+) -> None:
+    stage.know("a", status="sending")
+    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
+    result = run("reconcile", "--older-than", "0s")
+    assert result.exit_code == 1
+    assert "may have been sent, or still be queued" in result.stdout
+    assert "may send it twice" in result.stdout
+    assert "Queues hold messages: mail 1." in result.stdout
+    assert "would be queued twice" not in result.stdout
+
+
+def test_of_what_is_overdue_it_says_what_the_queues_hold(stage: RepairStage) -> None:
+    stage.know("a", status="sending")
+    stage.put(mail("a"))
+    stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
+    result = run("reconcile", "--older-than", "0s", "--dry-run")
+    assert "Queues hold messages: mail 1. What merely waits there" in result.stdout
+
+
 def test_what_moved_on_between_the_looks_is_left_alone(
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,6 +286,64 @@ def test_spans_are_read_and_written() -> None:
     for text in ("", "15", "m", "-1m", "1.5h", "\u0661m"):
         with pytest.raises(Refused):
             seconds_of(text)
+
+
+# dead letters
+
+
+@pytest.mark.parametrize("holder", ["mail-dlq", "scheduled-dlq"])
+def test_a_dead_letter_is_left_where_it_lies_and_exits_with_1(stage: RepairStage, holder: str) -> None:
+    stage.know("a", status="sending", dead_lettered_at=_ago(HOUR))
+    stage.put(mail("a"))
+    stage.sqs.send_message(QueueUrl=stage.urls[holder], MessageBody="{}", DelaySeconds=60)
+    code, answer = reconciled("--yes")
+    assert (code, answer["found"], answer["put_back"]) == (1, {"dead_letters": {"mail": 1}}, {})
+
+
+def test_a_message_whose_dead_letter_queue_is_empty_goes_back(stage: RepairStage) -> None:
+    stage.know("purged", status="sending", dead_lettered_at=_ago(HOUR))
+    stage.know("just now", status="sending", dead_lettered_at=_ago(60))
+    stage.put(mail("purged"), mail("just now"))
+    code, answer = reconciled("--yes")
+    assert answer["found"] == {"overdue": {"mail": 1}, "dead_letters": {"mail": 1}}
+    assert (code, [each["id"] for each in stage.bodies("mail")]) == (1, ["purged"])
+
+
+def test_a_message_whose_letter_is_past_its_retention_goes_back_though_others_lie_there(
+    stage: RepairStage,
+) -> None:
+    stage.know("expired", status="sending", dead_lettered_at=_ago(14 * DAY + 60))
+    stage.know("lies", status="sending", dead_lettered_at=_ago(14 * DAY - HOUR))
+    stage.put(mail("expired"), mail("lies"))
+    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody="{}")
+    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+    assert [each["id"] for each in stage.bodies("mail")] == ["expired"]
+
+
+def test_a_channel_without_dead_letters_of_its_own_may_have_them_among_the_schedules(
+    stage: RepairStage,
+) -> None:
+    stage.know("a", "sms", status="sending", dead_lettered_at=_ago(HOUR))
+    stage.sqs.send_message(QueueUrl=stage.urls["scheduled-dlq"], MessageBody="{}")
+    assert reconciled("--yes")[1]["found"] == {"dead_letters": {"sms": 1}}
+    stage.sqs.purge_queue(QueueUrl=stage.urls["scheduled-dlq"])
+    assert reconciled("--yes")[1]["found"] == {"gone": {"sms": 1}}
+
+
+def _ago(seconds: float) -> int:
+    """The mark of so long ago."""
+    return round((time.time() - seconds) * 1000)
+
+
+def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.put(mail("a"))
+    monkeypatch.setattr("ops.reconcile.reconciling.Memory", lambda *_: OLD)
+    result = run("reconcile", "--older-than", "0s")
+    assert result.exit_code == 1
+    assert "1 are unknown to the ledger, and may be older than it remembers" in result.stdout
+    assert not stage.functions.invoked
 
 
 # how long each channel may take
@@ -306,6 +398,45 @@ def test_a_look_of_another_table_or_bound_or_day_is_none(tmp_path: Path) -> None
     assert not [*Look.at(path, Head("ledger 60", NOW, head.segments), NOW - DAY).pages()]
     Look.at(path, head, NOW - DAY).add(page)
     assert not [*Look.at(path, Head("ledger 900", NOW + 2 * DAY, head.segments), NOW + DAY).pages()]
+
+
+@pytest.mark.parametrize(("age", "kept"), [(900 + FRESH - 1, True), (900 + FRESH + 1, False)])
+def test_a_finished_look_is_good_for_its_bound_and_some_minutes(
+    tmp_path: Path, age: float, *, kept: bool
+) -> None:
+    path = tmp_path / "look"
+    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
+    look = Look.at(path, head, NOW - DAY)
+    look.add(Page("mailbox", 0, NOW + HOUR, 1, [("a", "mail")], None))
+    look.add(Page("ledger", 0, NOW + HOUR - 60, 1, [], None))
+    now = NOW + HOUR + age
+    again = Look.at(path, head, now - DAY).renewed(now, 900)
+    assert (again.head.began == NOW, bool([*again.pages()])) == (kept, kept)
+    assert bool(again.left()) != kept
+
+
+def test_an_unfinished_look_is_not_renewed(tmp_path: Path) -> None:
+    path = tmp_path / "look"
+    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
+    look = Look.at(path, head, NOW - DAY)
+    look.add(Page("mailbox", 0, NOW, 1, [], None))
+    assert look.renewed(NOW + DAY - 1, 900) is look
+
+
+def test_a_dry_run_after_another_looks_anew_once_that_ones_look_is_old(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [time.time()]
+    working = Deployed.of
+    monkeypatch.setattr(
+        "ops.reconcile.command.Deployed.of", lambda *given: _timed(working(*given), lambda: clock[0])
+    )
+    stage.put(mail("a"))
+    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 1}}
+    stage.put(mail("b"))
+    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 1}}
+    clock[0] += FRESH + 1
+    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 2}}
 
 
 def test_a_segment_goes_on_after_its_last_whole_page(tmp_path: Path) -> None:

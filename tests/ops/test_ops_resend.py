@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
+from mailroom.message import Key
 from mailroom.suppressions import Suppression, Suppressions
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
@@ -94,6 +95,16 @@ def test_what_has_arrived_or_was_taken_back_is_refused_without_force(
     assert len(stage.bodies("mail")) == 1
 
 
+def test_a_message_whose_recipient_was_erased_is_refused_force_or_not(stage: RepairStage) -> None:
+    stage.failed("a", erased_at=1)
+    stage.put(mail("a"))
+    code, found = resent("a", "--force", "--yes")
+    assert (code, found["a"]["result"]) == (1, "refused")
+    assert "was erased" in found["a"]["why"]
+    assert "completedAt" in stage.ledger("a")
+    assert not stage.bodies("mail")
+
+
 UNDER_WAY: dict[str, tuple[dict[str, Any], str]] = {
     "sending": ({"status": "sending", "startedAt": 1}, "on its way"),
     "scheduled": ({"status": "scheduled", "scheduledFor": "2030-01-01T00:00:00Z"}, "waits for its send_at"),
@@ -116,7 +127,7 @@ def test_what_is_under_way_is_refused_force_or_not(
 def test_what_was_reopened_and_not_queued_is_queued_without_another_life(stage: RepairStage) -> None:
     stage.failed("a")
     stage.put(mail("a"))
-    stage.reopen("a")
+    assert stage.verbs().reopen(Key("a", "mail"), stage.ledger("a")) == 2
     assert resent("a")[0] == 0
     assert stage.ledger("a")["generation"] == 1
     assert [each["attempt"] for each in stage.bodies("mail")] == [2]
@@ -201,6 +212,59 @@ def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> N
     code, found = resent("-", "--yes", typed=piped)
     assert (code, sorted(found)) == (0, ["a", "b"])
     assert len(stage.bodies("mail")) == 2
+
+
+@pytest.mark.parametrize(
+    "piped",
+    [
+        '{"stage": "moon", "more": false, "failures": [{"id": "a", "event_type": "mail"}]}',
+        '{"stage": "moon", "failures": []}',
+        '{"id": "a", "stage": "dev"}\n{"id": "b", "event_type": "sms", "stage": "moon"}',
+    ],
+    ids=["failures", "none", "lines"],
+)
+def test_what_was_found_in_another_stage_is_refused(stage: RepairStage, piped: str) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    result = run("resend", "-", "--yes", typed=piped)
+    assert result.exit_code == 2
+    assert "comes from the stage moon" in result.stderr
+    assert "--stage dev" in result.stderr
+    assert stage.ledger("a")["completedAt"] == 1
+
+
+def test_what_was_found_in_the_same_stage_and_whole_is_sent_again(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    piped = {"stage": "dev", "more": False, "failures": [{"id": "a", "event_type": "mail"}]}
+    assert resent("-", "--yes", typed=json.dumps(piped))[0] == 0
+
+
+def test_what_was_cut_off_by_its_limit_is_refused(stage: RepairStage) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+    piped = {"stage": "dev", "more": True, "failures": [{"id": "a", "event_type": "mail"}]}
+    result = run("resend", "-", "--yes", typed=json.dumps(piped))
+    assert result.exit_code == 2
+    assert "--limit" in result.stderr
+    assert stage.ledger("a")["completedAt"] == 1
+
+
+def test_what_changed_after_it_was_shown_is_refused_though_forced(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.failed("a")
+    stage.put(mail("a"))
+
+    def asked(*_: object, **__: object) -> None:
+        stage.failed("a", status="sent", attempts=2)
+
+    monkeypatch.setattr("ops.resend.command._ask", asked)
+    code, found = resent("a", "--force")
+    assert (code, found["a"]["result"]) == (1, "refused")
+    assert "has changed since" in found["a"]["why"]
+    assert stage.ledger("a")["status"] == "sent"
+    assert not stage.bodies("mail")
 
 
 def test_nothing_piped_in_is_nothing_to_do(stage: RepairStage) -> None:

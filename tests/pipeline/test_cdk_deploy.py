@@ -24,7 +24,7 @@ RINGS = ("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many")
 """Why a queue's alarms ring."""
 FAILS = ("errors", "throttles", "slow")
 """Why a function's do."""
-LATE = ("gave-up", "iterator-age")
+LATE = ("gave-up", "dropped", "iterator-age")
 """Why a stream's do."""
 
 

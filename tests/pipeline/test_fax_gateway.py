@@ -145,7 +145,7 @@ def test_a_pdf_in_the_payload_bucket_can_be_fetched_by_the_provider(pipeline: Pi
 
 
 def test_a_fax_waits_for_its_send_at(pipeline: Pipeline, faxes: Faxed) -> None:
-    assert faxes.due_at <= one_call(pipeline, "due")["created"] < faxes.due_at + 15
+    assert faxes.due_at <= one_call(pipeline, "due")["created"] < faxes.due_at + 90
 
 
 @pytest.mark.usefixtures("faxes")

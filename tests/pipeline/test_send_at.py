@@ -41,7 +41,7 @@ def test_a_mail_is_not_sent_before_a_send_at_a_few_seconds_ahead(pipeline: Pipel
     id_, due = f"soon-{seconds}", ahead(seconds=seconds)
     pipeline.put(mail(id_, send_at=due.isoformat()))
     accepted = datetime.fromisoformat(pipeline.one_mail(id_)["received_at"])
-    assert due <= accepted < due + timedelta(seconds=8)
+    assert due <= accepted < due + timedelta(seconds=60)
 
 
 def test_a_send_at_twenty_minutes_ahead_makes_a_schedule_with_the_key_alone(pipeline: Pipeline) -> None:

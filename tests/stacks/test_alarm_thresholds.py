@@ -7,6 +7,7 @@ import pytest
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS
 from mailroom.dead_letters import RESERVE_SECONDS
 from mailroom.feedback.consumer import RESERVE_MS
+from mailroom.webhook_delivery import tries_that_may_fail
 from stacks import campaigns, dead_letters, feedback
 from stacks.derived import waiting_seconds
 from stacks.load import load
@@ -18,10 +19,12 @@ from tests.stacks.variants import variant
 AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
 """Functions whose failures nothing redelivers."""
+SHORT_DELAY = 900
+"""Seconds that a message may lie delayed in a standard queue, by SQS."""
 WAITING = {
-    "mail": 15,
+    "mail": 30,
     "mail-bulk": 720,
-    "sms": 15,
+    "sms": 30,
     "feedback": 15,
     "scheduled": 15,
     "webhook": 60,
@@ -49,7 +52,7 @@ def test_a_message_may_wait_for_as_long_as_its_queue_is_for(
 def test_a_setting_says_for_how_long_a_queues_messages_may_wait() -> None:
     settings = accepted("monitoring", {"waiting_minutes": {"mail": 5, "fax-retry": 2}})
     assert (waiting_seconds(settings, "mail"), waiting_seconds(settings, "fax-retry")) == (300, 120)
-    assert waiting_seconds(settings, "sms") == 900
+    assert waiting_seconds(settings, "sms") == 1_800
 
 
 def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
@@ -63,7 +66,23 @@ def test_a_fax_that_waits_for_its_next_attempt_rings_nothing() -> None:
 
 def test_a_webhook_that_waits_for_its_next_try_rings_nothing() -> None:
     slow = accepted("webhook.delays_seconds", [1_800, 1_800, 3_600, 7_200])
-    assert waiting_seconds(slow, "webhook") == 1_800 + 1_800 + 3_600 + 900
+    assert waiting_seconds(slow, "webhook") == 900 + 1_800 + 1_800 + 3_600 + 900
+
+
+def test_a_message_that_lies_delayed_in_its_own_queue_until_its_send_at_rings_nothing() -> None:
+    settings = load(STAGES, "dev")
+    for queue in ("mail", "mail-bulk", "sms", "webhook"):
+        assert waiting_seconds(settings, queue) >= SHORT_DELAY + 900
+    assert waiting_seconds(settings, "feedback") == 900
+
+
+def test_that_what_was_received_thrice_no_longer_counts_is_said_of_standard_queues_alone(
+    whole: Templates,
+) -> None:
+    ages = {each.name: each.description for each in alarms(whole) if each.name.endswith("-waiting-long")}
+    assert {name for name, said in ages.items() if "received three times" not in said} == {
+        "mailroom-dev-fax-waiting-long"
+    }
 
 
 def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_after_a_while(
@@ -172,7 +191,26 @@ def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its
     assert longest < looked_at <= 86_400  # CloudWatch looks at a day of short periods, not more
 
 
-@pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-rate", "-rate-warning"])
+@pytest.mark.parametrize(("delays", "cap"), [([5, 15], 36_000), ([39_600], 0), ([39_600], 39_600)])
+def test_an_endpoint_that_asks_for_long_waits_is_one_alarm_as_well(
+    tmp_path: Path, delays: list[int], cap: int
+) -> None:
+    chosen = {"webhook.delays_seconds": delays, "webhook.retry_after_cap_seconds": cap}
+    made = variant(tmp_path, chosen)["webhook"]
+    rings = made.one("CloudWatch::Alarm", AlarmName="mailroom-dev-webhooks-failing")
+    looked_at = rings["EvaluationPeriods"] * rings["Period"]
+    assert max(*delays, cap) + 3_600 <= looked_at <= 86_400
+    tries = len(delays) + 1
+    assert f"try {tries_that_may_fail(tries) + 1} of {tries}," in rings["AlarmDescription"]
+
+
+def test_the_alarm_says_from_which_try_on_the_sender_counts(dev: Templates) -> None:
+    tries = len(load(STAGES, "dev").webhook.delays_seconds) + 1
+    said = alarm(dev, "mailroom-dev-webhooks-failing")["AlarmDescription"]
+    assert f"try {tries_that_may_fail(tries) + 1} of {tries}," in said
+
+
+@pytest.mark.parametrize("kind", ["dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning"])
 def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates, kind: str) -> None:
     ringing = [each.properties for each in alarms(whole) if each.name.endswith(kind)]
     assert ringing
@@ -180,7 +218,7 @@ def test_where_a_silence_says_nothing_an_alarm_stays_as_it_was(whole: Templates,
 
 
 def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
-    kinds = ("dlq-not-empty", "gave-up", "-rate", "-rate-warning")
+    kinds = ("dlq-not-empty", "gave-up", "-dropped", "-rate", "-rate-warning")
     others = [each.properties for each in alarms(whole) if not each.name.endswith(kinds)]
     assert len(others) > 60
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}
@@ -197,7 +235,7 @@ def test_thresholds_are_settings(tmp_path: Path) -> None:
     }
     stage = Templates(tmp_path, variant(tmp_path, {"monitoring": chosen}))
     rings = {each.name.removeprefix("mailroom-dev-"): each.properties["Threshold"] for each in alarms(stage)}
-    assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 900)
+    assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 1_800)
     assert rings["dispatch-iterator-age"] == 60_000
     assert (rings["dispatch-slow"], rings["concurrency"]) == (30_000, 2_400)
     assert rings["send-mail-slow"] == 57_500  # until then a sender may run by design

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from mailroom.failures import UNKNOWN
 from stacks.dashboard.layout import placed
 from stacks.dashboard.widgets import graph, text
 from stacks.paths import ROOT
@@ -46,7 +47,8 @@ def test_every_reader_of_a_stream_is_shown(each_stage: Templates) -> None:
     assert shown(each_stage, "AWS/Lambda", "IteratorAge", "FunctionName") == readers
     ringing = {arn for each in widgets(each_stage, "metric") for arn in rung(each)}
     for name in readers:
-        assert any(arn.endswith(f":alarm:{name}-gave-up") for arn in ringing)
+        for kind in ("gave-up", "dropped"):
+            assert any(arn.endswith(f":alarm:{name}-{kind}") for arn in ringing)
 
 
 def rung(widget: dict[str, dict[str, dict[str, list[str]]]]) -> list[str]:
@@ -112,10 +114,10 @@ def test_promises_are_summed_over_every_sender_and_channel(dev: Templates) -> No
     senders = {"send-mail", "send-mail-bulk", "send-sms", "send-fax", "send-webhook"}
     assert shown(dev, "Mailroom", "Sent", "service") == senders
     assert shown(dev, "Mailroom", "PutToAccepted", "service") == senders
-    assert shown(dev, "Mailroom", "Failed", "channel") == {"mail", "sms", "fax", "webhook"}
+    assert shown(dev, "Mailroom", "Failed", "channel") == {"mail", "sms", "fax", "webhook", UNKNOWN}
     (sums,) = (each for each in widgets(dev, "metric") if each["properties"]["title"] == "Messages")
     hidden = [line for line in sums["properties"]["metrics"] if isinstance(line[0], str)]
-    assert len(hidden) == 5 + 4
+    assert len(hidden) == 5 + 5
     assert all(line[-1]["visible"] is False for line in hidden)
     assert sums["properties"]["setPeriodToTimeRange"] is True
 
@@ -140,6 +142,11 @@ def test_failures_are_searched_for_by_the_dimensions_that_outcomes_writes(dev: T
     (search,) = (each for each in expressions(dev) if 'channel="sms"' in each)
     schema, rest = "{Mailroom,channel,reason,stage}", 'MetricName="Failed" channel="sms" stage="dev"'
     assert search == f"SEARCH('{schema} {rest}', 'Sum', 300)"
+
+
+def test_failures_of_a_channel_that_there_is_not_are_shown_as_well(each_stage: Templates) -> None:
+    searches = [each for each in expressions(each_stage) if f'channel="{UNKNOWN}"' in each]
+    assert len(searches) == 1
 
 
 def test_what_is_shown_of_mailroom_is_counted_somewhere(dev: Templates) -> None:

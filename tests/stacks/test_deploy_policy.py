@@ -14,9 +14,10 @@ import pytest
 from stacks.deploy_policy.__main__ import main
 from stacks.deploy_policy.document import LIMIT, Statement, documents, size
 from stacks.deploy_policy.needs import BEYOND, OPTIONAL, Need, needs_of
+from stacks.deploy_policy.place import Place, UnscopedError
 from stacks.deploy_policy.reference import exists, handler_actions, resource_kinds
-from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
-from stacks.deploy_policy.stage import place_of
+from stacks.deploy_policy.scopes import ON_EVERYTHING, statements
+from stacks.deploy_policy.stage import place_of, qualifier_of
 from stacks.load import load
 from tests.stacks.campaign_folders import AUDIENCES, NETWORK, changes_for, of_each_kind
 from tests.stacks.refusals import STAGES, accepted
@@ -24,6 +25,7 @@ from tests.stacks.templates import Template, Templates, text
 from tests.stacks.variants import AWS, PUSH, PUSH_ROW, variant
 
 QUALIFIER = "hnb659fds"
+SUBJECT = "repo:acme/mailroom:ref:refs/heads/main"
 ACCOUNT, REGION = "111122223333", "eu-central-1"
 CHATS = {
     "monitoring.slack": {"workspace_id": "T0123ABCD", "channel_id": "C0123ABCD"},
@@ -231,11 +233,53 @@ def test_keys_and_mappings_which_have_no_names_are_held_by_conditions(deployment
         action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
     }
     stage = deployment.place.stage
-    for action in ("kms:PutKeyPolicy", "kms:ScheduleKeyDeletion", "kms:DisableKey"):
+    for action in ("kms:PutKeyPolicy", "kms:ScheduleKeyDeletion", "kms:DisableKey", "kms:UntagResource"):
         assert held[action]["StringEquals"]["aws:ResourceTag/stage"] == [stage]
+    assert held["kms:TagResource"]["StringEqualsIfExists"]["aws:RequestTag/stage"] == [stage]
     for verb in ("Create", "Update", "Delete"):
         functions = held[f"lambda:{verb}EventSourceMapping"]["ArnLike"]["lambda:FunctionArn"]
         assert functions == [f"arn:aws:lambda:*:*:function:mailroom-{stage}-*"]
+
+
+def test_what_creates_a_key_waits_for_no_tag_to_count(deployment: Deployment) -> None:
+    """That takes minutes, and CloudFormation reads a key and turns its rotation on at once."""
+    held = {
+        action: each.get("Condition", {}) for each in deployment.statements() for action in each["Action"]
+    }
+    for action in ("kms:CreateKey", "kms:DescribeKey", "kms:GetKeyPolicy", "kms:EnableKeyRotation"):
+        assert held[action] == {}
+
+
+def key_with(**tags: str) -> dict[str, Any]:
+    """A template of one key."""
+    pairs = [{"Key": key, "Value": value} for key, value in tags.items()]
+    return {"Resources": {"K": {"Type": "AWS::KMS::Key", "Properties": {"Tags": pairs}}}}
+
+
+def test_keys_are_held_by_the_stages_tags_alone_so_that_others_may_change() -> None:
+    keys = [key_with(service="mailroom", stage="dev", team="a"), key_with(service="mailroom", stage="dev")]
+    place = place_of(load(STAGES, "dev"), keys, QUALIFIER)
+    assert place.key_tags == (("service", "mailroom"), ("stage", "dev"))
+    same = place_of(load(STAGES, "dev"), [key_with(service="mailroom", stage="dev", team="b")], QUALIFIER)
+    assert same == place
+
+
+@pytest.mark.parametrize("tags", [{}, {"service": "mailroom", "team": "a"}])
+def test_keys_that_no_tag_tells_from_other_stages_get_no_policy(tags: dict[str, str]) -> None:
+    template = key_with(**tags)
+    place = place_of(load(STAGES, "dev"), [template], QUALIFIER)
+    with pytest.raises(UnscopedError, match=r"have no tag `stage` to be held by; add it to deployment.tags"):
+        statements(needs_of([template]), place)
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"),
+    [(REGION, "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov"), (None, "aws")],
+)
+def test_the_partition_is_that_of_the_region(region: str | None, partition: str) -> None:
+    place = place_of(accepted("deployment", {"region": region}), [], QUALIFIER)
+    for each in statements([Need("sqs:CreateQueue", "AWS::SQS::Queue")], place):
+        assert all(arn.startswith(f"arn:{partition}:") for arn in each.resources)
 
 
 def test_no_content_can_be_read_but_secrets(deployment: Deployment) -> None:
@@ -284,7 +328,7 @@ def test_with_a_boundary_no_role_can_be_made_or_changed_without_it() -> None:
         for action in each.actions
         if not each.denied
     }
-    bound = (("StringEquals", "iam:PermissionsBoundary", ("arn:aws:iam::*:policy/mailroom-boundary",)),)
+    bound = (("ArnLike", "iam:PermissionsBoundary", ("arn:aws:iam::*:policy/mailroom-boundary",)),)
     assert held["iam:CreateRole"] == held["iam:PutRolePolicy"] == bound
     assert held["iam:GetRole"] == ()
 
@@ -348,6 +392,30 @@ def test_the_command_writes_the_policies_of_a_stage_in_place_of_older_ones(
     assert [file.name for file in written] == [f"execution-{n}.json" for n in range(1, len(written) + 1)]
     wanted = of_stage("prod", prod)
     assert [json.loads(file.read_text()) for file in written] == wanted.policies
+
+
+def written_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """What the command prints for stage dev."""
+    run_command(monkeypatch, "--stage", "dev", *options)
+    return capsys.readouterr().out
+
+
+def test_the_policies_are_for_the_bootstrap_that_deploys_the_stage(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("stacks.deploy_policy.__main__.qualifier_of", lambda *_: "maildev")
+    printed = written_for(monkeypatch, capsys)
+    assert "cdk-maildev-assets-" in printed
+    assert QUALIFIER not in printed
+    assert "cdk-other-assets-" in written_for(monkeypatch, capsys, "--qualifier", "other")
+
+
+def test_a_stages_own_qualifier_goes_before_the_contexts_and_that_before_the_default() -> None:
+    own = accepted("deploy", {"provider": "github", "subjects": [SUBJECT], "qualifier": "maildev"})
+    context = {"@aws-cdk/core:bootstrapQualifier": "ours"}
+    assert qualifier_of(own, context) == "maildev"
+    assert qualifier_of(load(STAGES, "dev"), context) == "ours"
+    assert qualifier_of(load(STAGES, "dev"), {}) == QUALIFIER
 
 
 def test_an_unknown_stage_is_named_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

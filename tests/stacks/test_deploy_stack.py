@@ -92,6 +92,42 @@ def test_a_bootstrap_of_its_own_is_known_by_its_qualifier(tmp_path: Path) -> Non
     assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
 
 
+def warnings(folder: Path, section: dict[str, Any], **context: object) -> list[str]:
+    """What the CDK's command line would say of the stack."""
+    settings = accepted("deploy", section)
+    assert settings.deploy
+    app = App(context=context, outdir=str(folder))
+    bound(app, settings)
+    DeployStack(app, settings, settings.deploy)
+    (stack,) = app.synth().stacks
+    return [str(message.entry.data) for message in stack.messages if message.level.name == "WARNING"]
+
+
+def test_the_accounts_default_bootstrap_is_warned_of(tmp_path: Path) -> None:
+    (warning,) = warnings(tmp_path, GITHUB)
+    assert warning.startswith("mailroom.dev.deploy: is deployed by the account's default bootstrap")
+
+
+@pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
+def test_a_bootstrap_that_somebody_named_is_meant(tmp_path: Path, named: str) -> None:
+    assert not warnings(tmp_path / "setting", {**GITHUB, "qualifier": named})
+    assert not warnings(tmp_path / "context", GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
+
+
+def test_a_stages_own_bootstrap_deploys_every_stack_of_it(tmp_path: Path) -> None:
+    settings = accepted("deploy", {**GITHUB, "qualifier": "maildev"})
+    assert settings.deploy
+    app = App(context=NO_BUNDLES, outdir=str(tmp_path))
+    bound(app, settings)
+    MailboxStack(app, settings)
+    deploy = DeployStack(app, settings, settings.deploy)
+    assembly = app.synth()
+    artifact = assembly.get_stack_by_name(settings.name("mailbox"))
+    assert "role/cdk-maildev-deploy-role-" in (artifact.assume_role_arn or "")
+    taken = role(Template(assembly.get_stack_by_name(deploy.stack_name).template))
+    assert all("role/cdk-maildev-" in each for each in allowed(taken)["sts:AssumeRole"])
+
+
 def test_readers_may_compare_templates_and_see_no_content(tmp_path: Path) -> None:
     pulls = "repo:acme/mailroom:pull_request"
     reader = role(stack_of(tmp_path, {**GITHUB, "reader_subjects": [pulls]}), "mailroom-dev-deploy-reader")
@@ -158,6 +194,11 @@ def test_each_provider_has_its_issuer_and_its_audience(
         "repo:acme/mailroom:pull_request",
         "repo:acme/mail?oom:ref:refs/heads/main",
         "project_path:acme/mailroom:ref_type:branch:ref:main",
+        "repo:acme/mailroom:ref:refs/heads/*",
+        "repo:acme/mailroom:ref:refs/heads/?*",
+        "repo:acme/mailroom:ref:refs/tags/*",
+        "repo:acme/mailroom:environment:*",
+        "repo:acme/mailroom:environment:*d",
     ],
 )
 def test_a_subject_that_lets_in_others_or_pull_requests_stops_synth(subject: str) -> None:
@@ -176,6 +217,40 @@ def test_a_reader_is_named_whole(subject: str) -> None:
 def test_a_wildcard_of_an_unknown_system_stops_synth() -> None:
     section = {"provider": "other", "url": "https://ci.example.com", "subjects": ["team:a:*"]}
     assert "use the token's whole subject, without * and ?" in refusal("deploy", section)
+
+
+@pytest.mark.parametrize("name", ["ref:refs/tags/v*", "ref:refs/heads/release/*", "environment:prod-?"])
+def test_a_wildcard_behind_the_beginning_of_a_name_is_fine(name: str) -> None:
+    deploy = accepted("deploy", {**GITHUB, "subjects": [f"repo:acme/mailroom:{name}"]}).deploy
+    assert deploy
+    assert deploy.subjects == (f"repo:acme/mailroom:{name}",)
+
+
+def test_all_branches_of_gitlab_stop_synth() -> None:
+    section = {"provider": "gitlab", "subjects": ["project_path:acme/mailroom:ref_type:branch:ref:*"]}
+    assert "which lets in too many; use project_path:GROUP/PROJECT" in refusal("deploy", section)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"https://{HOST}",
+        f"https://{HOST}/acme",
+        "https://Token.Actions.githubusercontent.com.:443",
+        "https://token.actions.acme.ghe.com",
+        "https://github.acme.com/_services/token",
+    ],
+)
+def test_a_known_issuers_rules_hold_whatever_the_provider_is_called(url: str) -> None:
+    section = {"provider": "other", "url": url, "subjects": ["repo:acme/mailroom:pull_request"]}
+    assert "which lets in too many; use repo:OWNER/NAME:ref:refs/heads/BRANCH" in refusal("deploy", section)
+
+
+def test_a_host_that_only_looks_like_a_known_issuer_is_another() -> None:
+    section = {"provider": "other", "url": "https://gitlab.com.example.com", "subjects": ["job:17"]}
+    deploy = accepted("deploy", section).deploy
+    assert deploy
+    assert (deploy.signer, deploy.expected_audience) == ("other", "https://gitlab.com.example.com")
 
 
 def test_another_system_needs_its_url() -> None:

@@ -8,6 +8,7 @@ import pytest
 from mailroom.channels.fax import Fax
 from mailroom.claim import Claimed
 from mailroom.dead_letter_log import KEPT_SECONDS
+from mailroom.dead_letter_queue import SEEN_AGAIN, DeadLetterQueue
 from tests.unit.dead_letter_office import Office, open_office
 from tests.unit.support import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 
@@ -130,7 +131,7 @@ def test_a_queue_that_hands_out_the_same_letters_again_ends_the_pass_and_the_las
     office.put("mail-dlq", item())
     office.meddle(receive_message=receive)
     assert office.look({"queue": "mail-dlq"}) == {"mail-dlq": {"seen": 1, "new": 1}}
-    assert office.sqs.names().count("receive_message") == 2
+    assert office.sqs.names().count("receive_message") == 1 + SEEN_AGAIN
     assert len(told(log)) == 1
     receipts = [
         each["ReceiptHandle"]
@@ -138,8 +139,44 @@ def test_a_queue_that_hands_out_the_same_letters_again_ends_the_pass_and_the_las
         if name == "change_message_visibility_batch"
         for each in arguments["Entries"]
     ]
-    assert receipts == handed_out[1:]
-    assert len(set(handed_out)) == 2
+    assert receipts == handed_out[-1:]
+    assert len(set(handed_out)) == 1 + SEEN_AGAIN
+
+
+def test_a_pass_has_ended_when_nothing_is_handed_out_and_not_when_only_known_letters_are(
+    office: Office,
+) -> None:
+    office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(12)))
+    sqs: Any = office.sqs
+    queue = DeadLetterQueue(sqs, "mail-dlq", office.urls["mail-dlq"], 0)
+    assert [len(queue.receive(60)), queue.ended] == [10, False]
+    assert [len(queue.receive(60)), queue.ended] == [2, False]
+    assert [len(queue.receive(60)), queue.ended, queue.complete()] == [0, True, True]
+    queue.put_back()
+    assert [len(queue.receive(-30)), queue.ended, queue.complete()] == [0, False, False]
+
+
+def test_what_the_scheduler_said_of_an_earlier_death_is_not_believed_of_a_letter_that_sqs_moved(
+    office: Office, log: Log
+) -> None:
+    source = {"DeadLetterQueueSourceArn": "arn:aws:sqs:us-east-1:123456789012:mailroom-test-scheduled"}
+
+    def receive(real: Callable[..., Any], **arguments: Any) -> Any:
+        reply = real(**arguments)
+        for each in reply.get("Messages", ()):
+            each["Attributes"] |= source
+        return reply
+
+    said = {"ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"}}
+    office.put("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=said)
+    office.meddle(receive_message=receive)
+    office.look()
+    office.meddle()
+    source.clear()
+    office.put("scheduled-dlq", {"id": "m-2", "event_type": "mail"}, MessageAttributes=said)
+    office.look()
+    causes = {line["id"]: line["cause"]["code"] for line in told(log)}
+    assert causes == {"m-1": "undispatched", "m-2": "undelivered"}
 
 
 def test_a_dead_message_is_marked_in_the_ledger_and_nothing_else_of_it_changes(

@@ -189,3 +189,11 @@ def test_an_attribute_that_nobody_has_thought_of_goes(erasure: Erasure, ledger: 
     )
     erasure.empty(KEY, aws.item())
     assert "shoe_size" not in aws.item()
+
+
+def test_an_emptied_item_is_never_reopened(erasure: Erasure, ledger: Ledger, aws: Aws) -> None:
+    sent(ledger)
+    erasure.empty(KEY, aws.item())
+    before = aws.item()
+    assert ledger.reopen(KEY, aws.item()) is None
+    assert aws.item() == before

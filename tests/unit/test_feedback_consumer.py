@@ -134,7 +134,7 @@ def test_a_complaint_about_an_earlier_life_moves_nothing_and_still_marks_who_com
     desk: Desk, ledger: Ledger, aws: Aws, counted: Counted
 ) -> None:
     _sent(ledger)
-    ledger.reopen(mail().key)
+    ledger.reopen(mail().key, aws.item())
     assert desk.handle(by_sns(ses("Complaint", "m-1"))) == []
     assert aws.item()["status"] == "retrying"
     assert list(desk.list.find("mail", [ADA])) == [ADA]

@@ -75,7 +75,7 @@ def test_a_fax_is_on_its_line_whatever_came_of_it(fax_ledger: Ledger) -> None:
         claim = claimed(fax_ledger, f"f-{at}")
         fax_ledger.checkpoint(claim, "telnyx", f"p-{at}", LINE)
         end(claim, "telnyx", f"p-{at}")
-    fax_ledger.reopen(Key("f-1", "fax"))
+    fax_ledger.reopen(Key("f-1", "fax"), {"status": "failed", "attempts": 1})
     assert fax_ledger.ids_on_line(LINE, 0) == {"p-0", "p-1"}
 
 

@@ -63,11 +63,13 @@ def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
     assert (again.since, again.provider_id, again.submitted_at) == (NOW_MS, "p-1", NOW_MS)
 
 
-def test_an_operators_resend_begins_without_anything_unsettled(ledger: Ledger, clock: FakeClock) -> None:
+def test_an_operators_resend_begins_without_anything_unsettled(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
     claimed(ledger)
     clock.advance(LEASE)
     ledger.fail(claimed(ledger), "outcome_unknown", "held")
-    assert ledger.reopen(KEY) == 2
+    assert ledger.reopen(KEY, aws.item()) == 2
     assert claimed(ledger, mail(attempt=2)).since is None
 
 

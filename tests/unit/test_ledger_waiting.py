@@ -8,8 +8,10 @@ from mailroom.claim import Claimed, Completed
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
 from mailroom.message import Message
+from tests.told import told
 from tests.unit.support import (
     KEY,
+    LEDGER,
     NOW,
     NOW_MS,
     TTL,
@@ -126,7 +128,7 @@ def test_what_has_left_the_waiting_room_is_neither_cancelled_nor_scheduled(
 
 def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Ledger, aws: Aws) -> None:
     ledger.fail(claimed(ledger), "rejected", "no")
-    assert ledger.reopen(KEY) == 2
+    assert ledger.reopen(KEY, aws.item()) == 2
     found = aws.item()
     assert (found["status"], found["generation"]) == ("retrying", 1)
     assert not {"completedAt", "startedAt", "provider_id", "error", "failed_on"} & set(found)
@@ -134,27 +136,79 @@ def test_a_reopened_message_can_be_sent_once_more_by_its_next_attempt(ledger: Le
     again = claimed(ledger, mail(attempt=2))
     assert (again.since, again.provider_id) == (None, None)
     ledger.complete(again, "ses", "p-2")
-    assert ledger.reopen(KEY) == 3
+    assert ledger.reopen(KEY, aws.item()) == 3
     assert aws.item()["generation"] == 2
 
 
-def test_a_refused_message_reopens_with_its_first_attempt(ledger: Ledger) -> None:
+def test_a_refused_message_reopens_with_its_first_attempt(ledger: Ledger, aws: Aws) -> None:
     ledger.refuse(item(), "invalid", "no")
-    assert ledger.reopen(KEY) == 1
+    assert ledger.reopen(KEY, aws.item()) == 1
     assert claimed(ledger).since is None
 
 
-def test_a_duplicate_of_the_first_life_is_superseded_after_reopen(ledger: Ledger) -> None:
+def test_a_duplicate_of_the_first_life_is_superseded_after_reopen(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
-    ledger.reopen(KEY)
+    ledger.reopen(KEY, aws.item())
     assert not isinstance(ledger.claim(mail()), Claimed)
 
 
 def test_what_has_no_outcome_is_not_reopened(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.reopen(KEY) is None
+    assert ledger.reopen(KEY, aws.item()) is None
     claimed(ledger)
-    assert ledger.reopen(KEY) is None
+    assert ledger.reopen(KEY, aws.item()) is None
     assert "generation" not in aws.item()
+
+
+def _sent_again(ledger: Ledger, aws: Aws) -> None:
+    ledger.reopen(KEY, aws.item())
+    ledger.complete(claimed(ledger, mail(attempt=2)), "ses", "p-2")
+
+
+def _failed_again(ledger: Ledger, aws: Aws) -> None:
+    ledger.reopen(KEY, aws.item())
+    ledger.fail(claimed(ledger, mail(attempt=2)), "rejected", "no")
+
+
+def _delivered(ledger: Ledger, _aws: Aws) -> None:
+    ledger.observe([told(KEY, "delivered")])
+
+
+@pytest.mark.parametrize("meanwhile", [_sent_again, _failed_again, _delivered])
+def test_what_has_changed_since_it_was_judged_is_not_reopened(
+    ledger: Ledger, aws: Aws, meanwhile: Callable[[Ledger, Aws], None]
+) -> None:
+    ledger.fail(claimed(ledger), "outcome_unknown", "held")
+    seen = aws.item()
+    meanwhile(ledger, aws)
+    before = aws.item()
+    assert "completedAt" in before
+    assert ledger.reopen(KEY, seen) is None
+    assert aws.item() == before
+
+
+def test_what_was_reopened_and_ended_without_an_attempt_is_known_by_its_generation(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.refuse(item(), "invalid", "no")
+    seen = aws.item()
+    assert ledger.reopen(KEY, seen) == 1
+    aws.put(LEDGER, **seen, generation=1)
+    assert ledger.reopen(KEY, seen) is None
+    assert ledger.reopen(KEY, aws.item()) == 1
+
+
+def test_a_late_event_of_one_of_several_recipients_is_a_change_too(ledger: Ledger, aws: Aws) -> None:
+    both = ["ada@example.com", "eve@example.com"]
+    ledger.complete(claimed(ledger, mail(to=both)), "ses", "p-1")
+    ledger.observe([told(KEY, "bounced", several=True, detail="no")])
+    seen = aws.item()
+    assert seen["status"] == "bounced"
+    ledger.observe([told(KEY, "complained", several=True, recipients=(both[0],))])
+    changed = {**aws.item(), "status": "bounced"}  # as if the whole had stayed
+    aws.put(LEDGER, **changed)
+    assert changed["recipients"] != seen["recipients"]
+    assert ledger.reopen(KEY, seen) is None
+    assert ledger.reopen(KEY, changed) == 2
 
 
 def test_a_message_of_another_channel_with_the_same_id_is_another_message(ledger: Ledger, aws: Aws) -> None:

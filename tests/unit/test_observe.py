@@ -147,9 +147,9 @@ def test_a_bounce_or_a_complaint_may_follow_a_delivery(ledger: Ledger, aws: Aws,
     assert aws.item()["status"] == status
 
 
-def _again(ledger: Ledger) -> Claimed:
+def _again(ledger: Ledger, aws: Aws) -> Claimed:
     """An operator's resend, taken up by a worker."""
-    attempt = ledger.reopen(KEY)
+    attempt = ledger.reopen(KEY, aws.item())
     assert attempt is not None
     return claimed(ledger, mail(attempt=attempt))
 
@@ -160,7 +160,7 @@ def test_an_event_of_the_life_before_a_resend_changes_nothing(
 ) -> None:
     late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
     ledger.complete(claimed(ledger), "ses", "p-1")
-    attempt = ledger.reopen(KEY)
+    attempt = ledger.reopen(KEY, aws.item())
     reopened = aws.item()
     assert ledger.observe([late]) == Outdated(reopened)
     assert aws.item() == reopened
@@ -181,13 +181,13 @@ def test_an_event_that_overtook_its_sender_counts_the_attempt_so_that_the_next_l
     ledger.observe([told(KEY, "bounced")])
     ledger.complete(claim, "ses", "p-1")
     assert aws.item()["attempts"] == 1
-    assert ledger.reopen(KEY) == 2
+    assert ledger.reopen(KEY, aws.item()) == 2
 
 
 def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(claimed(ledger), "ses", "p-1")
     ledger.observe([told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
-    ledger.complete(_again(ledger), "ses", "p-2")
+    ledger.complete(_again(ledger, aws), "ses", "p-2")
     assert not {"bounce_type", "sentAt"} & aws.item().keys()
     ledger.observe([told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
     assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
@@ -288,7 +288,7 @@ def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger,
 def test_who_holds_the_life_before_cannot_complete_the_next_one(ledger: Ledger, aws: Aws) -> None:
     holder = claimed(ledger)
     ledger.observe([told(KEY, "bounced")])
-    ledger.reopen(KEY)
+    ledger.reopen(KEY, aws.item())
     with pytest.raises(ClaimLost):
         ledger.complete(holder, "ses", "p-1")
     assert "completedAt" not in aws.item()

@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from mailroom.message import Key
-from mailroom.telemetry import about, count, instrumented, logger, masked, working_on
+from mailroom.telemetry import (
+    about,
+    count,
+    count_by,
+    instrumented,
+    logger,
+    masked,
+    metrics,
+    quiet,
+    took,
+    working_on,
+)
 from tests.unit.events import lambda_context
 from tests.unit.support import KEY
 
@@ -108,3 +119,19 @@ def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
     with pytest.raises(RuntimeError, match="broken"):
         handler({}, lambda_context())
     assert json.loads(capsys.readouterr().out)["Errors"] == [1.0]
+
+
+def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.CaptureFixture[str]) -> None:
+    with quiet():
+        count("Sent")
+        took("Took", 1.0)
+        count_by("Failed", 1, {"channel": "mail"})
+    assert not metrics.metric_set
+    assert capsys.readouterr().out == ""
+
+
+def test_behind_it_there_are_metrics_again(counted: Callable[[], dict[str, float]]) -> None:
+    with quiet(), quiet():
+        count("Sent")
+    count("Sent", 2)
+    assert counted() == {"Sent": 2}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.queues import Entry, send, set_visibility
+from mailroom.telemetry import quiet
 from tests.unit.fakes import Meddler, client_error
 from tests.unit.support import Aws
 
@@ -67,6 +68,20 @@ def test_a_visibility_that_cannot_be_set_is_counted_and_the_next_ones_are_set(
     set_visibility(client, "url", [(f"receipt-{at}", 5) for at in range(12)])  # type: ignore[arg-type]
     assert len(client.calls) == 2
     assert counted() == {"VisibilityNotSet": 10 + 1}
+
+
+def test_a_command_goes_on_however_many_visibilities_cannot_be_set(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, counted: Counted
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
+    refusing = Meddler(
+        aws.sqs,
+        change_message_visibility_batch=lambda _real, **arguments: _no_more_than(150, refusing, arguments),
+    )
+    with quiet():
+        set_visibility(refusing, "url", [("receipt", 0)] * 10 * 150)  # type: ignore[arg-type]
+    assert len(refusing.calls) == 150
+    assert counted() == {}
 
 
 def _no_more_than(calls: int, client: Meddler, arguments: dict[str, Any]) -> Any:

@@ -2,15 +2,17 @@
 
 import pytest
 
-from mailroom.webhook_delivery import KEEPS_FAILING
+from mailroom.webhook_delivery import KEEPS_FAILING, tries_that_may_fail
 from tests.unit.events import lines_about
 from tests.unit.post import Counted, Log
 from tests.unit.support import LEDGER, Aws, Item
-from tests.unit.webhook_post import MakeWebhooks, callback
+from tests.unit.webhook_post import LAST, MakeWebhooks, callback
 from tests.unit.webhook_post import webhooks as webhooks
 from tests.unit.webhooks import webhook_item
 
 LINE = "an endpoint keeps failing"
+MAY_FAIL = LAST // 2
+"""Of the tries of a worker here, which has few."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,21 +24,30 @@ def _fax(aws: Aws) -> None:
 def test_an_endpoint_that_keeps_failing_is_counted_and_named(
     webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
 ) -> None:
-    webhooks(503).handle(body, receives=KEEPS_FAILING + 1)
+    webhooks(503).handle(body, receives=MAY_FAIL + 1)
     assert counted()["WebhooksFailing"] == 1
     (line,) = lines_about(log(), LINE)
-    assert (line["host"], line["tries"], line["level"]) == ("hooks.example", KEEPS_FAILING + 1, "WARNING")
+    assert (line["host"], line["tries"], line["level"]) == ("hooks.example", MAY_FAIL + 1, "WARNING")
 
 
 @pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
 def test_the_first_failures_are_nobody_s_alarm(
     webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
 ) -> None:
-    webhooks(503).handle(body, receives=KEEPS_FAILING)
+    webhooks(503).handle(body, receives=MAY_FAIL)
     assert "WebhooksFailing" not in counted()
     assert lines_about(log(), LINE) == []
 
 
 def test_one_that_answers_at_last_is_no_failure(webhooks: MakeWebhooks, counted: Counted) -> None:
-    webhooks(200).handle(callback(), receives=KEEPS_FAILING + 5)
+    webhooks(200).handle(callback(), receives=LAST)
     assert counted() == {"CallbacksDelivered": 1}
+
+
+@pytest.mark.parametrize(
+    ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
+)
+def test_half_of_few_tries_may_fail_and_of_many_no_more_than_half_an_hour_s(
+    tries: int, may_fail: int
+) -> None:
+    assert tries_that_may_fail(tries) == may_fail

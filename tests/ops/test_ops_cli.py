@@ -1,0 +1,61 @@
+"""What every command has from `mailroom` itself: its answer alone on standard output, and no metrics."""
+
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from mailroom.queues import set_visibility
+from mailroom.telemetry import logger, metrics
+from ops import cli
+from tests.unit.fakes import client_error
+
+BATCHES = 150
+"""More than the hundred values after which Powertools writes by itself."""
+
+
+class Refusing:
+    """An SQS that sets no visibility."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def change_message_visibility_batch(self, **_: Any) -> None:
+        self.calls += 1
+        raise client_error("ServiceUnavailable", status=503)
+
+
+def run(sqs: Any) -> Result:
+    """A command of `mailroom` that gives up letters, and answers."""
+    app = typer.Typer()
+    app.callback()(cli.main)
+
+    @app.command()
+    def letters() -> None:
+        set_visibility(sqs, "url", [("receipt", 0)] * 10 * BATCHES)
+        typer.echo("{}")
+
+    return CliRunner().invoke(app, ["letters"])
+
+
+def test_every_command_begins_so() -> None:
+    assert cli.app.registered_callback is not None
+    assert cli.app.registered_callback.callback is cli.main
+
+
+def test_a_command_ends_its_work_however_many_calls_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
+    sqs = Refusing()
+    result = run(sqs)
+    assert (result.exception, result.exit_code) == (None, 0)
+    assert sqs.calls == BATCHES
+    assert not metrics.metric_set
+
+
+def test_what_the_library_complains_of_goes_beside_the_answer() -> None:
+    before = [each.stream for each in logger.handlers]  # type: ignore[attr-defined]
+    result = run(Refusing())
+    assert result.stdout == "{}\n"
+    assert result.stderr.count("visibility not set") == BATCHES
+    assert [each.stream for each in logger.handlers] == before  # type: ignore[attr-defined]

@@ -1,0 +1,40 @@
+"""A function's settings are read in one way, and refused in words where they cannot be."""
+
+import pytest
+from msgspec import Struct
+
+from ops.deployed import function_settings, function_variables
+from ops.screen import Refused
+from tests.ops.repair_support import Functions
+
+
+class Settings(Struct, frozen=True, rename="upper"):
+    """Some function's."""
+
+    name: str
+    lanes: dict[str, list[str]]
+    seconds: float = 1
+
+
+def functions(**variables: str) -> Functions:
+    return Functions({"f": variables})
+
+
+def read(**variables: str) -> Settings:
+    return function_settings(functions(**variables), "f", Settings)  # type: ignore[arg-type]
+
+
+def test_settings_are_read_as_the_function_reads_them() -> None:
+    found = read(NAME="a", LANES='{"mail": ["normal"]}', SECONDS="2.5", OTHER="{ no JSON, and not asked for")
+    assert found == Settings("a", {"mail": ["normal"]}, 2.5)
+
+
+@pytest.mark.parametrize("lanes", [{}, {"LANES": "{"}, {"LANES": "none"}])
+def test_settings_of_another_version_are_refused_by_name(lanes: dict[str, str]) -> None:
+    with pytest.raises(Refused, match=r"The settings of f are not as this version knows them: .*LANES"):
+        read(NAME="a", **lanes)
+
+
+def test_a_function_that_is_not_there_is_named() -> None:
+    with pytest.raises(Refused, match="There is no function g in this account"):
+        function_variables(functions(), "g")  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""Every `mailroom` command that an alarm or the dashboard tells people to run is one that they can run."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from ops.cli import app
+from tests.stacks.alarm_support import alarms
+from tests.stacks.dashboard_support import widgets
+from tests.stacks.templates import Templates
+
+COMMAND = typer.main.get_command(app)
+TOKEN = re.compile(r"[\w./:=-]*\w")
+
+
+@pytest.fixture(params=["dev", "prod", "whole"])
+def each_stage(request: pytest.FixtureRequest) -> Templates:
+    """Each stage, and one with campaigns of every kind."""
+    templates: Templates = request.getfixturevalue(request.param)
+    return templates
+
+
+def mentions(text: str) -> Iterator[str]:
+    """What stands behind each `mailroom`, up to the punctuation that ends it."""
+    for found in re.finditer(r"(?<![\w/-])mailroom ([^,;:.()`·]+)", text):
+        yield found[1]
+
+
+def parse(mention: str) -> dict[str, Any]:
+    """The command's parameters. A word that is no option and no option's value ends it, for text goes on."""
+    command: Any = COMMAND
+    rest = TOKEN.findall(mention)
+    while hasattr(command, "commands"):
+        assert {*rest[:1]} & {*command.commands}, f"there is no mailroom {mention!r}"
+        command = command.commands[rest.pop(0)]
+    flags = {name for each in command.params if getattr(each, "is_flag", False) for name in each.opts}
+    given: list[str] = []
+    while rest and rest[0].startswith("--"):
+        take = 1 if rest[0] in flags else 2
+        given, rest = [*given, *rest[:take]], rest[take:]
+    try:
+        parsed: dict[str, Any] = command.make_context(command.name, given).params
+    except Exception as error:
+        raise AssertionError(f"mailroom {mention}: {error}") from error
+    return parsed
+
+
+def name_of(stage: Templates) -> str:
+    name: str = stage["monitoring"].one("CloudWatch::Dashboard")["DashboardName"]
+    return name.removeprefix("mailroom-")
+
+
+def test_every_command_in_an_alarm_s_description_is_one_that_mailroom_takes(each_stage: Templates) -> None:
+    found = [mention for each in alarms(each_stage) for mention in mentions(each.description)]
+    assert len(found) > 50
+    assert {parse(mention)["stage"] for mention in found} == {name_of(each_stage)}
+
+
+def test_every_command_on_the_dashboard_is_one_that_mailroom_takes(each_stage: Templates) -> None:
+    shown = [each["properties"]["markdown"] for each in widgets(each_stage, "text")]
+    commands = [span for text in shown for span in re.findall(r"`(mailroom [^`]+)`", text)]
+    assert len(commands) >= 3
+    for each in commands:
+        (mention,) = mentions(each)
+        assert parse(mention)["stage"] == name_of(each_stage)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "plan --stage dev (raise the rate)",
+        "campaign status --stage dev",
+        "campaign --stage dev",
+        "replays --stage dev",
+        "doctor --stages dev",
+        "failures --stage dev --since",
+    ],
+)
+def test_a_command_that_ends_in_a_usage_error_is_found(wrong: str) -> None:
+    with pytest.raises(AssertionError):
+        parse(next(mentions(f"Next: mailroom {wrong}")))

@@ -1,0 +1,37 @@
+"""What the dashboard shows first is what docs/operating says to page somebody for."""
+
+import re
+
+from stacks.dashboard.promises import URGENT
+from stacks.paths import ROOT
+from tests.stacks.alarm_support import alarms
+from tests.stacks.dashboard_support import widgets
+from tests.stacks.templates import Templates
+
+PAGE = (ROOT / "docs" / "operating" / "README.md").read_text()
+
+
+def table(after: str) -> set[str]:
+    """The kinds of the alarms in the first table behind a sentence's beginning."""
+    (_, _, rest) = PAGE.partition(f"\n{after}")
+    assert rest, f"the page lacks {after!r}"
+    rows = re.findall(r"^\| (`.*?) \|", rest.partition("\n\n")[2].partition("\n\n")[0], re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    return {re.sub(r"^(<\w+>|dispatch|outcomes)-", "", name) for name in named}
+
+
+def test_the_alarms_to_page_for_are_those_that_the_dashboard_shows_first() -> None:
+    assert table("Page somebody:") == set(URGENT)
+
+
+def test_no_alarm_is_for_both_or_for_neither(whole: Templates) -> None:
+    urgent, other = table("Page somebody:"), table("In working hours:")
+    assert not urgent & other
+    assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
+
+
+def test_the_dashboard_shows_them_under_act_on_these(whole: Templates) -> None:
+    (shown,) = (each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Act on these")
+    names = {arn.rpartition(":")[2] for arn in shown["properties"]["alarms"]}
+    urgent = tuple(f"-{kind}" for kind in table("Page somebody:"))
+    assert names == {each.name for each in alarms(whole) if each.name.endswith(urgent)}
