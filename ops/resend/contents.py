@@ -58,15 +58,15 @@ class Contents:
 
     def fit(self, found: Item, content: Item | None, verdict: Verdict) -> Verdict:
         """The same verdict, or what about its content forbids it."""
+        # Under a new id nothing keeps it from arriving twice.
+        known = f"{verdict.why}; " if verdict.twice else ""
+        anew = f"{known}to send it after all, put it there under a new id"
         if content is None:
-            why = "its item is gone from the mailbox; to send it after all, put it there under a new id"
-            return Verdict(go=False, why=why)
+            return Verdict(go=False, why=f"its item is gone from the mailbox; {anew}")
         try:
             message = self._copies.read(content, next_attempt(found))
         except Invalid as fault:
-            return Verdict(
-                go=False, why=f"it would fail: {fault}; to send it after all, put it under a new id"
-            )
+            return Verdict(go=False, why=f"it would fail: {fault}; {anew}")
         unwanted = self._unwanted(message)
         if unwanted and not self._force:
             return Verdict(

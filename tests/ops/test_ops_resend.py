@@ -156,6 +156,17 @@ def test_what_would_fail_again_is_refused_and_says_what_to_do_instead(
     assert stage.ledger("a")["completedAt"] == 1
 
 
+@pytest.mark.parametrize("changes", [None, {"email": "nobody"}], ids=["gone", "wrong"])
+def test_what_may_have_arrived_is_not_put_anew_without_asking(
+    stage: RepairStage, changes: dict[str, Any] | None
+) -> None:
+    stage.failed("a", error={"code": "outcome_unknown", "message": "?"})
+    if changes is not None:
+        stage.put(mail("a", **changes))
+    _, found = resent("a", "--force", "--yes")
+    assert "ask its provider first" in found["a"]["why"]
+
+
 def test_a_fax_that_was_refused_before_it_was_a_fax_is_refused_again(stage: RepairStage) -> None:
     stage.failed("f", "fax", to="+16175551234")
     code, found = resent("f")
