@@ -14,6 +14,9 @@ os.environ.update(
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
 
+# A screen is as wide as this said when it was made; one process of several is told a width, a single one not.
+os.environ.pop("COLUMNS", None)
+
 _TOGETHER = ("pipeline", "stacks", "postgres")
 """Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
 

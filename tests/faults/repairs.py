@@ -6,9 +6,10 @@ The command's own calls are places to stop as a function's are: whoever runs it 
 import io
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mailroom.channels.contracts import CONTRACTS
@@ -29,6 +30,8 @@ from tests.faults.outside import Outside, Stopped
 from tests.faults.world import BULK, LEASE, MAIL, SCHEDULED, VISIBILITY, World
 
 OLDER_THAN = 900.0
+KEPT_SECONDS = 14 * 86_400
+"""How long a dead-letter queue keeps a letter."""
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -53,10 +56,11 @@ class Functions:
 
 
 class Sqs:
-    """The SQS client: the world's own, and the names of its queues."""
+    """The SQS client: the world's own, the names of its queues, and what lies in dead-letter queues."""
 
-    def __init__(self, sqs: Any) -> None:
+    def __init__(self, sqs: Any, letters: Mapping[str, int]) -> None:
         self._sqs = sqs
+        self._letters = letters
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._sqs, name)
@@ -64,9 +68,18 @@ class Sqs:
     def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
         return {"QueueUrl": f"https://sqs/{QueueName}"}
 
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Iterable[str]) -> dict[str, Any]:  # noqa: N803
+        name = QueueUrl.rpartition("/")[2]
+        attributes = {
+            "RedrivePolicy": json.dumps({"deadLetterTargetArn": f"arn:aws:sqs:us-east-1:1:{name}-dlq"}),
+            "MessageRetentionPeriod": str(KEPT_SECONDS),
+            "ApproximateNumberOfMessages": str(self._letters.get(name, 0)),
+        }
+        return {"Attributes": {each: attributes[each] for each in AttributeNames if each in attributes}}
 
-def of_mail(world: World) -> Here:
-    """The stage of a world of mail."""
+
+def of_mail(world: World, letters: Mapping[str, int] = MappingProxyType({})) -> Here:
+    """The stage of a world of mail; `letters` lie in its dead-letter queues, by the queue's name."""
 
     def dispatch(event: dict[str, Any]) -> dict[str, Any]:
         records = [each["dynamodb"] for each in event["Records"]]
@@ -76,7 +89,7 @@ def of_mail(world: World) -> Here:
 
     routes = {"mail": {"normal": MAIL, "bulk": BULK}}
     handlers: dict[str, Handler] = {"dispatch": dispatch}
-    return _stage(world.outside, world._dynamodb, world._sqs, handlers, routes, world.clock)
+    return _stage(world.outside, world._dynamodb, world._sqs, handlers, routes, world.clock, letters)
 
 
 def sends(world: World) -> Counter[str]:
@@ -114,6 +127,7 @@ def _stage(
     handlers: dict[str, Handler],
     routes: dict[str, dict[str, str]],
     clock: Callable[[], float],
+    letters: Mapping[str, int] = MappingProxyType({}),
 ) -> Here:
     settings = Dispatch(
         ledger_table="ledger",
@@ -130,7 +144,7 @@ def _stage(
     )
     watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
     functions: Any = outside.watch(Functions(handlers), "invoke")
-    return Here("dev", watched, Sqs(sqs), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
+    return Here("dev", watched, Sqs(sqs, letters), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
 
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[Resent]:

@@ -110,9 +110,26 @@ def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld, tmp_path: Pat
     world.deliver()
     world.queues.messages[MAIL].clear()
     assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
-    world.clock.now += 30 * 86400
-    assert reconcile(of_mail(world), tmp_path, world.clock.sleep) == (0, 0)
+    world.clock.now += 3 * 86_400
+    assert reconcile(of_mail(world, {"mail-dlq": 1}), tmp_path, world.clock.sleep) == (0, 0)
     assert not world.queues.messages[MAIL]
+
+
+@pytest.mark.parametrize(("days", "letters"), [(3, 0), (15, 1)], ids=["taken out", "past its retention"])
+def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
+    new_world: NewWorld, tmp_path: Path, days: int, letters: int
+) -> None:
+    world = new_world()
+    world.put(mail("throttled-once"))
+    world.stream()
+    world.deliver()
+    world.queues.messages[MAIL].clear()
+    assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
+    world.clock.now += days * 86_400
+    stage = of_mail(world, {"mail-dlq": letters})
+    assert reconcile(stage, tmp_path, world.clock.sleep) == (1, 0)
+    world.deliver()
+    assert sends(world) == {"throttled-once": 1}
 
 
 def stranded_faxes(world: FaxWorld) -> Here:

@@ -46,6 +46,7 @@ def test_every_command_begins_so() -> None:
 
 def test_a_command_ends_its_work_however_many_calls_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
+    metrics.clear_metrics()
     sqs = Refusing()
     result = run(sqs)
     assert (result.exception, result.exit_code) == (None, 0)

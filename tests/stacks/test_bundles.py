@@ -341,10 +341,11 @@ def test_a_plain_run_bundles_and_prints_a_line_a_stack(
     monkeypatch.setattr(sys, "argv", ["app.py", "-c", "stage=dev", "--output", str(tmp_path)])
     app.main()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in lines] == [
+    assert sorted(line.partition(":")[0] for line in lines) == [
         f"mailroom-dev-{stack}"
         for stack in (
-            *("mailbox", "fax", "feedback", "webhook", "api", "channels", "routing", "dead-letters"),
+            *("api", "channels", "dead-letters", "fax", "feedback", "mailbox", "monitoring", "routing"),
+            "webhook",
         )
     ]
     channels = Template.read(tmp_path / "mailroom-dev-channels.template.json")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import aws_cdk.cloud_assembly_schema  # noqa: F401 - jsii knows no interface of a module before
 import pytest
 from aws_cdk import App
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]

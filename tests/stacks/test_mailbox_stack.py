@@ -93,7 +93,7 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
 
 def test_prod_stacks_cannot_be_deleted_by_hand(prod: Templates) -> None:
     manifest = (prod.folder / "manifest.json").read_text()
-    assert manifest.count('"terminationProtection": true') == 8
+    assert manifest.count('"terminationProtection": true') == 9
 
 
 @pytest.mark.parametrize(

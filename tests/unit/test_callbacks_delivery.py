@@ -61,7 +61,7 @@ def test_a_failed_try_comes_back_by_the_written_down_delays_and_is_not_noted(
     waits = [post.handle(callback(), receives=at)["r-0"] for at in range(1, LAST)]
     assert waits == DELAYS
     assert noted(aws) == {}
-    assert counted() == {"CallbacksRetried": len(DELAYS)}
+    assert counted() == {"CallbacksRetried": len(DELAYS), "WebhooksFailing": 2}
     assert set(post.ids) == {"msg_f1"}
 
 
