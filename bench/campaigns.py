@@ -17,7 +17,7 @@ from local.aws import LocalSession, patient
 from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 from mailroom.campaigns.runs import Runs
-from ops.campaigns import Start
+from ops.campaigns.deployed import Start
 
 RUNS = 3
 LONGEST = 300.0

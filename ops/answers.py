@@ -10,8 +10,8 @@ import msgspec
 
 from mailroom.preferences import OptOut
 from mailroom.suppressions import Suppression
-from ops.campaign_answers import Stands, Started, Tried
-from ops.campaign_list import Row
+from ops.campaigns.answers import Stands, Started, Tried
+from ops.campaigns.listing import Row
 from ops.cost.answer import Cost
 from ops.dead_letters.answers import LettersShown, Listed, Redriven
 from ops.doctor.verdict import Diagnosis
@@ -21,11 +21,11 @@ from ops.messages.failures_command import FailuresAnswer
 from ops.messages.look import Look
 from ops.messages.sending import Sent
 from ops.messages.standing import Status
-from ops.plan_answer import Told
+from ops.people.suppressions_commands import Lifted
+from ops.plan.answer import Told
 from ops.reconcile.report import Answer as Reconciled
-from ops.replay_command import Replayed
+from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
-from ops.suppressions_commands import Lifted
 
 ANSWERS: dict[str, Any] = {
     "campaign list": list[Row],

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import typer
 
 from mailroom.telemetry import quiet
-from ops import campaign_commands, preferences_commands, suppressions_commands
+from ops.campaigns import commands as campaign_commands
 from ops.cost.command import cost
 from ops.dead_letters import commands as dead_letters
 from ops.doctor.command import doctor
@@ -13,11 +13,12 @@ from ops.erase.command import erase
 from ops.imports.command import import_
 from ops.logs import complaints_on_stderr
 from ops.messages import commands as messages
-from ops.plan_command import plan
+from ops.people import preferences_commands, suppressions_commands
+from ops.plan.command import plan
 from ops.reconcile.command import reconcile
-from ops.replay_command import replay
+from ops.replay.command import replay
 from ops.resend.command import resend
-from ops.schema_command import schema
+from ops.schema.command import schema
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 

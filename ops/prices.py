@@ -3,8 +3,9 @@
 import json
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
+
+from stacks.paths import ROOT
 
 DATED = "us-east-1 list prices of 2026-11, arm64"
 
@@ -53,7 +54,7 @@ QUEUED = 10
 UNREAD = 0.5
 """Read units of an item that is asked for, there or not: eventually consistent."""
 
-_FIGURES = Path(__file__).parents[1] / "bench" / "results.json"
+_FIGURES = ROOT / "bench" / "results.json"
 _LEDGER_UNITS = {"sms": 3.0, "push": 2.0, "webhook": 2.0}
 """Write units of the ledger a message: claim and completion, and of text messages the index by number. Those
 of mail and fax are measured."""

@@ -9,11 +9,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from stacks.merging import merged
+from stacks.paths import CAMPAIGN_FILE as FILE
 from stacks.paths import CAMPAIGNS
 from stacks.sentences import SettingsError, path_of, sentence
 from stacks.settings import Campaign, Settings
 
-FILE = "campaign.toml"
 MODULE = "campaign.py"
 LANE = "bulk"
 """Of every campaign's messages, so that they never delay what somebody waits for."""
@@ -122,16 +123,6 @@ def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"campaigns/{name}/{FILE}: is no TOML: {error}.") from None
-
-
-def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """`below`, and over it `above`, section by section."""
-    whole = dict(below)
-    for key, value in above.items():
-        section = whole.get(key)
-        both = isinstance(section, Mapping) and isinstance(value, Mapping)
-        whole[key] = merged(section, value) if both else value  # type: ignore[arg-type]
-    return whole
 
 
 def _json(whole: dict[str, Any], name: str) -> str:

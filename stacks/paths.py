@@ -6,4 +6,6 @@ ROOT = Path(__file__).resolve().parents[1]
 LAMBDAS = ROOT / "lambdas"
 TEMPLATES = ROOT / "templates"
 CAMPAIGNS = ROOT / "campaigns"
+CAMPAIGN_FILE = "campaign.toml"
+"""The settings of a campaign, in its folder."""
 BUNDLES = ROOT / ".local" / "bundles"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ops.plan import Assumed, Plan
-from ops.plan_lanes import Stages
+from ops.plan.lanes import Stages
+from ops.plan.model import Assumed, Plan
 from stacks.paths import ROOT
 from tests.docs_pages import Page
 

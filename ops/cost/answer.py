@@ -10,10 +10,10 @@ from ops.cost import assumed
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import Around, parts, request
-from ops.plan import Assumed, Plan
-from ops.plan_answer import answer as planned
-from ops.plan_command import LATENCIES
-from ops.plan_lanes import CDK_JSON, Lane, Stages
+from ops.plan.answer import answer as planned
+from ops.plan.command import LATENCIES
+from ops.plan.lanes import CDK_JSON, Lane, Stages
+from ops.plan.model import Assumed, Plan
 from ops.prices import DATED, PROVIDERS, UNPRICED, Use
 from ops.prices import dollars as sent_dollars
 from stacks.load import load

@@ -68,7 +68,7 @@ def _answer(
 ) -> "Cost":
     from ops.cost import answer, synthesized
     from ops.cost.fixed import of_settings, of_templates
-    from ops.plan_lanes import Stages
+    from ops.plan.lanes import Stages
 
     settings = answer.settings_of(stage)
     wanted = [

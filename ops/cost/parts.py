@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ops import prices
 from ops.cost import assumed
-from ops.plan_answer import COMPOSE_SECONDS
-from ops.plan_lanes import Lane
+from ops.plan.answer import COMPOSE_SECONDS
+from ops.plan.lanes import Lane
 from stacks.settings import Settings
 
 GB = 1e9

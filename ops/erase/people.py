@@ -12,7 +12,7 @@ from ops.erase.images import Image, mentioned, redacted, texts
 from ops.erase.person import Person
 from ops.erase.stage_facts import StageFacts
 from ops.erase.tables import Changed, rewrite, scan
-from ops.suppressions import FAULTS, Lists
+from ops.people.suppressions import FAULTS, Lists
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -5,9 +5,9 @@ from rich import box
 from rich.panel import Panel
 from rich.table import Table
 
+from ops.campaigns.samples import Sample
 from ops.imports.judge import Fault
 from ops.imports.progress import Counts
-from ops.samples import Sample
 from ops.screen import lines as several
 from ops.screen import plain, screen
 

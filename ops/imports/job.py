@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ops import campaign_files
+from ops.campaigns.samples import Samples
 from ops.imports.answer import Imported, Shown, counts_of, shown
 from ops.imports.asked import Asked, asked_of
 from ops.imports.bar import Bar
@@ -20,8 +20,8 @@ from ops.imports.progress_file import ProgressFile
 from ops.imports.rejected import Rejected, path_of
 from ops.imports.source import Source
 from ops.messages.rules import Rules
-from ops.samples import Samples
 from ops.screen import Refused
+from stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -102,7 +102,7 @@ class Job:
                     counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
                 bar.seen(entry.end.offset, counts.lines)
-        rendering = Samples(campaign_files.ROOT / "templates", self._rules.default_region)
+        rendering = Samples(TEMPLATES, self._rules.default_region)
         return self._said(
             "dry-run",
             counts,

@@ -12,7 +12,7 @@ from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.ledger import Ledger
 from mailroom.message import Message
-from ops.campaigns import patient
+from ops.campaigns.deployed import patient
 from ops.deployed import function_settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from ops.campaigns import Campaigns
+from ops.campaigns.deployed import Campaigns
 from tests.ops.campaign_support import NOW, World
 from tests.ops.ops_support import BUCKET, REGION, Shelf
 
@@ -25,7 +25,7 @@ def shelf() -> Iterator[Shelf]:
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     with mock_aws():
         world = World(tmp_path)
-        monkeypatch.setattr("ops.campaign_files.ROOT", tmp_path)
+        monkeypatch.setattr("ops.campaigns.files.ROOT", tmp_path)
         monkeypatch.setattr("boto3.Session", lambda: world.session)
-        monkeypatch.setattr("ops.campaign_commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
+        monkeypatch.setattr("ops.campaigns.commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
         yield world

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from ops.plan import Assumed
-from ops.plan_answer import Answer, answer
-from ops.plan_lanes import Stages
+from ops.plan.answer import Answer, answer
+from ops.plan.lanes import Stages
+from ops.plan.model import Assumed
 
 CONTEXT: dict[str, Any] = {
     "dev": {

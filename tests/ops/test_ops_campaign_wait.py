@@ -8,8 +8,8 @@ import pytest
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.page_claim import PageClaim
 from mailroom.campaigns.run import Run
-from ops.campaign_wait import LOST_POLLS, QUIET_POLLS, Ended, wait
-from ops.campaigns import Campaigns, Start
+from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.wait import LOST_POLLS, QUIET_POLLS, Ended, wait
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
 

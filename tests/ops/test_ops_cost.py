@@ -10,10 +10,10 @@ from local.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import Cost, Wanted, cost, settings_of
 from ops.cost.parts import Around, called_back, composed, kept, parts, pdf, request, told
-from ops.plan import Assumed
-from ops.plan_answer import answer as planned
-from ops.plan_command import LATENCIES
-from ops.plan_lanes import Stages
+from ops.plan.answer import answer as planned
+from ops.plan.command import LATENCIES
+from ops.plan.lanes import Stages
+from ops.plan.model import Assumed
 from stacks.load import load
 
 MILLION = 1_000_000

@@ -6,8 +6,8 @@ import pytest
 
 from local.workspace import REPOSITORY
 from mailroom.pace import Pace
-from ops.plan import Assumed, Plan, Senders
-from ops.plan_lanes import Lane, Stages
+from ops.plan.lanes import Lane, Stages
+from ops.plan.model import Assumed, Plan, Senders
 from stacks.derived import lane_rows
 from stacks.load import load
 from stacks.sentences import SettingsError

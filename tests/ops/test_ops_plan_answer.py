@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from local.workspace import REPOSITORY
-from ops.plan import Assumed
-from ops.plan_answer import answer
-from ops.plan_lanes import Stages
+from ops.plan.answer import answer
+from ops.plan.lanes import Stages
+from ops.plan.model import Assumed
 from ops.prices import Use, dollars
 from stacks.derived import lane_rows
 from stacks.load import load

@@ -9,8 +9,8 @@ from typer.testing import CliRunner, Result
 
 from local.workspace import REPOSITORY
 from ops.cli import app
-from ops.plan_lanes import Stages
-from ops.plan_screen import duration, speed_of
+from ops.plan.lanes import Stages
+from ops.plan.screen import duration, speed_of
 from tests.ops.answers_support import valid
 from tests.ops.plan_support import CONTEXT
 
@@ -126,7 +126,8 @@ def test_the_help_has_an_example() -> None:
 
 def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:
     script = (
-        "import sys; from typer.testing import CliRunner; import typer; from ops.plan_command import plan; "
+        "import sys; from typer.testing import CliRunner; import typer; import ops.cli; "
+        "from ops.plan.command import plan; "
         "assert 'pydantic' not in sys.modules; "
         "app = typer.Typer(); app.command()(plan); "
         "result = CliRunner().invoke(app, ['--channel', 'mail', '--messages', '5']); "

@@ -8,8 +8,8 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops import replay_command
-from ops.replay import Replay
+from ops.replay import command as replay_command
+from ops.replay.replaying import Replay
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 

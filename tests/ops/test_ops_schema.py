@@ -19,7 +19,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message import parse
 from ops.cli import app
-from ops.schema import schema_of
+from ops.schema.contracts import schema_of
 
 README = (REPOSITORY / "README.md").read_text()
 SCHEMA = schema_of("mail")

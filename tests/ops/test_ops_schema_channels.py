@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message import parse
-from ops.schema import schema_of
+from ops.schema.contracts import schema_of
 
 SMS = {"id": "s-1", "event_type": "sms", "to": "+16175551234"}
 PUSH = {"id": "p-1", "event_type": "push", "to": "arn:aws:sns:eu-central-1:123456789012:news"}

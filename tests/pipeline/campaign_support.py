@@ -19,7 +19,7 @@ from local.demo.campaign_people import with_news
 from local.workspace import REPOSITORY
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
-from ops.campaigns import Start
+from ops.campaigns.deployed import Start
 from tests.pipeline.pipeline_support import Accepted, Pipeline, until
 
 CAMPAIGN = "weekly-followers"

@@ -7,7 +7,7 @@ from typing import Any
 from ops.doctor.look import Look
 from ops.doctor.rates import deployed_rate
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
-from ops.plan_screen import speed_of
+from ops.plan.screen import speed_of
 
 NO_MAIL = "No function of the stage sends mail."
 THRESHOLDS = {"bounce": (0.02, 0.05), "complaint": (0.0008, 0.001)}

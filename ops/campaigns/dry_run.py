@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 
-from ops.campaigns import Start, patient
+from ops.campaigns.deployed import Start, patient
 from ops.screen import Refused
 
 SAMPLES = 3

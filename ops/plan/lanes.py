@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ops.plan import Senders
+from ops.plan.model import Senders
 from stacks.campaign_files import read_campaigns
 from stacks.derived import DAY, LaneRow, fax_rules, lane_rows, webhook_rules
 from stacks.load import load
-from stacks.paths import CAMPAIGNS
+from stacks.paths import CAMPAIGNS, ROOT
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
 
-CDK_JSON = Path(__file__).parents[1] / "cdk.json"
+CDK_JSON = ROOT / "cdk.json"
 LEAST_WORKERS = 2
 """Lambda's lowest MaximumConcurrency."""
 

@@ -4,7 +4,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ops.plan_answer import Answer, Change
+from ops.plan.answer import Answer, Change
 from ops.prices import DATED, PROVIDERS, UNPRICED
 
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))

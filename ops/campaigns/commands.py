@@ -5,11 +5,11 @@ from typing import Annotated
 import boto3
 import typer
 
-from ops import campaign_list, campaign_progress
-from ops import campaign_screen as view
-from ops.campaign_answers import Started, stands
-from ops.campaign_files import CampaignFiles
-from ops.campaigns import Campaigns, Start
+from ops.campaigns import listing, progress
+from ops.campaigns import screen as view
+from ops.campaigns.answers import Started, stands
+from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.files import CampaignFiles
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 app = typer.Typer(
@@ -30,7 +30,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = campaign_list.rows(files, Campaigns(boto3.Session(), stage))
+        rows = listing.rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
         tell(rows)
         return
@@ -69,13 +69,13 @@ def start(
         campaigns = Campaigns(boto3.Session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
-            raise typer.Exit(campaign_progress.dry_run(files, starting, stage, as_json=as_json))
+            raise typer.Exit(progress.dry_run(files, starting, stage, as_json=as_json))
         if not yes:
             typer.confirm(_question(starting, stage), abort=True, err=True)
         campaigns.start(starting)
         _say_started(starting, as_json=as_json and not wait)
         if wait:
-            raise typer.Exit(campaign_progress.wait(campaigns, starting, as_json=as_json))
+            raise typer.Exit(progress.wait(campaigns, starting, as_json=as_json))
 
 
 @app.command()

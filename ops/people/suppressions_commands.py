@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mailroom.suppressions import Suppression
+from ops.people.suppressions import FAULTS, Lists
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
-from ops.suppressions import FAULTS, Lists
 
 app = typer.Typer(no_args_is_help=True, help="Recipients to whom nothing more is sent: see them, lift them.")
 

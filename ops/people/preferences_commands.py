@@ -7,7 +7,7 @@ import boto3
 import typer
 
 from mailroom.preferences import OptOut
-from ops.preferences import Choices
+from ops.people.preferences import Choices
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
 
 app = typer.Typer(no_args_is_help=True, help="Topics that people have opted out of: see them, change them.")

@@ -6,8 +6,8 @@ from mailroom import phone
 from mailroom.address import bare
 from mailroom.dynamo import plain, string
 from mailroom.preferences import OptOut, Preferences, opt_out_of
+from ops.people.suppressions import forms
 from ops.screen import Refused
-from ops.suppressions import forms
 
 _ARN = "arn:"
 """How a push's endpoint or topic begins."""

@@ -15,7 +15,7 @@ from mailroom.campaigns.run import Run, canonical, name_of
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
-from ops.campaign_queues import CampaignQueues, NotDeployed
+from ops.campaigns.queues import CampaignQueues, NotDeployed
 from ops.screen import Refused
 
 _FUNCTION_SECONDS = 930

@@ -43,10 +43,10 @@ def plan(
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from ops.plan import Assumed
-    from ops.plan_answer import answer
-    from ops.plan_lanes import Stages
-    from ops.plan_screen import show
+    from ops.plan.answer import answer
+    from ops.plan.lanes import Stages
+    from ops.plan.model import Assumed
+    from ops.plan.screen import show
     from stacks.sentences import SettingsError
 
     stages = Stages.of()

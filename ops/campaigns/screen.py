@@ -8,9 +8,9 @@ from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.run import Run
-from ops.campaign_list import Row
-from ops.dry_run import Composed, Counted
-from ops.samples import Sample
+from ops.campaigns.dry_run import Composed, Counted
+from ops.campaigns.listing import Row
+from ops.campaigns.samples import Sample
 from ops.screen import lines, plain, screen
 
 SHOWN_FAULTS = 20

@@ -3,9 +3,9 @@
 from msgspec import Struct
 
 from mailroom.campaigns.run import Run, State
-from ops.campaigns import Start
-from ops.dry_run import Composed, Counted
-from ops.samples import Sample
+from ops.campaigns.deployed import Start
+from ops.campaigns.dry_run import Composed, Counted
+from ops.campaigns.samples import Sample
 
 
 class Started(Struct, frozen=True):

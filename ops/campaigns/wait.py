@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mailroom.campaigns.run import Run
-from ops.campaigns import Campaigns, Start
+from ops.campaigns.deployed import Campaigns, Start
 
 QUIET_POLLS = 3
 """Where all is accounted for. SQS's depths are approximate: one zero proves nothing."""

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ops import schema as contracts
+from ops.schema import contracts
 
 
 def schema(

@@ -6,13 +6,13 @@ import boto3
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mailroom.campaigns.run import Run
-from ops import campaign_screen as view
-from ops import campaign_wait as waiting
-from ops.campaign_answers import stands, tried
-from ops.campaign_files import CampaignFiles
-from ops.campaigns import Campaigns, Start
-from ops.dry_run import Counted, DryRun
-from ops.samples import Samples
+from ops.campaigns import screen as view
+from ops.campaigns import wait as waiting
+from ops.campaigns.answers import stands, tried
+from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.dry_run import Counted, DryRun
+from ops.campaigns.files import CampaignFiles
+from ops.campaigns.samples import Samples
 from ops.screen import errors, plain, tell
 
 

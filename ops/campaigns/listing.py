@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from ops.campaign_files import CampaignFiles
-from ops.campaign_queues import NotDeployed
-from ops.campaigns import Campaigns
+from ops.campaigns.deployed import Campaigns
+from ops.campaigns.files import CampaignFiles
+from ops.campaigns.queues import NotDeployed
 
 
 class Row(Struct, frozen=True):

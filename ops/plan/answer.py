@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from ops.plan import Assumed, Bound, Plan
-from ops.plan_lanes import LEAST_WORKERS, Lane, Stages
+from ops.plan.lanes import LEAST_WORKERS, Lane, Stages
+from ops.plan.model import Assumed, Bound, Plan
 from ops.prices import PROVIDERS, Use, dollars
 from stacks.sentences import SettingsError
 

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from mailroom.clock import iso
 from ops.dead_letters.progress import bar
-from ops.replay import Replay, Unprocessed
+from ops.replay.replaying import Replay, Unprocessed
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
 
 _MOST_NAMED = 50

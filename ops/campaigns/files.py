@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ops.screen import Refused
-from stacks.campaign_files import merged
-
-ROOT = Path(__file__).parents[1]
-_SETTINGS = "campaign.toml"
+from stacks.merging import merged
+from stacks.paths import CAMPAIGN_FILE, ROOT
 
 
 class CampaignFiles:
@@ -26,16 +24,16 @@ class CampaignFiles:
 
     def names(self) -> list[str]:
         """The campaigns there are."""
-        return sorted(path.parent.name for path in self._root.glob(f"campaigns/*/{_SETTINGS}"))
+        return sorted(path.parent.name for path in self._root.glob(f"campaigns/*/{CAMPAIGN_FILE}"))
 
     def read(self, name: str) -> dict[str, Any]:
         """A campaign's settings, unchecked: synth does that. Raises Refused."""
         if name not in self.names():
             raise Refused(f"There is no campaign {name!r}; there are: {_listed(self.names())}.")
         try:
-            return tomllib.loads((self._root / "campaigns" / name / _SETTINGS).read_text())
+            return tomllib.loads((self._root / "campaigns" / name / CAMPAIGN_FILE).read_text())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise Refused(f"campaigns/{name}/{_SETTINGS} cannot be read: {error}.") from None
+            raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
     def of_stage(self, name: str, stage: str) -> dict[str, Any]:
         """The same with what cdk.json has otherwise in that stage. Raises Refused."""

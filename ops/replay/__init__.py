@@ -1,0 +1,1 @@
+"""`replay`: what a stream gave up on, handed to its function again."""

@@ -1,0 +1,1 @@
+"""`schema`: the contract of an item, and the answers of the commands, as JSON Schema."""
