@@ -1,10 +1,8 @@
 """What keeps a stage from being deleted, lost or mistaken for another."""
 
 import json
-from pathlib import Path
 from typing import Any
 
-import aws_cdk.cloud_assembly_schema  # noqa: F401 - jsii knows no interface of a module before
 import pytest
 from aws_cdk import App
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
@@ -12,6 +10,7 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untype
 from stacks.deploy import warn_where_unpinned
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
+from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted
 from tests.stacks.templates import Templates
 
@@ -73,18 +72,17 @@ def test_whatever_takes_tags_has_the_stages(prod: Templates) -> None:
     assert tagged > 50
 
 
-def warnings(settings: Settings, folder: Path) -> list[str]:
-    """What the CDK's command line would warn of."""
-    app = App(outdir=str(folder))
+def warned(settings: Settings) -> list[str]:
+    """What a mailbox with these settings is warned of."""
+    app = App()
     warn_where_unpinned(MailboxStack(app, settings), settings)
-    (stack,) = app.synth().stacks
-    return [str(message.entry.data) for message in stack.messages if message.level.name == "WARNING"]
+    return warnings(app)
 
 
-def test_a_protected_stage_that_is_not_pinned_is_warned_of(tmp_path: Path) -> None:
-    (warning,) = warnings(accepted("deployment", UNPINNED), tmp_path)
+def test_a_protected_stage_that_is_not_pinned_is_warned_of() -> None:
+    (warning,) = warned(accepted("deployment", UNPINNED))
     assert warning.startswith("mailroom.dev.deployment: is protected and not pinned; set account and region")
 
 
-def test_one_that_is_pinned_is_not(tmp_path: Path) -> None:
-    assert not warnings(accepted("deployment", PINNED), tmp_path)
+def test_one_that_is_pinned_is_not() -> None:
+    assert not warned(accepted("deployment", PINNED))

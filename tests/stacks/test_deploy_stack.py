@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import aws_cdk.cloud_assembly_schema  # noqa: F401 - jsii knows no interface of a module before
 import pytest
 from aws_cdk import App, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
@@ -14,6 +13,7 @@ from stacks.deploy import DeployStack, bound
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from stacks.webhook import WebhookStack
+from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted, refusal
 from tests.stacks.templates import Template, allowed, text
 from tests.stacks.variants import NO_BUNDLES
@@ -93,26 +93,25 @@ def test_a_bootstrap_of_its_own_is_known_by_its_qualifier(tmp_path: Path) -> Non
     assert all("role/cdk-mailprod-" in each for each in allowed(role(stack))["sts:AssumeRole"])
 
 
-def warnings(folder: Path, section: dict[str, Any], **context: object) -> list[str]:
-    """What the CDK's command line would say of the stack."""
+def warned(section: dict[str, Any], **context: object) -> list[str]:
+    """What the stack is warned of."""
     settings = accepted("deploy", section)
     assert settings.deploy
-    app = App(context=context, outdir=str(folder))
+    app = App(context=context)
     bound(app, settings)
     DeployStack(app, settings, settings.deploy)
-    (stack,) = app.synth().stacks
-    return [str(message.entry.data) for message in stack.messages if message.level.name == "WARNING"]
+    return warnings(app)
 
 
-def test_the_accounts_default_bootstrap_is_warned_of(tmp_path: Path) -> None:
-    (warning,) = warnings(tmp_path, GITHUB)
+def test_the_accounts_default_bootstrap_is_warned_of() -> None:
+    (warning,) = warned(GITHUB)
     assert warning.startswith("mailroom.dev.deploy: is deployed by the account's default bootstrap")
 
 
 @pytest.mark.parametrize("named", ["maildev", "hnb659fds"])
-def test_a_bootstrap_that_somebody_named_is_meant(tmp_path: Path, named: str) -> None:
-    assert not warnings(tmp_path / "setting", {**GITHUB, "qualifier": named})
-    assert not warnings(tmp_path / "context", GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
+def test_a_bootstrap_that_somebody_named_is_meant(named: str) -> None:
+    assert not warned({**GITHUB, "qualifier": named})
+    assert not warned(GITHUB, **{"@aws-cdk/core:bootstrapQualifier": named})
 
 
 def test_a_stages_own_bootstrap_deploys_every_stack_of_it(tmp_path: Path) -> None:
