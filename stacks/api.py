@@ -40,6 +40,9 @@ class ApiStack(StageStack):
             self, "Api", api_name=settings.name(), description=self.stack_name, create_default_stage=False
         )
         self.public_url = settings.api.public_url or self._own_url()
+        # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
+        # lets no export go before its importers, which are deployed after this stack.
+        self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
         open_stage(self, settings, self.api)
         self._messages(settings, storage)

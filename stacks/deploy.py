@@ -8,7 +8,6 @@ from aws_cdk import (
     CliCredentialsStackSynthesizer,
     DefaultStackSynthesizer,
     Duration,
-    Environment,
     Stack,
 )
 from aws_cdk import aws_iam as iam
@@ -16,6 +15,7 @@ from aws_cdk import aws_iam as iam
 from stacks.constructs.grants import Grant, accept_wildcards, policy
 from stacks.constructs.outputs import publish
 from stacks.settings import Deploy, Settings
+from stacks.stage_stack import StageStack
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
 """Of the roles that `cdk bootstrap` makes, those that `cdk deploy` takes. Not `lookup`: it may read whatever
@@ -26,7 +26,7 @@ BOUNDARY = "@aws-cdk/core:permissionsBoundary"
 """The context from which every stack takes a boundary for its roles."""
 
 
-class DeployStack(Stack):
+class DeployStack(StageStack):
     """Trusts one identity provider's tokens, by audience and subject, for an hour at most.
 
     A person deploys it, with credentials of their own and not by way of the bootstrap's roles. That who may
@@ -35,15 +35,7 @@ class DeployStack(Stack):
     """
 
     def __init__(self, app: App, settings: Settings, section: Deploy) -> None:
-        place = settings.deployment
-        super().__init__(
-            app,
-            settings.name("deploy"),
-            description=f"Mailroom, stage {settings.stage}: deploy",
-            env=Environment(account=place.account, region=place.region),
-            termination_protection=place.termination_protection,
-            synthesizer=CliCredentialsStackSynthesizer(),
-        )
+        super().__init__(app, settings, "deploy", CliCredentialsStackSynthesizer())
         self._section = section
         self._qualifier = section.qualifier or self.node.try_get_context(QUALIFIER)
         self._warn_of_the_default_bootstrap(settings)

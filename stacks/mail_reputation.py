@@ -14,16 +14,16 @@ def watch_reputation(scope: Construct, settings: Settings) -> None:
     bounces = (
         "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
         "made up, or bought",
-        f"mailroom suppressions list --stage {settings.stage} and mailroom failures --stage {settings.stage} "
-        "--since 1h --channel mail: which producer or campaign do they come from? Stop it (mailroom campaign "
-        f"list --stage {settings.stage} names it)",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which "
+        "producer or campaign do they come from?), and stop that one (mailroom campaign list --stage "
+        f"{settings.stage} names it)",
     )
     complaints = (
         "were reported as spam. SES looks into an account at 0.1 %, and may pause its sending: people get "
         "what they did not ask for, or cannot opt out of",
-        f"mailroom suppressions list --stage {settings.stage}: which topic or campaign do they come from? "
-        f"Stop it (mailroom campaign list --stage {settings.stage} names it), and see that its mails have a "
-        "topic, for then they can be opted out of",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
+        f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
+        "names it), and see that its mails have a topic, for then they can be opted out of",
     )
     _pair(scope, settings, "Bounce", bounces, (rates.bounce_rate_warning, rates.bounce_rate))
     _pair(scope, settings, "Complaint", complaints, (rates.complaint_rate_warning, rates.complaint_rate))

@@ -32,7 +32,7 @@ class HandlerFunction(Construct):
     """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log.
 
     `extras` are further files of its bundle. `recursive` is for one that feeds its own queue: Lambda would
-    stop it after some sixteen rounds. With a `network` it stands in that. For `redelivered`,
+    stop it after some sixteen rounds. With a `network` it stands in that. For `comes_back_seconds`,
     `kept_back_seconds` and `remedy` see its alarms' Watch.
     """
 
@@ -50,7 +50,7 @@ class HandlerFunction(Construct):
         extras: Mapping[str, bytes] | None = None,
         recursive: bool = False,
         network: Network | None = None,
-        redelivered: bool = False,
+        comes_back_seconds: int = 0,
         kept_back_seconds: float = 0,
         remedy: str = "",
     ) -> None:
@@ -79,7 +79,8 @@ class HandlerFunction(Construct):
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(name)}FunctionName": self.resource.function_name})
         timeout = limits.timeout_seconds
-        self._watch(settings, Watch(self.resource, name, timeout, redelivered, kept_back_seconds, remedy))
+        watch = Watch(self.resource, name, timeout, comes_back_seconds, kept_back_seconds, remedy)
+        self._watch(settings, watch)
 
     def _watch(self, settings: Settings, watch: Watch) -> None:
         watch_function(self, settings, watch)

@@ -1,16 +1,17 @@
 """The alarms that every function has."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, read_log
+from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAlarm, read_log
 from stacks.settings import Settings
 
-IN_A_ROW = 3
-"""Periods of five minutes, for what redelivery heals by itself."""
+AGAIN_AND_AGAIN = 3
+"""Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
 
 @dataclass(frozen=True)
@@ -21,23 +22,34 @@ class Watch:
     short: str
     """Its short name."""
     timeout_seconds: int
-    redelivered: bool
-    """Whether what it fails at comes back to it, from a queue or a stream: only failing for long tells
-    anything then. Whoever calls others is told of their failure, and nobody tries again: the first counts."""
+    comes_back_seconds: int
+    """After how long it gets again what it failed at, from a queue or a stream: only failing again and again
+    tells anything then. 0: nobody tries again. Whoever calls it is told of its failure, and the first counts.
+    """
     kept_back_seconds: float
     """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
     remedy: str
     """A sentence on what an error of this function means; "": nothing particular."""
 
     @property
+    def at_least(self) -> int:
+        """In how many periods something has to go wrong."""
+        return AGAIN_AND_AGAIN if self.comes_back_seconds else 1
+
+    @property
     def periods(self) -> int:
-        """For how many periods in a row something has to go wrong."""
-        return IN_A_ROW if self.redelivered else 1
+        """Of how many. A single record that fails whenever it comes has failed thrice within three waits: its
+        third invocation begins after two, and is over, which is when it counts, before a third has passed.
+        One period more, for the first may begin at the end of one."""
+        waits = AGAIN_AND_AGAIN * self.comes_back_seconds
+        return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
 
     @property
     def lasting(self) -> str:
         """That, in words."""
-        return "for a quarter of an hour" if self.redelivered else "now"
+        if not self.comes_back_seconds:
+            return "now"
+        return f"in {self.at_least} of the last {self.periods} periods of five minutes"
 
 
 def slow_seconds(settings: Settings, timeout_seconds: int, kept_back_seconds: float) -> float:
@@ -56,7 +68,7 @@ def watch_function(scope: Construct, settings: Settings, watch: Watch) -> None:
 
 def _errors(scope: Construct, settings: Settings, watch: Watch) -> None:
     survived = "What it was given comes back to it, and in the end lies where nothing is lost."
-    further = " ".join(filter(None, (survived if watch.redelivered else "", watch.remedy)))
+    further = " ".join(filter(None, (survived if watch.comes_back_seconds else "", watch.remedy)))
     about = About(
         subject=watch.short,
         kind="errors",
@@ -74,7 +86,7 @@ def _throttles(scope: Construct, settings: Settings, watch: Watch) -> None:
         subject=watch.short,
         kind="throttles",
         meaning=f"Lambda refuses to run {watch.short}, {watch.lasting}: the account's concurrency is used "
-        f"up, or reserved for others. {late if watch.redelivered else refused}",
+        f"up, or reserved for others. {late if watch.comes_back_seconds else refused}",
         look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where it "
         f"is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
     )
@@ -91,12 +103,16 @@ def _slow(scope: Construct, settings: Settings, watch: Watch) -> None:
         "database answers slowly, or the batch is too large.",
         look=read_log(settings, watch.short),
     )
-    rings = Rings({"took": _metric(watch, "Duration", "Maximum")}, round(threshold * 1000), watch.periods)
-    StageAlarm(scope, "Slow", settings, about, rings)
+    took = _metric(watch, "Duration", "Maximum")
+    StageAlarm(scope, "Slow", settings, about, _rings(watch, took, round(threshold * 1000)))
 
 
 def _at_the_first(watch: Watch, name: str) -> Rings:
-    return Rings({"count": _metric(watch, name, "Sum")}, threshold=1, periods=watch.periods)
+    return _rings(watch, _metric(watch, name, "Sum"), 1)
+
+
+def _rings(watch: Watch, metric: Metric, threshold: float) -> Rings:
+    return Rings({"value": metric}, threshold, periods=watch.periods, at_least=watch.at_least)
 
 
 def _metric(watch: Watch, name: str, statistic: Literal["Sum", "Maximum"]) -> Metric:

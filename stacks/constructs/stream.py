@@ -53,7 +53,8 @@ class StreamReader(Construct):
             limits=reading.numbers,
             grants=[*reading.grants, *_read_stream(reading.table), *self._give_up()],
             environment=reading.environment,
-            redelivered=True,
+            # At once: what takes its time is the invocation that fails.
+            comes_back_seconds=reading.numbers.timeout_seconds,
         ).resource
         self.mapping = self._mapping(reading)
         gave_up(self, settings, reading.name, self.mapping)

@@ -1,5 +1,6 @@
 """The alarms that every reader of a stream has."""
 
+from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -40,8 +41,10 @@ def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.C
         meaning=f"{name} gave up on records of its stream, and Lambda could not put them into the bucket of "
         "unprocessed records: it has dropped them. The bucket, its policy or the function's role is not as "
         "it was deployed.",
-        look=f"{read_log(settings, name)}, mend the bucket, mailroom reconcile --stage {settings.stage}, "
-        f"then {_end(settings, f'{name}-dropped', 'reconciled')}",
+        look=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
+        f"{Stack.of(scope).stack_name} (what is not as it was deployed?), deploy that stack with "
+        f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
+        f"{_end(settings, f'{name}-dropped', 'reconciled')}",
     )
     StageAlarm(scope, "Dropped", settings, about, _at_the_first(mapping, "DroppedEventCount"))
 

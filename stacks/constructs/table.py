@@ -29,6 +29,7 @@ class Table(dynamodb.Table):
         **options: Any,
     ) -> None:
         recoverable = settings.deployment.point_in_time_recovery
+        protected = settings.deployment.deletion_protection
         self.plain_name = settings.name(name)
         """Its name in letters: where a reference would make one stack wait for the other."""
         super().__init__(
@@ -41,8 +42,8 @@ class Table(dynamodb.Table):
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=recoverable
             ),
-            deletion_protection=settings.deployment.deletion_protection,
-            removal_policy=removal_policy(settings),
+            deletion_protection=protected,
+            removal_policy=removal_policy(settings, refuses=protected),
             **options,
         )
         if not recoverable:

@@ -80,7 +80,7 @@ class Worker(Construct):
             extras=work.extras,
             recursive=work.recursive,
             network=work.network,
-            redelivered=True,
+            comes_back_seconds=work.rules.visibility,
             kept_back_seconds=work.kept_back_seconds,
         ).resource
         lambda_.EventSourceMapping(

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from stacks.deploy_policy.document import Conditions
 from stacks.deploy_policy.place import Place, UnscopedError
 
-_MADE_BY_AWS = ("management.chatbot.amazonaws.com",)
+_MADE_BY_AWS = ("management.chatbot.amazonaws.com", "ops.apigateway.amazonaws.com")
 """Whose service-linked roles a deployment may make; AWS writes what is in them."""
 _MAPPING = ("lambda:*EventSourceMapping",)
 _KEY = (

@@ -71,6 +71,8 @@ OPTIONAL = (
 hands out more than the resource's own settings is left out."""
 
 BEYOND = {
+    # An account's first API brings the role that API Gateway acts with, as whoever makes the API.
+    ("AWS::ApiGatewayV2::Api", "Name"): ("iam:CreateServiceLinkedRole",),
     ("AWS::ApiGatewayV2::Stage", "AccessLogSettings"): (
         *("logs:CreateLogDelivery", "logs:UpdateLogDelivery", "logs:DeleteLogDelivery"),
         *("logs:GetLogDelivery", "logs:ListLogDeliveries"),
@@ -78,6 +80,7 @@ BEYOND = {
     ),
 }
 """What a type's handlers need and do not name:
+https://docs.aws.amazon.com/apigateway/latest/developerguide/using-service-linked-roles.html and
 https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging.html."""
 
 

@@ -26,10 +26,6 @@ class Waits:
         """The nominal wait after receive number `receive`, counted from 1."""
         return min(self.cap, self.base << min(receive - 1, 32))
 
-    def shortest_total(self, receives: int) -> float:
-        """The least time between the first and the last of so many receives."""
-        return SHORTEST_JITTER * sum(map(self.after, range(1, receives)))
-
     def receives_to_cover(self, seconds: int) -> int:
         """The fewest receives whose shortest total lasts `seconds`; RECEIVES_OVER where 1000 do not."""
         total, receives = 0.0, 1

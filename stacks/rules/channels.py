@@ -15,6 +15,9 @@ FUNCTIONS = {
     *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
     *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
 }
+MOST_LANES = 8
+"""Of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has 23,
+most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
 
 
 def broken_channels(settings: Settings) -> Iterator[str]:
@@ -27,6 +30,7 @@ def broken_channels(settings: Settings) -> Iterator[str]:
             )
         yield from _channel(f"channels.{event_type}", channel)
     yield from _names(settings)
+    yield from _room(settings)
     for row in lane_rows(settings):
         key = f"channels.{row.event_type}"
         yield from broken_queue(key, row.channel, row.rules, settings)
@@ -53,6 +57,16 @@ def _names(settings: Settings) -> Iterator[str]:
             if name in taken[what]:
                 yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
             taken[what].add(name)
+
+
+def _room(settings: Settings) -> Iterator[str]:
+    lanes = [row.queue for row in lane_rows(settings)]
+    if len(lanes) > MOST_LANES:
+        yield (
+            f"channels: {', '.join(lanes)} are {len(lanes)} lanes, and their stack has room for "
+            f"{MOST_LANES}: CloudFormation takes 200 outputs a stack, and each lane has 23; leave out a lane "
+            "or a row."
+        )
 
 
 def _pace(key: str, row: LaneRow) -> Iterator[str]:

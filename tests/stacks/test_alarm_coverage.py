@@ -122,6 +122,21 @@ def test_a_command_in_a_description_names_a_log_group_that_is_there(each_stage: 
         assert set(re.findall(r"logs tail (\S+)", each.description)) <= groups
 
 
+def test_a_command_in_a_description_names_the_stack_that_the_alarm_stands_in(each_stage: Templates) -> None:
+    found = [
+        (of, f"mailroom-{name_of(each_stage)}-{each.stack}")
+        for each in alarms(each_stage)
+        for of in re.findall(r"--stack-name (\S+)", each.description)
+    ]
+    assert len(found) == 2  # what each reader of a stream has dropped
+    assert all(named == own for named, own in found)
+
+
+def name_of(stage: Templates) -> str:
+    name: str = stage["monitoring"].one("CloudWatch::Dashboard")["DashboardName"]
+    return name.removeprefix("mailroom-")
+
+
 def test_every_alarms_name_and_arn_are_outputs(each_stage: Templates) -> None:
     for each in alarms(each_stage):
         short = each.name.split("-", 2)[2]

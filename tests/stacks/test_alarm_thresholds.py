@@ -85,16 +85,29 @@ def test_that_what_was_received_thrice_no_longer_counts_is_said_of_standard_queu
     }
 
 
-def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_after_a_while(
+def test_a_function_that_nothing_redelivers_rings_at_its_first_error_and_others_at_the_third(
     whole: Templates,
 ) -> None:
     for each in alarms(whole):
         if each.name.endswith(("-errors", "-throttles")):
             function = each.name.removeprefix("mailroom-dev-").rpartition("-")[0]
             rings = each.properties
-            assert rings["EvaluationPeriods"] == (1 if function in ALONE else 3)
-            assert "DatapointsToAlarm" not in rings
+            assert rings["DatapointsToAlarm"] == (1 if function in ALONE else 3)
             assert (rings["Threshold"], rings["Statistic"], rings["Period"]) == (1, "Sum", 300)
+
+
+@pytest.mark.parametrize("kind", ["errors", "throttles", "slow"])
+@pytest.mark.parametrize(
+    ("function", "periods"),
+    [("send-mail", 5), ("feedback", 5), ("send-fax", 12), ("outcomes", 3), ("messages-api", 1)],
+)
+def test_what_fails_slowly_is_looked_at_for_longer(
+    whole: Templates, function: str, periods: int, kind: str
+) -> None:
+    rings = alarm(whole, f"mailroom-dev-{function}-{kind}")
+    assert rings["EvaluationPeriods"] == periods
+    said = f"in 3 of the last {periods} periods of five minutes" if periods > 1 else ", now: "
+    assert said in rings["AlarmDescription"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +140,7 @@ def test_an_invocation_is_slow_when_it_takes_nearly_all_of_its_time_and_more_tha
         "Duration",
         "Maximum",
     )
-    assert rings["EvaluationPeriods"] == (1 if function in ALONE else 3)
+    assert rings["DatapointsToAlarm"] == (1 if function in ALONE else 3)
 
 
 def test_a_slow_invocation_rings_before_its_time_is_over_and_after_its_own_deadline(

@@ -220,6 +220,15 @@ def test_a_role_is_passed_to_those_services_alone_that_the_stages_roles_trust(de
     assert passing["Resource"] == [f"arn:aws:iam::*:role/mailroom-{deployment.place.stage}-*"]
 
 
+def test_an_accounts_first_http_api_may_bring_the_role_that_aws_makes_for_it(deployment: Deployment) -> None:
+    (making,) = (each for each in deployment.statements() if "iam:CreateServiceLinkedRole" in each["Action"])
+    assert making["Action"] == ["iam:CreateServiceLinkedRole"]
+    assert making["Resource"] == ["arn:aws:iam::*:role/aws-service-role/*"]
+    services = making["Condition"]["StringEquals"]["iam:AWSServiceName"]
+    assert "ops.apigateway.amazonaws.com" in services
+    assert {*services} <= {"ops.apigateway.amazonaws.com", "management.chatbot.amazonaws.com"}
+
+
 def test_no_policy_of_aws_can_be_attached_and_the_deployers_roles_not_touched(deployment: Deployment) -> None:
     named = {action for each in deployment.statements() for action in each["Action"]}
     assert not {"iam:AttachRolePolicy", "iam:CreateUser", "iam:DeleteRolePermissionsBoundary"} & named

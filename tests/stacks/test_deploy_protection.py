@@ -1,6 +1,8 @@
 """What keeps a stage from being deleted, lost or mistaken for another."""
 
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +14,13 @@ from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
 from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted
-from tests.stacks.templates import Templates
+from tests.stacks.templates import Template, Templates
+from tests.stacks.variants import variant
 
-KEPT = ("AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret")
+TABLE, BUCKET, SECRET = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret"
+KEPT = (TABLE, BUCKET, SECRET)
+UNLESS_ROLLED_BACK = "RetainExceptOnCreate"
+"""Kept, save by the rollback of the deployment that made it."""
 UNPINNED = {"removal": "retain", "termination_protection": True}
 PINNED = {**UNPINNED, "account": "111122223333", "region": "eu-central-1"}
 
@@ -33,11 +39,40 @@ def takes_tags(kind: str) -> str | None:
     return None
 
 
+def fates(stacks: Iterable[Template]) -> dict[str, set[tuple[str, str]]]:
+    """For each type that holds data, what becomes of it when its stack goes, and when it is replaced."""
+    found: dict[str, set[tuple[str, str]]] = {}
+    for template in stacks:
+        for each in template.body["Resources"].values():
+            if each["Type"] in KEPT:
+                fate = each["DeletionPolicy"], each["UpdateReplacePolicy"]
+                found.setdefault(each["Type"], set()).add(fate)
+    return found
+
+
 def test_prod_keeps_tables_buckets_and_secrets_when_a_stack_goes(prod: Templates) -> None:
-    kept = [each for _, each in resources(prod) if each["Type"] in KEPT]
-    assert {each["Type"] for each in kept} == {*KEPT}
-    for each in kept:
-        assert (each["DeletionPolicy"], each["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    found = fates(prod.stacks.values())
+    assert found.keys() == {*KEPT}
+    for fate in set().union(*found.values()):
+        assert fate in {("Retain", "Retain"), (UNLESS_ROLLED_BACK, "Retain")}
+
+
+def test_a_first_deployment_that_fails_leaves_no_bucket_or_secret_whose_name_is_taken_then(
+    prod: Templates,
+) -> None:
+    found = fates(prod.stacks.values())
+    assert found[BUCKET] == found[SECRET] == {(UNLESS_ROLLED_BACK, "Retain")}
+
+
+def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates, tmp_path: Path) -> None:
+    # One that refuses would leave its stack in ROLLBACK_FAILED.
+    assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
+    open_ones = variant(tmp_path, {"deployment.deletion_protection": False}, stage="prod")
+    assert fates(open_ones.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
+
+
+def test_what_is_to_be_played_with_goes_with_its_stack(dev: Templates) -> None:
+    assert fates(dev.stacks.values()) == {each: {("Delete", "Delete")} for each in KEPT}
 
 
 def test_prods_tables_refuse_to_be_deleted_and_can_be_recovered(prod: Templates) -> None:

@@ -12,6 +12,7 @@ from stacks.load import load
 from stacks.paths import ROOT
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
+from tests.stacks.waiting_times import shortest_total
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 
@@ -70,8 +71,8 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
         assert rules.lease == channel.timeout_seconds + chosen.lease_margin_seconds
         assert rules.lease < rules.visibility
         assert rules.visibility >= 6 * channel.timeout_seconds + lane.batch_window_seconds
-        assert waits.shortest_total(throttled) >= channel.longest_throttling_seconds
-        assert waits.shortest_total(throttled - 1) < max(channel.longest_throttling_seconds, 1)
+        assert shortest_total(waits, throttled) >= channel.longest_throttling_seconds
+        assert shortest_total(waits, throttled - 1) < max(channel.longest_throttling_seconds, 1)
         assert rules.max_receives <= 1000
         assert longest + margin <= chosen.retention.queue_days * DAY <= 14 * DAY
         last = channel.submit_seconds + channel.record_seconds

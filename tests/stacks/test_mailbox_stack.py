@@ -85,7 +85,8 @@ def test_prod_outlives_mistakes(prod: Templates) -> None:
         if each["Type"] in kept
     ]
     assert len(data) == 11
-    assert {each["DeletionPolicy"] for each in data} == {"Retain"}
+    # What else becomes of them: test_deploy_protection.py.
+    assert {each["UpdateReplacePolicy"] for each in data} == {"Retain"}
     for table in (*prod["mailbox"].all("DynamoDB::Table"), *prod["dead-letters"].all("DynamoDB::Table")):
         assert table["DeletionProtectionEnabled"] is True
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}

@@ -1,0 +1,106 @@
+"""One record that fails whenever it comes is heard of before it is a dead letter: reckoned from queue,
+function and alarm, as the templates have them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.stacks.alarm_support import alarm
+from tests.stacks.templates import Template, Templates
+from tests.stacks.variants import variant
+
+PERIOD = 300
+LONGEST_LOOK = 86_400
+"""CloudWatch's limit for periods of under an hour."""
+LONG = {"channels.mail.timeout_seconds": 900, "feedback": {"timeout_seconds": 900}}
+LAST_TO_LEARN = 60
+"""Seconds within which CloudWatch looks at an alarm again."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A function that reads a queue, and what of the two decides when a record comes again."""
+
+    name: str
+    visibility: int
+    receives: int
+    timeout: int
+
+    def invocations(self, phase: int) -> list[int]:
+        """When a record that always fails is received, the first time so long after a period's beginning."""
+        return [phase + self.visibility * each for each in range(self.receives)]
+
+
+def readers(stage: Templates) -> Iterator[Reader]:
+    """All functions of a stage that read queues."""
+    for template in stage.stacks.values():
+        for mapping in template.all("Lambda::EventSourceMapping"):
+            if "Fn::GetAtt" in mapping["EventSourceArn"]:
+                yield reader(template, mapping)
+
+
+def reader(template: Template, mapping: dict[str, Any]) -> Reader:
+    """The function of one mapping."""
+    resources = template.body["Resources"]
+    queue = resources[mapping["EventSourceArn"]["Fn::GetAtt"][0]]["Properties"]
+    function = resources[mapping["FunctionName"]["Ref"]]["Properties"]
+    return Reader(
+        name=function["FunctionName"],
+        visibility=queue["VisibilityTimeout"],
+        receives=queue["RedrivePolicy"]["maxReceiveCount"],
+        timeout=function["Timeout"],
+    )
+
+
+def rings(made: dict[str, Any], started: list[int], lasting: int) -> bool:
+    """Whether the alarm ever rings, where invocations that began then fail after `lasting` seconds. Lambda
+    tells of a failure when it happens, as one of the period in which its invocation began:
+    https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html."""
+    for looked in range(0, started[-1] + lasting + made["EvaluationPeriods"] * PERIOD, LAST_TO_LEARN):
+        oldest = looked // PERIOD - made["EvaluationPeriods"] + 1
+        known = {begun // PERIOD for begun in started if begun + lasting <= looked}
+        if len([period for period in known if period >= oldest]) >= made["DatapointsToAlarm"]:
+            return True
+    return False
+
+
+@pytest.fixture(scope="module")
+def slow_functions(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """Stage dev with functions that may take as long as Lambda lets them."""
+    folder = tmp_path_factory.mktemp("long")
+    return Templates(folder, variant(folder, LONG))
+
+
+@pytest.mark.parametrize("which", ["whole", "prod", "slow_functions"])
+@pytest.mark.parametrize("kind", ["errors", "throttles", "slow"])
+def test_one_record_that_fails_whenever_it_comes_makes_the_alarm_of_its_function_ring(
+    request: pytest.FixtureRequest, which: str, kind: str
+) -> None:
+    templates: Templates = request.getfixturevalue(which)
+    found = [*readers(templates)]
+    assert len(found) >= 7
+    for each in found:
+        made = alarm(templates, f"{each.name}-{kind}")
+        assert (made["Period"], made["TreatMissingData"]) == (PERIOD, "notBreaching")
+        for phase in range(0, PERIOD, 10):
+            for lasting in (0, each.timeout):
+                assert rings(made, each.invocations(phase), lasting), (each, phase, lasting)
+
+
+@pytest.mark.parametrize("which", ["whole", "slow_functions"])
+def test_no_alarm_of_a_function_looks_back_further_than_cloudwatch_lets_it(
+    request: pytest.FixtureRequest, which: str
+) -> None:
+    templates: Templates = request.getfixturevalue(which)
+    for each in readers(templates):
+        made = alarm(templates, f"{each.name}-errors")
+        assert made["EvaluationPeriods"] * made["Period"] <= LONGEST_LOOK
+
+
+def test_one_failure_alone_rings_nothing_that_comes_back(whole: Templates) -> None:
+    for each in readers(whole):
+        made = alarm(whole, f"{each.name}-errors")
+        assert not rings(made, [0], 0)
+        assert not rings(made, [0, each.visibility], each.timeout)

@@ -1,0 +1,9 @@
+"""How long workers really wait between receives."""
+
+from mailroom.backoff import backoff
+from stacks.derived import Waits
+
+
+def shortest_total(waits: Waits, receives: int) -> float:
+    """The least time, in seconds, between the first and the last of so many receives."""
+    return sum(backoff(receive, waits.base, waits.cap, lambda: 0.0) for receive in range(1, receives))
