@@ -5,10 +5,11 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from textwrap import dedent
 
 from stacks.paths import ROOT
 
-_FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```\n?", re.M | re.S)
+_FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<text>.*?)^(?P=indent)```\n?", re.M | re.S)
 _HEADING = re.compile(r"^#{1,6} +(?P<text>.+?) *$", re.M)
 _LINK = re.compile(r"\[[^\]\n]*(?:\n[^\]\n]*)?\]\((?P<target>[^)\s]+)\)")
 _SPAN = re.compile(r"`(?P<text>[^`\n]+(?:\n[^`\n]+)?)`")
@@ -16,7 +17,7 @@ _SPAN = re.compile(r"`(?P<text>[^`\n]+(?:\n[^`\n]+)?)`")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `kind` is the word behind its fence."""
+    """A fenced block; `kind` is the word behind its fence. In a list it is indented, and its text is not."""
 
     page: str
     kind: str
@@ -43,7 +44,7 @@ class Page:
         """Its fenced blocks of these kinds."""
         for found in _FENCE.finditer(self.text):
             if found["kind"] in kinds:
-                yield Block(self.path, found["kind"], found["text"])
+                yield Block(self.path, found["kind"], dedent(found["text"]))
 
     def anchors(self) -> set[str]:
         """What links may name after a #, as GitHub makes it of headings."""

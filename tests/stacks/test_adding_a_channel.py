@@ -33,7 +33,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("tree")
     for name in COPIED:
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("app.py", "pyproject.toml"):
+    for name in ("app.py", "pyproject.toml", "requirements-dev.in"):
         shutil.copyfile(ROOT / name, tree / name)
     for path, kind, text in _blocks():
         if kind == "diff":
@@ -100,9 +100,15 @@ def _run(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_only_the_contracts_and_the_settings_are_edited_all_else_is_new() -> None:
+def test_only_the_contracts_the_settings_and_the_packages_of_tests_are_edited_all_else_is_new() -> None:
     edited = [path for path, _, _ in _blocks() if (ROOT / path).exists()]
-    assert edited == ["lambdas/mailroom/channels/contracts.py"]
+    assert edited == ["lambdas/mailroom/channels/contracts.py", "requirements-dev.in"]
+
+
+def test_the_packages_of_tests_name_those_of_every_function(tree: Path) -> None:
+    files = {f"lambdas/requirements/{file.name}" for file in (tree / "lambdas/requirements").glob("*.in")}
+    named = re.findall(r"^-r (lambdas/\S+)$", (tree / "requirements-dev.in").read_text(), re.M)
+    assert named == sorted(files)
 
 
 def test_the_channels_own_test_passes(tree: Path) -> None:
