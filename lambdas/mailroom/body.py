@@ -31,5 +31,6 @@ def decode(text: str) -> dict[str, Any]:
     """A queue body as an item. Raises Malformed."""
     try:
         return _decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError) as error:
+        # ArithmeticError: a number beyond what even a Decimal takes, such as 1E+99999999999999999999.
         raise Malformed(f"the body is not a JSON object: {error}") from None

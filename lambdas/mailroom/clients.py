@@ -49,8 +49,13 @@ def sqs() -> "SQSClient":
 
 @cache
 def s3() -> "S3Client":
-    """For objects of the payload bucket, and URLs of them that S3 accepts in every region."""
-    return boto3.client("s3", config=_REPEATABLE.merge(Config(signature_version="s3v4")))
+    """For objects of the payload bucket, and URLs of them that S3 accepts in every region.
+
+    Left to itself botocore signs URLs for S3's global host. Regions since 2019 refuse those, and elsewhere a
+    bucket's first hours bring a redirect to another host, for which the signature is wrong.
+    """
+    regional = Config(signature_version="s3v4", s3={"addressing_style": "virtual"})
+    return boto3.client("s3", config=_REPEATABLE.merge(regional))
 
 
 @cache

@@ -6,6 +6,8 @@ from functools import lru_cache
 
 Clock = Callable[[], float]
 """Seconds since the epoch, like `time.time`."""
+END_OF_TIME = 1e11
+"""Epoch seconds, in some 3,000 years: beyond it stands a mistake, or a number that no clock can hold."""
 
 
 def milliseconds(seconds: float) -> int:

@@ -14,8 +14,6 @@ from mailroom.dead_letter import Letter
 from mailroom.errors import Malformed
 from mailroom.message import Key, key_of
 
-MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
-"""DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
 
@@ -44,11 +42,11 @@ def subject_of(letter: Letter) -> Subject:
         body = scheduled(letter.body) if letter.queue.startswith("scheduled-") else decode(letter.body)
         # In other queues these are names like any other, and an item may have them.
         if letter.queue.startswith("webhook-") and "webhook_id" in body:
-            return Subject("callback", _checked(key_of(body)), detail=str(body.get("name", ""))[:100])
+            return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
         item = fax.item_of(body) if letter.queue.startswith("fax-") else body
         attempt = item.get("attempt", 1)
         known = isinstance(attempt, int) and not isinstance(attempt, bool)
-        return Subject("message", _checked(key_of(item)), attempt if known else 1)
+        return Subject("message", key_of(item), attempt if known else 1)
     except Malformed as fault:
         return Subject("malformed", detail=str(fault))
 
@@ -57,13 +55,6 @@ def _of_campaign(queue: str) -> Callable[[str], Start | Next | Chunk] | None:
     if queue.startswith("collect-"):
         return collect_body
     return chunk_of if queue.startswith("audience-") else None
-
-
-def _checked(key: Key) -> Key:
-    for name, bound in MAX_KEY_BYTES.items():
-        if len(getattr(key, name).encode()) > bound:
-            raise Malformed(f"`{name}` is longer than the {bound} bytes that a ledger item's can have")
-    return key
 
 
 def _of_event(body: str) -> Key | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
 
+from mailroom import queues
 from mailroom.adapter import Adapter, M, R
 from mailroom.backoff import backoff
 from mailroom.choices import Unwanted
@@ -128,10 +129,9 @@ class Delivery(Generic[M, R]):
         if isinstance(claim, InProgress):
             return claim.seconds + 1
         if isinstance(claim, Unfounded):
-            # Back without a wait, so that it soon reaches the dead-letter queue: time alone changes nothing.
             logger.error("no attempt leads up to this one", attempt=message.attempt)
             self.tally["Malformed"] += 1
-            return 0
+            return queues.AT_ONCE
         if not isinstance(claim, Claimed):
             return self._over("Duplicates", "already done", found=type(claim).__name__.lower())
         try:
@@ -235,12 +235,13 @@ class Delivery(Generic[M, R]):
         """The provider has just taken it."""
         # No log line where all goes well: the ledger says it, and a line would cost as much as all the rest.
         self.tally["Sent"] += 1
-        self._waited(message, record)
         try:
             self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
         except Exception:
-            logger.error("sent, but not recorded", extra={"provider_id": sent.provider_id})
+            logger.error("sent, but not recorded", provider_id=sent.provider_id)
             raise
+        # Nothing may fail between the provider's yes and its record, so it is measured after both.
+        self._waited(message, record)
         return None
 
     def _waited(self, message: M, record: Received[M]) -> None:

@@ -115,7 +115,7 @@ class Dispatcher:
             message, body = self._read(item)
         except Malformed as fault:
             # The mailbox's own key schema rules this out; whatever it is, there is no ledger item to write.
-            logger.error("not a message", extra={"reason": str(fault)})
+            logger.error("not a message", reason=str(fault))
             return None
         except Invalid as fault:
             self._refuse(item, fault)
@@ -159,7 +159,7 @@ class Dispatcher:
 
     def _refuse(self, item: Mapping[str, Any], fault: Invalid) -> None:
         self._ledger.refuse(item, "invalid", str(fault))
-        logger.warning("refused", extra={**_mentioned(item), "field": fault.field})
+        logger.warning("refused", extra=_mentioned(item), field=fault.field)
         count("Refused")
 
 

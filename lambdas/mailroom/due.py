@@ -48,9 +48,8 @@ class Due:
             try:
                 keys[record["messageId"]] = key_of(scheduled(record["body"]))
             except Malformed as fault:
-                logger.error("not a key", extra={"reason": str(fault), "message_id": record["messageId"]})
-                # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
-                malformed[record["messageId"]] = (record["receiptHandle"], 0)
+                logger.error("not a key", reason=str(fault), message_id=record["messageId"])
+                malformed[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
         queues.set_visibility(self._sqs, self._queue_url, list(malformed.values()))
         items = self._mailbox.items(keys.values())
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]

@@ -25,6 +25,8 @@ from mailroom.queues import Entry
 from mailroom.telemetry import logger
 
 _HOUR_MS = 3_600_000
+EARLY_SECONDS = 60
+"""A fax may be sent before its `send_at` by as much: the clock that let it wait may be ahead of this one."""
 
 
 class FaxDelivery(Delivery[Fax, FaxRequest]):
@@ -41,14 +43,25 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         return item_of(body)
 
     def read(self, item: dict[str, object]) -> Fax | Invalid | None:
-        """As any message; what came straight to the queue has passed no dispatch that looked at its URL."""
+        """As any message; what came straight to the queue has passed no dispatch that looked at its URL, or
+        let it wait for its time."""
         fax = super().read(item)
         if isinstance(fax, Fax):
             try:
                 self._callbacks.admit("callback_url", fax.callback_url)
+                self._check_time(fax)
             except Invalid as fault:
                 return fault
         return fax
+
+    def _check_time(self, fax: Fax) -> None:
+        """Raise Invalid where its time is to come: here it would lock its line until then."""
+        if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
+            raise Invalid(
+                "send_at",
+                "lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
+                "or into the queue at its time",
+            )
 
     def deliver(self, record: Received[Fax]) -> Wait:
         """As any message, but under the group of its line, and no other."""
@@ -59,11 +72,13 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     def _refuse(self, record: Received[Fax], fault: Invalid) -> Wait:
         """A bad copy of a fax that is under way must not lock whatever line it came under."""
-        return None if super()._refuse(record, fault) is None else 0
+        return None if super()._refuse(record, fault) is None else queues.AT_ONCE
 
     def _send_on(self, fax: Fax, record: Received[Fax]) -> Wait:
         """Under another group it could be faxed beside one that is on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
+        if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
+            return self._refuse(record, Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs"))
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
             return self.retry_wait(record.receives)
         return self._over("SentOn", "under another line's group; sent on under its own")
@@ -87,13 +102,13 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
     def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: Received[Fax]) -> Wait:
         provider_id = sent.provider_id
         self.tally["Submitted"] += 1
-        self._waited(message, record)
         now = int(self._tools.clock() * 1000)
         try:
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
         except Exception:
-            logger.error("submitted, but not recorded", extra={"provider_id": provider_id})
+            logger.error("submitted, but not recorded", provider_id=provider_id)
             raise
+        self._waited(message, record)  # not before the record, which nothing may keep from being made
         return self._follow(claim, message, provider_id, now, record)
 
     def _recovered(self, claim: Claimed, message: Fax, sent: Sent, record: Received[Fax]) -> Wait:

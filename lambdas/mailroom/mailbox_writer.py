@@ -105,7 +105,8 @@ class MailboxWriter:
 def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[str]) -> Written:
     code = error.response["Error"]["Code"]
     if code == "ConditionalCheckFailedException":
-        found: Mapping[str, Value] = error.response.get("Item", {})  # type: ignore[assignment]
+        answer: Mapping[str, Any] = error.response  # the item is missing from its own description
+        found: Mapping[str, Value] = answer.get("Item", {})
         equal = same(_without(image, left_out), _without(found, left_out))
         return Written("existed", plain(found), same=equal)
     if code == "ValidationException":

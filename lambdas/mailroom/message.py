@@ -3,7 +3,8 @@
 import hashlib
 import re
 from collections.abc import Container, Mapping
-from typing import Annotated, Any, Self, TypeVar
+from contextlib import suppress
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -11,10 +12,24 @@ from msgspec import Meta, Struct
 from mailroom.address import has_control
 from mailroom.clock import epoch
 from mailroom.errors import Invalid, Malformed
-from mailroom.reference import MAX_ID_BYTES, Reference, encoded
+from mailroom.reference import MAX_ATTEMPT, MAX_ID_BYTES, Reference, encoded
+
+MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
+"""DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""
+
+MAX_REF_BYTES = len("s3://") + 63 + len("/") + 1024
+"""The longest name of a bucket and the longest key of an object. A ledger item keeps a fax's, and it may
+come from a queue, whose messages are larger than any item."""
+
+MAX_TIME = 64
+"""Characters: one with microseconds and an offset has half of that. Python reads any number of digits after
+the point, and a ledger item keeps the text."""
 
 MAX_AHEAD_SECONDS = 366 * 86400
 """How far ahead `send_at` may lie."""
+
+MAX_GROUP = 128
+"""Characters of what a queue groups a message by: SQS's MessageGroupId."""
 
 LANES = ("normal", "bulk")
 
@@ -39,6 +54,11 @@ class Key(Struct, frozen=True):
 class Message(Struct, frozen=True, kw_only=True):
     """What every channel's contract shares. A subclass a channel adds what that channel needs."""
 
+    addressing: ClassVar[tuple[str, ...]] = ("to",)
+    """The attributes that say whom it reaches; a channel with others names them all. They count in the item
+    alone: the claim writes down whom a message is for, and who wants nothing is asked of these, before or
+    without a look at its payload."""
+
     id: Annotated[str, Meta(description=f"the producer's own; 1 to {MAX_ID_BYTES} bytes of UTF-8")]
     event_type: str
     send_at: Time | None = None
@@ -51,10 +71,16 @@ class Message(Struct, frozen=True, kw_only=True):
     ] = None
     callback_url: Annotated[str | None, Meta(description="told of each change of status")] = None
     payload_ref: Annotated[
-        str | None, Meta(description="s3://bucket/key: a JSON object with further attributes")
+        str | None,
+        Meta(
+            description="s3://bucket/key: a JSON object with further attributes",
+            extra_json_schema={"maxLength": MAX_REF_BYTES},
+        ),
     ] = None
     ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
-    attempt: Annotated[int, Meta(ge=1, description="the system's own; producers leave it out")] = 1
+    attempt: Annotated[
+        int, Meta(ge=1, le=MAX_ATTEMPT, description="the system's own; producers leave it out")
+    ] = 1
     variables: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
@@ -120,6 +146,14 @@ class Message(Struct, frozen=True, kw_only=True):
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
+        self._check_payload_ref()
+
+    def _check_payload_ref(self) -> None:
+        size = len((self.payload_ref or "").encode())
+        if size > MAX_REF_BYTES:
+            raise Invalid(
+                "payload_ref", f"has {size} bytes; an object's s3://bucket/key has at most {MAX_REF_BYTES}"
+            )
 
     def due(self) -> float | None:
         """When it may be sent, in epoch seconds; None: at once."""
@@ -135,7 +169,16 @@ M = TypeVar("M", bound=Message)
 
 
 def key_of(item: Mapping[str, Any]) -> Key:
-    """The key of an item, however wrong the rest is. Raises Malformed where it has none."""
+    """The key of an item, however wrong the rest is. Raises Malformed where it has none, or one that no
+    ledger item can have."""
+    key = _named(item)
+    for name, bound in MAX_KEY_BYTES.items():
+        if len(getattr(key, name).encode()) > bound:
+            raise Malformed(f"`{name}` is longer than the {bound} bytes that a ledger item's can have")
+    return key
+
+
+def _named(item: Mapping[str, Any]) -> Key:
     id_, event_type = item.get("id"), item.get("event_type")
     if not (isinstance(id_, str) and id_ and isinstance(event_type, str) and event_type):
         raise Malformed("no `id` and `event_type` of type string: not a message")
@@ -147,7 +190,7 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
 
     Raises Malformed where the key is missing, Invalid (with field and remedy) for anything else.
     """
-    key = key_of(item)
+    key = _named(item)  # one that is too long is told so below, with what would be right
     contract = contracts.get(key.event_type)
     if contract is None:
         raise Invalid("event_type", f"{key.event_type!r:.60} is no channel here; use {', '.join(contracts)}")
@@ -170,10 +213,10 @@ def _check_id(id_: str) -> None:
 def _time(field: str, text: str | None) -> float | None:
     if text is None:
         return None
-    try:
-        return epoch(text)
-    except (ValueError, OverflowError):
-        raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z") from None
+    if len(text) <= MAX_TIME:
+        with suppress(ValueError, OverflowError):
+            return epoch(text)
+    raise Invalid(field, f"{text!r:.60} is no ISO 8601 time; use one like 2026-11-21T09:00:00Z")
 
 
 _TYPE_NAMES = {

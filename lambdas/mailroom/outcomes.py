@@ -54,7 +54,7 @@ class Outcomes:
                     self._follow(change, sequence, entries)
                     failures.see(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
-                logger.exception("no consequence drawn; it is tried again", extra={"sequence": sequence})
+                logger.exception("no consequence drawn; it is tried again", sequence=sequence)
                 failed.add(sequence)
         for url, batch in entries.items():
             failed |= queues.send(self._sqs, url, batch)
@@ -70,7 +70,7 @@ class Outcomes:
         retry = retry_of(change, self._schedule)
         if retry is not None:
             entries[self._settings.retry_queue_url].append(self._delayed(sequence, retry))
-            logger.info("another attempt follows", extra={**about(change.key), "attempt": retry["attempt"]})
+            logger.info("another attempt follows", extra=about(change.key), attempt=retry["attempt"])
             count("Retries")
 
     def _delayed(self, sequence: str, retry: Mapping[str, Any]) -> Entry:

@@ -62,13 +62,14 @@ class Payloads:
         )
 
     def expand(self, message: Message, ref: str) -> dict[str, Any]:
-        """The item with the attributes of its payload. Raises Invalid, also where the two disagree."""
+        """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in
+        the item alone: one by which the message was routed, or that says whom it reaches."""
         content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
         try:
             payload = msgspec.json.decode(content, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Invalid("payload_ref", f"is not a JSON object ({error}); put one there") from None
-        for name in ROUTING:
+        for name in (*ROUTING, *message.addressing):
             if name in payload:
                 raise Invalid("payload_ref", f"{name} stands in the payload; it counts in the item alone")
         item = dict(message.variables)

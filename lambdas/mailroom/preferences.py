@@ -60,25 +60,29 @@ class Preferences:
 
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
         """Nothing more of the topic to the recipient. False: that was so already."""
-        sets = {"opted_out_at": number(self._now()), "by": string(by)}
+        now = self._now()
+        sets = {"opted_out_at": number(now), "by": string(by)}
         change = Change(sets, "attribute_not_exists(opted_out_at)", removes=("opted_in_at",))
         try:
             update(self.client, self.table, key(recipient, topic), change)
-        except ConditionFailed:
-            return False
+        except ConditionFailed as failed:
+            # At our own time: the SDK's second try, after the answer to the first was lost.
+            return (failed.item.get("opted_out_at"), failed.item.get("by")) == (now, by)
         return True
 
-    def opt_in(self, recipient: str, topic: str) -> OptOut | None:
-        """The topic may be sent again. What was there before; None: nobody had opted out."""
+    def opt_in(self, recipient: str, topic: str) -> bool:
+        """The topic may be sent again. False: nobody had opted out."""
+        now = self._now()
         change = Change(
-            {"opted_in_at": number(self._now())},
+            {"opted_in_at": number(now)},
             "attribute_exists(opted_out_at)",
             removes=("opted_out_at", "by"),
         )
         try:
-            return opt_out_of(update(self.client, self.table, key(recipient, topic), change, "ALL_OLD"))
-        except ConditionFailed:
-            return None
+            update(self.client, self.table, key(recipient, topic), change)
+        except ConditionFailed as failed:
+            return failed.item.get("opted_in_at") == now
+        return True
 
     def _now(self) -> int:
         return milliseconds(self._clock())

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from mailroom.clock import END_OF_TIME
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+    from types_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef
 
 MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
@@ -19,8 +21,9 @@ MAX_VISIBILITY_SECONDS = 42_300
 """SQS ends a visibility 12 hours after the receive, and refuses one beyond: the function's time comes off."""
 PUT_AT = "put_at"
 """The attribute that says when a message's item was put, in whole epoch seconds, as the stream has it."""
-MAX_GROUP = 128
-"""Characters of a MessageGroupId."""
+AT_ONCE = 0.0
+"""The wait of what no time mends: back it comes, receive after receive, so that it soon reaches the
+dead-letter queue and locks nothing on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ def _send(client: "SQSClient", url: str, batch: Sequence[Entry]) -> set[str]:
             QueueUrl=url, Entries=[_request(at, entry) for at, entry in enumerate(batch)]
         )
     except (ClientError, BotoCoreError) as error:
-        logger.warning("queue send failed", extra={"queue": url, "entries": len(batch), "error": str(error)})
+        logger.warning("queue send failed", queue=url, entries=len(batch), error=str(error))
         return {entry.reference for entry in batch}
     refused = reply.get("Failed", [])
     if refused:
@@ -108,12 +111,12 @@ def set_visibility(client: "SQSClient", url: str, waits: Sequence[tuple[str, flo
     visibility time-out ends, later than wished, but safely.
     """
     for start in range(0, len(waits), MAX_ENTRIES):
-        entries = [
+        entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
             {"Id": str(at), "ReceiptHandle": receipt, "VisibilityTimeout": _bounded(seconds)}
             for at, (receipt, seconds) in enumerate(waits[start : start + MAX_ENTRIES])
         ]
         try:
-            reply = client.change_message_visibility_batch(QueueUrl=url, Entries=entries)  # type: ignore[arg-type]
+            reply = client.change_message_visibility_batch(QueueUrl=url, Entries=entries)
         except (ClientError, BotoCoreError) as error:
             logger.warning("visibility not set", queue=url, entries=len(entries), error=str(error))
             count("VisibilityNotSet", len(entries))
@@ -131,6 +134,7 @@ def put_at(record: Mapping[str, Any]) -> float | None:
     """When what a record is about was put, in epoch seconds; else when it was queued; None: nobody says."""
     said = record.get("messageAttributes", {}).get(PUT_AT, {}).get("stringValue")
     try:
-        return int(said) if said else int(record["attributes"]["SentTimestamp"]) / 1000
-    except (KeyError, ValueError):  # a queue's message may be anybody's
+        seconds = int(said) if said else int(record["attributes"]["SentTimestamp"]) / 1000
+    except (KeyError, ValueError, OverflowError):  # a queue's message may be anybody's
         return None
+    return seconds if 0 <= seconds < END_OF_TIME else None

@@ -15,6 +15,8 @@ from mailroom.errors import Malformed
 
 MAX_ID_BYTES = 180
 """Base64url of it is 240 characters: within the 256 of an SES tag's value."""
+MAX_ATTEMPT = 999_999_999
+"""What a reference has room for. DynamoDB takes no number of more than 38 digits."""
 _FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 

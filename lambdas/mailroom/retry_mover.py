@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom import clients, queues
 from mailroom.body import decode, encode
 from mailroom.channels.fax import Fax, item_of
-from mailroom.clock import Clock
+from mailroom.clock import END_OF_TIME, Clock
 from mailroom.environment import RetryFax
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import parse
@@ -17,9 +17,6 @@ from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
-
-_END_OF_TIME = 1e11
-"""Epoch seconds, in some 3,000 years: beyond it stands a mistake, or a number that no clock can hold."""
 
 
 class RetryMover:
@@ -54,10 +51,9 @@ class RetryMover:
                     continue
                 entries.append(self._entry(record["messageId"], item))
             except (Malformed, Invalid) as fault:
-                # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
-                logger.error("not a fax", extra={"reason": str(fault), "message_id": record["messageId"]})
+                logger.error("not a fax", reason=str(fault), message_id=record["messageId"])
                 count("Malformed")
-                waits[record["messageId"]] = (record["receiptHandle"], 0)
+                waits[record["messageId"]] = (record["receiptHandle"], queues.AT_ONCE)
         queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
         failed = waits.keys() | queues.send(self._sqs, self._fax_queue_url, entries)
         count("Moved", len(entries) + len(waits) - len(failed))
@@ -75,7 +71,7 @@ def _not_before(item: Mapping[str, Any]) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, int | Decimal)
-        or not -_END_OF_TIME < value < _END_OF_TIME
+        or not -END_OF_TIME < value < END_OF_TIME
     ):
         raise Invalid("not_before", "is no point in time; use epoch seconds")
     return float(value)

@@ -35,6 +35,8 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 _formatter = _Formatter()
 logger = Logger(logger_formatter=_formatter, location=None)
+"""What a line says beside its message is given by keyword, and as `extra` only where it is a mapping already,
+such as `about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
 """On every metric, for an account may have several stages; outside of functions there is none."""
 metrics = Metrics()

@@ -21,9 +21,10 @@ from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
 from mailroom.feedback.twilio_status import SOURCE
+from mailroom.http_event import Refused
 from mailroom.secret import Secret
 from mailroom.telemetry import count, logger
-from mailroom.twilio_request import Refused, Said, read
+from mailroom.twilio_request import Said, read
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -44,9 +45,7 @@ class TwilioCallbacks:
         self._sqs = sqs
         self._queue_url = settings.feedback_queue_url
         self._clock = clock
-        public = urlparse(settings.public_url)
-        # As Twilio's own library does: which of the two was signed has differed.
-        self._origins = (remove_port(public), add_port(public))
+        self._origins = _origins(settings.public_url)
 
     @classmethod
     def of(cls, settings: Settings) -> "TwilioCallbacks":
@@ -65,14 +64,14 @@ class TwilioCallbacks:
             self._check(said)
             self._send(said)
         except Refused as fault:
-            logger.warning("callback refused", extra={"status": fault.status, "reason": str(fault)})
+            logger.warning("callback refused", status=fault.status, reason=str(fault))
             count("TwilioCallbacksRefused")
             return {"statusCode": fault.status}
         except Unconfigured as fault:
-            logger.error("callbacks cannot be checked", extra={"reason": str(fault)})
+            logger.error("callbacks cannot be checked", reason=str(fault))
             return _failed(500)
         except (ClientError, BotoCoreError) as error:
-            logger.error("callback not queued", extra={"error": str(error)})
+            logger.error("callback not queued", error=str(error))
             return _failed(503)
         return {"statusCode": 204}
 
@@ -81,12 +80,12 @@ class TwilioCallbacks:
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = said.signature.encode("utf-8", "replace")
-        # Both are always compared, and in constant time.
+        # All are always compared, and in constant time.
         matches = [
             hmac.compare_digest(
                 validator.compute_signature(origin + said.path, said.fields).encode(), signature
             )
-            for origin in self._origins
+            for origin in (*self._origins, *_own_origins(said))
         ]
         if not any(matches):
             raise Refused(403, "the signature is missing or wrong")
@@ -111,9 +110,30 @@ class TwilioCallbacks:
             "fields": fields,
         }
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(callback))
-        shown = {"message_sid": word(fields["MessageSid"]), "message_status": word(fields["MessageStatus"])}
-        logger.info("callback taken", extra={"id": said.reference.id, "event_type": "sms", **shown})
+        logger.info(
+            "callback taken",
+            id=said.reference.id,
+            event_type="sms",
+            message_sid=word(fields["MessageSid"]),
+            message_status=word(fields["MessageStatus"]),
+        )
         count("TwilioCallbacks")
+
+
+def _origins(url: str) -> tuple[str, str]:
+    """As Twilio's own library does, without a port and with one: which of the two was signed has differed."""
+    parsed = urlparse(url)
+    return remove_port(parsed), add_port(parsed)
+
+
+def _own_origins(said: Said) -> tuple[str, ...]:
+    """Those of the host by which the callback came to this API.
+
+    A message that was sent before the stage's public URL became another one has its callbacks signed for the
+    API's own host. API Gateway finds the API by this name, so none but the API's own or a custom domain of
+    it can stand here, whatever the headers say; and it opens to nobody without the token.
+    """
+    return _origins(f"https://{said.host}") if said.host else ()
 
 
 def _failed(status: int) -> dict[str, Any]:

@@ -14,11 +14,12 @@ from mailroom import clients, unsubscribe_page
 from mailroom.channels.mail_headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
+from mailroom.http_event import Refused
 from mailroom.preferences import By, Preferences
 from mailroom.secret import Secret
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe_links import Choice, Keyless, Renewable, Tokens
-from mailroom.unsubscribe_request import Refused, Request, read
+from mailroom.unsubscribe_request import Request, read
 
 SECRET_SECONDS = 60
 """For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process
@@ -52,10 +53,10 @@ class Unsubscribe:
         except Refused as fault:
             return _refused(fault)
         except (ClientError, BotoCoreError) as error:
-            logger.error("choice not taken: the table cannot be reached", extra={"error": str(error)})
+            logger.error("choice not taken: the table cannot be reached", error=str(error))
             return _response(503, unsubscribe_page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
         except Keyless as fault:
-            logger.error("links cannot be checked", extra={"reason": str(fault)})
+            logger.error("links cannot be checked", reason=str(fault))
             return _response(500, unsubscribe_page.failed())
         return _response(200, "" if request.method == "HEAD" else page)
 
@@ -89,19 +90,19 @@ class Unsubscribe:
 
     def _opt_out(self, choice: Choice, by: By) -> str:
         if self._preferences.opt_out(choice.recipient, choice.topic, by):
-            logger.info("opted out", extra={"topic": choice.topic, "by": by})
+            logger.info("opted out", topic=choice.topic, by=by)
             count("Unsubscribed")
         return unsubscribe_page.opted_out(choice)
 
     def _opt_in(self, choice: Choice) -> str:
         if self._preferences.opt_in(choice.recipient, choice.topic):
-            logger.info("opted in again", extra={"topic": choice.topic})
+            logger.info("opted in again", topic=choice.topic)
             count("Resubscribed")
         return unsubscribe_page.opted_in(choice)
 
 
 def _refused(fault: Refused) -> dict[str, Any]:
-    logger.warning("request refused", extra={"status": fault.status, "reason": str(fault)})
+    logger.warning("request refused", status=fault.status, reason=str(fault))
     count("UnsubscribeRefused")
     page = unsubscribe_page.unknown() if fault.status == 404 else unsubscribe_page.refused()
     return _response(fault.status, page, {"Allow": ", ".join(_METHODS)} if fault.status == 405 else {})

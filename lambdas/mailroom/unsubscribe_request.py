@@ -1,13 +1,11 @@
 """A request to the page for opting out: read strictly, and bounded before anything is done with it."""
 
-import base64
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import parse_qsl
 
-import msgspec
-from msgspec import Struct
+from mailroom import http_event
+from mailroom.http_event import Refused
 
 MAX_BODY_BYTES = 8 * 1024
 """What mail programs and the page post has some 200."""
@@ -20,35 +18,10 @@ _NAME = re.compile(
 )
 
 
-class Refused(Exception):
-    """Answered with `status`; the sentence is for the log and quotes nothing."""
+class Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
+    """A request to the page."""
 
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-
-class _Http(Struct, frozen=True):
-    method: str = ""
-
-
-class _Context(Struct, frozen=True):
-    http: _Http = _Http()
-
-
-class Request(Struct, frozen=True, rename="camel"):
-    """The HTTP API's event, payload format 2.0, as far as it is used."""
-
-    request_context: _Context = _Context()
     path_parameters: dict[str, str] | None = None
-    headers: dict[str, str] = {}
-    body: str | None = None
-    is_base64_encoded: bool = False
-
-    @property
-    def method(self) -> str:
-        """GET, HEAD, POST or whatever else."""
-        return self.request_context.http.method
 
     @property
     def token(self) -> str:
@@ -58,53 +31,21 @@ class Request(Struct, frozen=True, rename="camel"):
     def fields(self) -> dict[str, str]:
         """What was posted: a form in either encoding, for mail providers use both.
 
-        Raises Refused: 413 too large, 415 no form, 400 one that cannot be read, or a field twice.
+        Raises Refused: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
         """
-        self._check_size()
-        kind, _, parameters = self._header("content-type").partition(";")
-        match kind.strip().lower():
+        match self.media_type:
             case "application/x-www-form-urlencoded":
-                pairs = _urlencoded(self._text())
+                text = self.text(MAX_BODY_BYTES).strip()
+                return http_event.once(http_event.urlencoded(text, MAX_FIELDS))
             case "multipart/form-data":
-                pairs = _parts(self._text(), parameters)
-            case _:
-                raise Refused(415, "not a form")
-        fields = dict(pairs)
-        if len(fields) < len(pairs):
-            raise Refused(400, "a field stands in the form twice")
-        return fields
-
-    def _header(self, name: str) -> str:
-        return next((value for each, value in self.headers.items() if each.lower() == name), "")
-
-    def _check_size(self) -> None:
-        size = len((self.body or "").encode("utf-8", "surrogatepass"))
-        if self.is_base64_encoded:  # three bytes in four characters; what is too large is never decoded
-            size = size // 4 * 3 - 2
-        if size > MAX_BODY_BYTES:
-            raise Refused(413, "the body is too large")
-
-    def _text(self) -> str:
-        body = self.body or ""
-        try:
-            return base64.b64decode(body, validate=True).decode() if self.is_base64_encoded else body
-        except ValueError:
-            raise Refused(400, "the body is not the base64 of UTF-8") from None
+                parameters = self.header("content-type").partition(";")[2]
+                return http_event.once(_parts(self.text(MAX_BODY_BYTES), parameters))
+        raise Refused(415, "not a form")
 
 
 def read(event: Mapping[str, Any]) -> Request:
     """The request of an event. Raises Refused with 400 for what is none."""
-    try:
-        return msgspec.convert(event, Request)
-    except msgspec.ValidationError:
-        raise Refused(400, "not a request of an HTTP API") from None
-
-
-def _urlencoded(text: str) -> list[tuple[str, str]]:
-    try:
-        return parse_qsl(text.strip(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
-    except ValueError:
-        raise Refused(400, "the form cannot be read") from None
+    return http_event.read(event, Request)
 
 
 def _parts(text: str, parameters: str) -> list[tuple[str, str]]:

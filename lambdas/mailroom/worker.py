@@ -104,9 +104,8 @@ class Worker(Generic[M, R]):
     def _work(self, opened: Received[M] | None) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""
         if opened is None:
-            # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
             self._delivery.tally["Malformed"] += 1
-            return 0
+            return queues.AT_ONCE
         working_on(key_of(opened.item))
         try:
             return self._delivery.deliver(opened)

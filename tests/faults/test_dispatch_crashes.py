@@ -67,21 +67,39 @@ def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(
         check(world, f"{world.outside.stopped_at} ({at})")
 
 
+def come_due(new_world: NewWorld, *, taken_back: bool) -> World:
+    """A world in which a message's time has come, and nobody has looked at it yet."""
+    world = new_world()
+    world.put(mail("later", send_at=datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()))
+    world.stream()
+    assert world.found("later")["status"] == "scheduled"
+    if taken_back:
+        world.take_back("later")
+    world.clock.now += 86400
+    world.scheduler.fire()
+    return world
+
+
+def calls_of(new_world: NewWorld, *, taken_back: bool) -> int:
+    """The outside calls from then on, with nothing in their way."""
+    world = come_due(new_world, taken_back=taken_back)
+    before = len(world.outside.calls)
+    world.settle(between=world.send_events)
+    return len(world.outside.calls) - before
+
+
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("taken_back", [False, True])
+@pytest.mark.parametrize(("taken_back", "least"), [(False, 6), (True, 2)])
 def test_a_message_whose_time_has_come_is_sent_once_or_cancelled_wherever_dispatch_scheduled_stops(
-    new_world: NewWorld, side: Side, *, taken_back: bool
+    new_world: NewWorld, side: Side, *, taken_back: bool, least: int
 ) -> None:
-    for at in range(6):
-        world = new_world()
-        world.put(mail("later", send_at=datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()))
-        world.stream()
-        assert world.found("later")["status"] == "scheduled"
-        if taken_back:
-            world.take_back("later")
-        world.clock.now += 86400
-        world.scheduler.fire()
+    calls = calls_of(new_world, taken_back=taken_back)
+    assert calls >= least
+    for at in range(calls):
+        world = come_due(new_world, taken_back=taken_back)
         world.outside.stop = (len(world.outside.calls) + at, side)
         world.settle(between=world.send_events)
-        assert world.sends() == ({} if taken_back else {"later": 1}), at
-        assert world.end("later") == ("cancelled: cancelled" if taken_back else "sent"), at
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.outside.stopped_at is not None, where
+        assert world.sends() == ({} if taken_back else {"later": 1}), where
+        assert world.end("later") == ("cancelled: cancelled" if taken_back else "sent"), where

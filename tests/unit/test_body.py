@@ -47,7 +47,11 @@ def test_a_number_travels_as_a_number() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "no", "[]", '"text"', "null", "5", '{"a": NaN}', "{} {}", '{"a": "\ud800"}']
+    "text",
+    [
+        *("", "{", "no", "[]", '"text"', "null", "5", '{"a": NaN}', "{} {}", '{"a": "\ud800"}'),
+        '{"a": 1E+99999999999999999999}',
+    ],
 )
 def test_a_body_that_is_no_json_object_is_malformed(text: str) -> None:
     with pytest.raises(Malformed, match="the body is not a JSON object: "):

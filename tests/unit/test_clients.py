@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
+import boto3
 import pytest
 
 from mailroom import clients
@@ -23,6 +25,37 @@ def test_what_is_safe_to_repeat_is_repeated_and_bounded(aws: Aws, make: Make) ->
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 4
     assert config.read_timeout <= 10
+
+
+@pytest.mark.parametrize(
+    ("region", "host"),
+    [
+        ("eu-south-1", "s3.eu-south-1.amazonaws.com"),
+        ("me-central-1", "s3.me-central-1.amazonaws.com"),
+        ("eu-central-1", "s3.eu-central-1.amazonaws.com"),
+        ("us-west-2", "s3.us-west-2.amazonaws.com"),
+        ("us-east-1", "s3.amazonaws.com"),  # its own host, and not a way through another region
+    ],
+)
+def test_a_url_of_an_object_leads_to_its_own_region_whoever_fetches_it(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, region: str, host: str
+) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", region)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    url = urlsplit(_presigned("payloads-1"))
+    assert (url.netloc, url.path) == (f"payloads-1.{host}", "/f-1.pdf")
+    assert f"%2F{region}%2Fs3%2Faws4_request" in url.query
+
+
+def test_on_one_machine_the_bucket_stands_in_the_path(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    url = urlsplit(_presigned("payloads-1"))
+    assert (url.netloc, url.path) == ("127.0.0.1:4566", "/payloads-1/f-1.pdf")
+
+
+def _presigned(bucket: str) -> str:
+    return clients.s3().generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "f-1.pdf"})
 
 
 @pytest.mark.parametrize("make", [*REPEATABLE, lambda: clients.sesv2(9.0)])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mailroom.dead_letter import Letter, letter_of
 from mailroom.dead_letter_cause import cause_of
-from mailroom.dead_letter_subject import MAX_KEY_BYTES, Subject, subject_of
-from mailroom.message import Key
+from mailroom.dead_letter_subject import Subject, subject_of
+from mailroom.message import MAX_KEY_BYTES, Key
 from mailroom.reference import Reference
 
 HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
@@ -155,6 +155,7 @@ def test_several_events_of_one_message_name_it() -> None:
         ("audience-dlq", {"campaign": "weekly"}, "not a chunk"),
         ("mail-dlq", {**MAIL, "id": "ü" * 1025}, "`id` is longer than the 2048 bytes"),
         ("mail-dlq", {**MAIL, "event_type": "x" * 1025}, "`event_type` is longer than the 1024 bytes"),
+        ("mail-dlq", '{"id": "m-1", "copies": 1E+99999999999999999999}', "not a JSON object"),
         ("feedback-dlq", "not JSON", "the body is not JSON"),
         ("feedback-dlq", {"Message": "cut o"}, "the body is not JSON"),
     ],

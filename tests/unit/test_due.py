@@ -95,7 +95,13 @@ def test_a_message_that_expired_while_it_waited_is_failed_with_its_reason(
     assert aws.item()["error"]["message"].startswith("expires_at: ")
 
 
-@pytest.mark.parametrize("body", ["no", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("no", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'),
+        pytest.param(json.dumps({**KEYS, "id": "x" * 2049}), id="a key that no table can have"),
+    ],
+)
 def test_a_body_that_is_no_key_comes_back_and_stops_nothing_else(
     due: Due, aws: Aws, ledger: Ledger, body: str
 ) -> None:

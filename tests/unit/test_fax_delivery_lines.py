@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from mailroom.claim import Claimed
+from mailroom.clock import iso
 from mailroom.ledger import Ledger
+from mailroom.queues import MAX_BYTES
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import LINE, OTHER_LINE, TOLD, FakeLine, fax, fax_body, fax_item, found
-from tests.unit.post import Counted
-from tests.unit.support import BUCKET, Aws, FakeClock, Item
+from tests.unit.post import Counted, Log
+from tests.unit.support import BUCKET, NOW, Aws, FakeClock, Item
 
 
 @pytest.mark.parametrize("group", [OTHER_LINE, "faxes", "+1 (617) 555-1234", "16175551234"])
@@ -36,6 +38,13 @@ def test_what_was_sent_on_is_faxed(fax_post: FaxMake, aws: Aws) -> None:
     assert worker.handle(sent["Body"], group=sent["Attributes"]["MessageGroupId"]) is None
     assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
     assert found(aws)["callback_url"] == TOLD
+
+
+def test_a_fax_too_large_to_be_sent_on_is_failed_and_locks_no_line(fax_post: FaxMake, aws: Aws) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(note="x" * (MAX_BYTES - 100)), group="faxes") is None
+    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
+    assert found(aws)["error"]["message"].startswith("item: is over 1 MiB as JSON")
 
 
 @pytest.mark.parametrize("to", [LINE, "+1 617-555-1234"])
@@ -71,6 +80,9 @@ def test_what_could_not_be_sent_on_comes_back(fax_post: FaxMake, aws: Aws) -> No
         ({"pdf_url": "http://files.example/f-1.pdf"}, "pdf_url: is not an https URL"),
         ({"from": "+12025559999"}, "from: is not among this stage's fax numbers; use one of +12025550100"),
         ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
+        ({"pdf_url": ..., "payload_ref": f"s3://{BUCKET}/" + "k" * 500_000}, "payload_ref: has 5"),
+        ({"expires_at": f"2026-12-01T00:00:00.{'0' * 500_000}Z"}, "expires_at: '2026-12-01T00:00:00.000"),
+        ({"attempt": 10**40}, "attempt: expected a number <= 999999999"),
     ],
 )
 def test_a_fax_that_cannot_be_sent_is_failed_with_its_reason_and_its_producer_can_be_told(
@@ -81,6 +93,29 @@ def test_a_fax_that_cannot_be_sent_is_failed_with_its_reason_and_its_producer_ca
     assert (worker.line.calls, found(aws)["status"], found(aws)["error"]["code"]) == ([], "failed", "invalid")
     assert found(aws)["error"]["message"].startswith(sentence)
     assert (found(aws)["callback_url"], found(aws)["callbacks"]) == (TOLD, {})
+
+
+@pytest.mark.parametrize("group", [LINE, "faxes"])
+def test_a_fax_put_on_the_queue_before_its_time_is_refused_and_told_where_it_would_wait(
+    fax_post: FaxMake, aws: Aws, group: str
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(send_at=iso(NOW + 61)), group=group) is None
+    assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
+    assert found(aws)["error"]["message"] == (
+        "send_at: lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
+        "or into the queue at its time"
+    )
+    assert found(aws)["callback_url"] == TOLD
+
+
+@pytest.mark.parametrize("ahead", [-3600, 0, 59])
+def test_a_fax_whose_time_has_come_is_faxed_though_clocks_may_differ(
+    fax_post: FaxMake, aws: Aws, ahead: float
+) -> None:
+    worker = fax_post()
+    assert worker.handle(fax_body(send_at=iso(NOW + ahead))) is None
+    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
 
 
 def test_a_bad_number_under_any_group_is_refused_and_not_sent_on(fax_post: FaxMake, aws: Aws) -> None:
@@ -101,7 +136,15 @@ def test_a_callback_over_http_is_taken_where_the_stage_allows_it(fax_post: FaxMa
     assert (found(aws)["status"], found(aws)["callback_url"]) == ("sent", "http://127.0.0.1:8080/faxes")
 
 
-@pytest.mark.parametrize("body", ["no", "[]", {}, fax_body(fax_id=...), fax_body(fax_id=7), {"id": "f-1"}])
+@pytest.mark.parametrize(
+    "body",
+    [
+        *("no", "[]", {}, fax_body(fax_id=...), fax_body(fax_id=7), {"id": "f-1"}),
+        pytest.param(fax_body(fax_id="f" * 2049), id="an id that no ledger item can have"),
+        pytest.param(fax_item(event_type="f" * 1025), id="an event_type that no ledger item can have"),
+        pytest.param('{"fax_id": "f-1", "copies": 1E+99999999999999999999}', id="a number beyond all"),
+    ],
+)
 def test_a_malformed_body_comes_back_at_once_and_is_no_fax(
     fax_post: FaxMake, aws: Aws, counted: Counted, body: str | Item
 ) -> None:
@@ -109,6 +152,30 @@ def test_a_malformed_body_comes_back_at_once_and_is_no_fax(
     assert worker.handle(body) == 0
     assert worker.line.calls == []
     assert counted() == {"Malformed": 1}
+
+
+NAMES = (
+    *("fax_id", "id", "event_type", "to", "from", "pdf_url", "payload_ref", "callback_url", "lane", "topic"),
+    *("send_at", "expires_at", "ttl", "attempt", "not_before", "note"),
+)
+SAYS: dict[str, Any] = {
+    "long": "x" * 500_000,
+    "a long time": f"2026-12-01T00:00:00.{'0' * 500_000}Z",
+    "a long number": "+1617555" + "0" * 500_000,
+    "a long place": f"s3://{BUCKET}/" + "x" * 500_000,
+    "a long URL": "https://files.example/" + "x" * 500_000,
+    "large": 10**300,
+    "low": -(10**300),
+    "odd": {"a": [None, True, "\uffff\0"]},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("says", SAYS.values(), ids=SAYS)
+def test_whatever_a_body_says_it_locks_no_line(fax_post: FaxMake, log: Log, name: str, says: Any) -> None:
+    body = fax_body(**{name: says}, **({"pdf_url": ...} if name == "payload_ref" else {}))
+    assert fax_post().handle(body) in {None, 0}  # finished with, or on its way to the dead letters
+    assert "not delivered; it goes back to the queue" not in [line["message"] for line in log()]
 
 
 def test_a_fax_with_its_pdf_in_our_bucket_reaches_the_provider_as_a_url(fax_post: FaxMake, aws: Aws) -> None:

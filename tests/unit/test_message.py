@@ -1,6 +1,8 @@
 """What all messages share: the key, the times, and faults in words that a producer understands."""
 
 import base64
+import subprocess
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -33,6 +35,17 @@ def test_an_item_without_a_key_is_no_message(changes: dict[str, Any]) -> None:
 
 def test_the_key_is_read_however_wrong_the_rest_is() -> None:
     assert key_of({"id": "m-1", "event_type": "mail", "to": 5}) == Key("m-1", "mail")
+
+
+@pytest.mark.parametrize(("name", "bound"), [("id", 2048), ("event_type", 1024)])
+def test_a_key_may_be_as_long_as_dynamodb_takes_and_no_longer(name: str, bound: int) -> None:
+    assert getattr(key_of(item(**{name: "ü" * (bound // 2)})), name) == "ü" * (bound // 2)
+    with pytest.raises(Malformed, match=f"`{name}` is longer than the {bound} bytes"):
+        key_of(item(**{name: "ü" * (bound // 2) + "x"}))
+
+
+def test_an_id_that_is_far_too_long_is_told_what_would_be_right() -> None:
+    assert problem(id="x" * 5000) == ("id", "is 5000 bytes long; use at most 180")
 
 
 @pytest.mark.parametrize("id_", ["m-1", "run#7/Straße 🎉", "x" * 180, "a?b&c=d"])
@@ -95,6 +108,12 @@ def test_a_time_in_no_known_format_is_refused(field: str, text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("field", ["send_at", "expires_at"])
+def test_a_time_of_endless_digits_is_refused(field: str) -> None:
+    found, sentence = problem(**{field: f"2026-11-21T09:00:00.{'0' * 100}Z"})
+    assert (found, "is no ISO 8601 time" in sentence) == (field, True)
+
+
 def test_a_long_wrong_time_is_quoted_in_part() -> None:
     assert len(problem(send_at="x" * 10_000)[1]) < 200
 
@@ -111,6 +130,17 @@ def test_an_item_that_would_be_gone_before_it_is_sent_is_refused() -> None:
 
 
 # The rest
+
+
+@pytest.mark.parametrize("channel", ["mail", "fax"])
+def test_a_reference_longer_than_any_object_has_is_refused(channel: str) -> None:
+    ref = f"s3://{'b' * 63}/{'ü' * 512}"
+    of_a_fax = {"event_type": "fax", "to": "+16175551234"} if channel == "fax" else {}
+    assert parse(item(**of_a_fax, payload_ref=ref), CONTRACTS).payload_ref == ref
+    assert problem(**of_a_fax, payload_ref=ref + "k") == (
+        "payload_ref",
+        "has 1094 bytes; an object's s3://bucket/key has at most 1093",
+    )
 
 
 def test_an_unknown_lane_is_refused_with_those_there_are() -> None:
@@ -143,6 +173,7 @@ def test_a_callback_url_that_is_none_is_refused(url: str) -> None:
         ({"ttl": "soon"}, "ttl", "expected a number, got a string"),
         ({"ttl": Decimal("1.5")}, "ttl", "expected a whole number, got one with a fraction"),
         ({"attempt": 0}, "attempt", "expected a number >= 1"),
+        ({"attempt": 10**9}, "attempt", "expected a number <= 999999999"),
         ({"payload_ref": 1}, "payload_ref", "expected a string, got a number"),
     ],
 )
@@ -160,3 +191,12 @@ def test_every_attribute_is_a_variable_the_contract_knows_it_or_not() -> None:
 def test_a_null_counts_as_left_out() -> None:
     message = parse(item(cc=None, send_at=None, callback_url=None, topic=None), CONTRACTS)
     assert (message.due(), message.callback_url) == (None, None)
+
+
+def test_the_contracts_load_neither_aws_s_library_nor_the_logger() -> None:
+    loaded = (
+        "import sys, mailroom.channels.contracts; print(*{each.partition('.')[0] for each in sys.modules})"
+    )
+    told = subprocess.check_output([sys.executable, "-c", loaded], env={"PYTHONPATH": "lambdas"}, text=True)
+    assert "mailroom" in told.split()
+    assert not {"boto3", "botocore", "aws_lambda_powertools"} & {*told.split()}

@@ -119,6 +119,7 @@ def test_what_cannot_be_divided_is_refused_with_a_remedy(
 
 def test_what_dispatch_acts_on_stays_in_the_item() -> None:
     assert set(ROUTING) <= STAYS | {"payload_ref"}
+    assert {name for contract in CONTRACTS.values() for name in contract.addressing} <= STAYS
     assert set(ROUTING) == SAID.keys()
 
 

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
+from mailroom.message import parse
 from mailroom.payloads import MAX_PAYLOAD_BYTES, Payloads
 from tests.unit.fakes import Meddler, client_error, failing
-from tests.unit.support import BUCKET, Aws, mail
+from tests.unit.support import BUCKET, Aws, Item, mail
 
 REF = f"s3://{BUCKET}/runs/7.json"
 
@@ -114,6 +116,40 @@ def test_what_dispatch_has_acted_on_is_refused_in_a_payload(aws: Aws, payloads: 
     put(aws, {name: "2026-12-31T00:00:00Z"})
     with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
         payloads.expand(mail(payload_ref=REF), REF)
+
+
+WHOM: dict[str, tuple[Item, tuple[str, ...]]] = {
+    "mail": ({"to": "vincent@example.com", "text": "Hi", "subject": "Hi"}, ("to", "email", "cc", "bcc")),
+    "sms": ({"to": "+16175551234", "text": "Hi"}, ("to",)),
+    "push": ({"to": "token", "body": "Hi"}, ("to", "platform")),
+    "fax": ({"to": "+16175551234"}, ("to",)),
+    "webhook": ({"url": "https://hooks.example/1"}, ("url",)),
+}
+"""An item of each channel, and what says whom it reaches."""
+
+
+@pytest.mark.parametrize(
+    ("channel", "name"), [(channel, name) for channel, (_, names) in WHOM.items() for name in names]
+)
+def test_whom_a_message_reaches_is_refused_in_a_payload(
+    aws: Aws, payloads: Payloads, channel: str, name: str
+) -> None:
+    put(aws, {name: "theo@example.com"})
+    of_it = {"id": "m-1", "event_type": channel, "payload_ref": REF, **WHOM[channel][0]}
+    with pytest.raises(Invalid, match=f"payload_ref: {name} stands in the payload; it counts in the item"):
+        payloads.expand(parse(of_it, CONTRACTS), REF)
+
+
+def test_every_channel_says_what_names_those_whom_it_reaches() -> None:
+    assert {name: contract.addressing for name, contract in CONTRACTS.items()} == {
+        name: names for name, (_, names) in WHOM.items()
+    }
+
+
+def test_what_addresses_on_another_channel_is_a_variable_like_any_other(aws: Aws, payloads: Payloads) -> None:
+    put(aws, {"url": "https://shop.example/42", "platform": "web"})
+    found = payloads.expand(mail(payload_ref=REF), REF)
+    assert (found["url"], found["platform"]) == ("https://shop.example/42", "web")
 
 
 def test_a_payload_nested_too_deeply_is_refused(aws: Aws, payloads: Payloads) -> None:

@@ -49,7 +49,7 @@ def test_opting_in_again_leaves_its_time_and_nothing_else(
 ) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     clock.advance(60)
-    assert preferences.opt_in(ADA, TOPIC) == OUT
+    assert preferences.opt_in(ADA, TOPIC)
     assert preferences.find([(ADA, TOPIC)]) == {}
     assert preferences.get(ADA, TOPIC) is None
     assert stored(aws) == [{"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS + 60_000}]
@@ -65,14 +65,24 @@ def test_opting_out_anew_counts_from_then(preferences: Preferences, aws: Aws, cl
 
 
 def test_opting_in_somebody_who_is_not_out_writes_nothing(preferences: Preferences, aws: Aws) -> None:
-    assert preferences.opt_in(ADA, TOPIC) is None
+    assert not preferences.opt_in(ADA, TOPIC)
     assert stored(aws) == []
 
 
 def test_a_lost_answer_to_an_opt_out_leaves_it_standing(aws: Aws, clock: FakeClock) -> None:
     preferences = preferences_of(aws, clock, update_item=asked_twice)
-    preferences.opt_out(ADA, TOPIC, "one-click")
+    assert preferences.opt_out(ADA, TOPIC, "one-click")
     assert preferences.get(ADA, TOPIC) == OptOut(ADA, TOPIC, NOW_MS, "one-click")
+
+
+def test_a_lost_answer_to_an_opt_in_does_not_read_as_nobody_having_opted_out(
+    preferences: Preferences, aws: Aws, clock: FakeClock
+) -> None:
+    preferences.opt_out(ADA, TOPIC, "page")
+    clock.advance(60)
+    assert preferences_of(aws, clock, update_item=asked_twice).opt_in(ADA, TOPIC)
+    clock.advance(60)
+    assert not preferences.opt_in(ADA, TOPIC)
 
 
 def test_a_hundred_and_one_pairs_are_two_reads_and_a_double_is_asked_once(

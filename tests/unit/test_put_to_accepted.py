@@ -1,5 +1,6 @@
 """How long a message takes from its put to the provider's yes: what dispatch says, what senders measure."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -7,11 +8,14 @@ import pytest
 
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.clock import iso
+from mailroom.delivery import Delivery
+from mailroom.fax_delivery import FaxDelivery
 from mailroom.queues import PUT_AT, put_at
 from tests.unit.dispatching import made, numbered
 from tests.unit.events import lambda_context, sqs_record, stream_event
+from tests.unit.fakes import Meddler, client_error
 from tests.unit.fax_post import FaxMake
-from tests.unit.fax_support import FakeLine, fax_body
+from tests.unit.fax_support import FakeLine, fax_body, found
 from tests.unit.functions import Load
 from tests.unit.post import Make
 from tests.unit.support import NOW, Aws, FakeClock, image, item
@@ -43,9 +47,13 @@ def test_without_the_attribute_a_message_waits_since_it_was_queued() -> None:
     assert put_at(record(SentTimestamp="1795251600250")) == 1795251600.25
 
 
-@pytest.mark.parametrize("said", ["soon", "1.5", "nan", "inf"])
+@pytest.mark.parametrize("said", ["soon", "1.5", "nan", "inf", "-1", "9" * 12, "9" * 400, "9" * 5000])
 def test_what_is_no_time_is_none(said: str) -> None:
     assert put_at(record(said)) is None
+
+
+def test_a_queue_s_time_beyond_all_clocks_is_none() -> None:
+    assert put_at(record(SentTimestamp="9" * 400)) is None
 
 
 def test_a_record_that_says_nothing_of_time_has_none() -> None:
@@ -87,6 +95,40 @@ def test_a_clock_that_is_behind_the_queue_s_makes_no_time_negative(
     clock.advance(-2)
     post().handle(item())
     assert timed() == {"PutToAccepted": [0]}
+
+
+def test_what_is_not_recorded_is_not_measured(post: Make, aws: Aws, timed: Timed) -> None:
+    writes = itertools.count()
+
+    def first_alone(real: Callable[..., Any], **arguments: Any) -> Any:
+        if next(writes):
+            raise client_error("InternalServerError", status=500)
+        return real(**arguments)
+
+    worker = post(dynamodb=Meddler(aws.dynamodb, update_item=first_alone))
+    worker.handle(item())
+    assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sending")
+    assert timed() == {}
+
+
+def test_a_measure_that_fails_costs_no_record(post: Make, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(Delivery, "_waited", broken)
+    post().handle(item())
+    assert aws.item()["status"] == "sent"
+
+
+def test_a_fax_s_measure_that_fails_costs_no_checkpoint(
+    fax_post: FaxMake, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OverflowError
+
+    monkeypatch.setattr(FaxDelivery, "_waited", broken)
+    fax_post().handle(fax_body())
+    assert found(aws)["provider_id"] == "p-1"
 
 
 def test_each_of_a_batch_counts_and_none_twice(post: Make, clock: FakeClock, timed: Timed) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.batch_get import Unread
 from mailroom.suppressions import Suppression, Suppressions
-from tests.unit.fakes import Meddler
+from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, SUPPRESSIONS, Aws, FakeClock
 
 ADA = "ada@example.com"
@@ -55,15 +55,25 @@ def test_a_complaint_takes_the_place_of_a_bounce_and_not_the_other_way_round(
     assert suppressions.find("mail", [ADA]) == {ADA: complaint}
 
 
-def test_a_lifted_recipient_is_off_the_list_and_its_reason_is_told(suppressions: Suppressions) -> None:
+def test_a_lifted_recipient_is_off_the_list(suppressions: Suppressions) -> None:
     suppressions.mark(BOUNCE)
-    assert suppressions.lift(ADA, "mail") == BOUNCE
+    assert suppressions.lift(ADA, "mail")
     assert suppressions.find("mail", [ADA]) == {}
     assert list(suppressions.listed()) == []
 
 
+def test_a_lost_answer_to_a_lifting_does_not_read_as_somebody_elses(
+    suppressions: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    suppressions.mark(BOUNCE)
+    twice: Any = Meddler(aws.dynamodb, update_item=asked_twice)
+    assert Suppressions(twice, SUPPRESSIONS, clock).lift(ADA, "mail")
+    clock.advance(1)
+    assert not suppressions.lift(ADA, "mail")
+
+
 def test_lifting_somebody_who_is_not_on_the_list_writes_nothing(suppressions: Suppressions, aws: Aws) -> None:
-    assert suppressions.lift(ADA, "mail") is None
+    assert not suppressions.lift(ADA, "mail")
     assert aws.dynamodb.scan(TableName=SUPPRESSIONS)["Items"] == []
 
 

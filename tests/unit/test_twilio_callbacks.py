@@ -100,6 +100,59 @@ def test_a_signature_over_the_url_with_or_without_its_port_is_right(clock: FakeC
         assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
 
 
+OWN = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
+
+
+def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str, Any]:
+    """A callback to this host, as API Gateway says; signed for it unless `signature` says otherwise."""
+    event = post(signature=sign(f"https://{host}{PATH}", FIELDS) if signature is None else signature)
+    event["requestContext"]["domainName"] = host
+    return {**event, **changes}
+
+
+@pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
+def test_a_callback_to_the_apis_own_host_is_taken_after_the_public_url_is_another(
+    door: Door, origin: str
+) -> None:
+    assert door.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
+    assert door.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
+
+
+def test_a_callback_signed_for_a_host_that_it_did_not_come_by_is_refused(door: Door) -> None:
+    captured = sign(f"https://other-stage.example{PATH}", FIELDS)
+    assert door.answers(came_by(OWN, captured)) == 403
+    event = came_by(OWN, captured)
+    event["headers"] |= {"host": "other-stage.example", "x-forwarded-host": "other-stage.example"}
+    assert door.answers(event) == 403
+    assert door.queue.bodies == []
+
+
+@pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
+def test_by_whatever_host_it_comes_a_callback_needs_the_token(door: Door, host: str) -> None:
+    assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
+    assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("", "localhost", "a.example/x", "a.example:8443", "ada@a.example", "a.example?x=", "a..example"),
+        *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
+    ],
+)
+def test_a_host_that_is_no_name_signs_nothing(door: Door, host: str) -> None:
+    assert door.answers(came_by(host)) == 403
+    assert door.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+
+
+def test_a_request_that_names_no_host_is_checked_by_the_public_url_alone(door: Door) -> None:
+    assert door.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+    assert door.answers(came_by(None)) == 403
+    bare = post()
+    del bare["requestContext"]
+    assert door.answers(bare) == 204
+
+
 def test_a_public_url_with_a_port_and_a_path_is_signed_whole(clock: FakeClock) -> None:
     public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
     door = Door(clock, public_url=public_url)

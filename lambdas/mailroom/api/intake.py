@@ -109,7 +109,7 @@ def _taken(entry: Mapping[str, Any], written: Written) -> Taken:
             return _faulty("conflict", entry, "id", CONFLICT)
         case "refused":
             return _refused(entry, written.field, written.problem)
-    logger.error("not put into the mailbox", extra={**about(key), "error": written.error})
+    logger.error("not put into the mailbox", extra=about(key), error=written.error)
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
 
 
@@ -136,7 +136,8 @@ def _tell(taken: Iterable[Taken]) -> None:
     for each in taken:
         counts[_METRICS[each.result]] += 1
         if each.result in {"refused", "conflict"}:
-            key = {"id": each.id, "event_type": each.event_type}
-            logger.warning("not accepted", extra={**key, "result": each.result, "field": each.field})
+            logger.warning(
+                "not accepted", id=each.id, event_type=each.event_type, result=each.result, field=each.field
+            )
     for name, times in counts.items():
         count(name, times)

@@ -168,10 +168,10 @@ class Collector:
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, line: str, **details: object) -> float:
-        """Back without a wait, receive after receive, so that it soon reaches the dead-letter queue."""
+        """What no time mends."""
         logger.error(line, extra=details)
         count("CollectMalformed")
-        return 0
+        return queues.AT_ONCE
 
 
 def _reason(error: Exception) -> str:

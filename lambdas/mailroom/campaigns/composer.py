@@ -75,8 +75,7 @@ class Composer:
             except (Malformed, KeyError) as fault:
                 logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
                 count("ComposeMalformed")
-                # Back without a wait, receive after receive, so that it soon reaches the dead-letter queue.
-                dead.append((record["receiptHandle"], 0))
+                dead.append((record["receiptHandle"], queues.AT_ONCE))
                 back.append(record["messageId"])
                 continue
             if not self._composed(definition, chunk, remaining):

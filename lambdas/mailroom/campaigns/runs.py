@@ -6,7 +6,7 @@ on one page would each send on the next one, so that there would be two chains o
 
 import time
 from collections.abc import Mapping, Sequence
-from secrets import token_hex
+from secrets import randbelow, token_hex
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,6 +33,9 @@ _OWN = "claim_token = :own AND next_page = :page"
 _ADDED = "if_not_exists({name}, :zero) + {value}"
 _ZERO = number(0)
 _STOPPED = string("stopped")
+_SLOTS = 8
+"""Attributes that remember a last count. Workers share them by chance, so two that count at once mostly do
+not meet; an attribute for each worker would let the item grow with the run."""
 MAX_TROUBLE = 500
 """Characters of the sentence."""
 
@@ -55,6 +58,7 @@ class Runs:
         self._lease_ms = int(lease * 1000)
         self._ttl = ttl
         self._clock = clock
+        self._counted = f"counted_{randbelow(_SLOTS)}"
 
     def read(self, campaign: str, run: str) -> Run | None:
         """A run; None: there is none."""
@@ -166,8 +170,14 @@ class Runs:
     def stop(self, campaign: str, run: str) -> bool:
         """Let nothing more of a run be collected or composed; whoever is collecting a page of it does not
         pass it on. False where there is no such run, or where it is stopped already."""
-        there = "attribute_exists(campaign) AND #state <> :stopped"
-        return self._try(campaign, run, _ended({"state": _STOPPED}, there, {":stopped": _STOPPED}))
+        there, token = "attribute_exists(campaign) AND #state <> :stopped", token_hex(16)
+        sets: Sets = {"state": _STOPPED, "stop_token": string(token)}
+        try:
+            self._write(campaign, run, _ended(sets, there, {":stopped": _STOPPED}))
+        except ConditionFailed as failed:
+            # Where it is our own: the SDK's second try, after the answer to the first was lost.
+            return failed.item.get("stop_token") == token
+        return True
 
     def expire(self, claim: PageClaim, trouble: str) -> None:
         """Its messages are sent no more: whoever holds a page of it ends it. `trouble` says why."""
@@ -175,11 +185,14 @@ class Runs:
         self._try(claim.run.campaign, claim.run.run, _ended(sets, _OWN, self._own(claim)))
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
-        """Add to what was composed; nothing where the run's item is gone."""
-        sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
+        """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the
+        answer to the first was lost, is known by its token, and adds nothing."""
+        sets: Sets = {name: number(value) for name, value in counts.items() if value and name in _COUNTS}
         if sets:
-            forms = dict.fromkeys(sets, _ADDED)
-            self._try(campaign, run, Change(sets, "attribute_exists(campaign)", {":zero": _ZERO}, forms))
+            forms, last = dict.fromkeys(sets, _ADDED), self._counted
+            sets[last] = string(token_hex(8))
+            new = f"attribute_exists(campaign) AND (attribute_not_exists(#{last}) OR #{last} <> :{last})"
+            self._try(campaign, run, Change(sets, new, {":zero": _ZERO}, forms))
 
     def _own(self, claim: PageClaim) -> Sets:
         return {":own": string(claim.token), ":page": number(claim.page)}

@@ -8,7 +8,7 @@ from msgspec import Meta, field
 
 from mailroom import phone
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import Message
+from mailroom.message import MAX_REF_BYTES, Message
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 
@@ -19,7 +19,11 @@ class Fax(Message, frozen=True, kw_only=True):
     to: Annotated[str | None, Meta(description="one fax number in international form, +16175551234")] = None
     pdf_url: Annotated[str | None, Meta(description="https; the provider fetches it")] = None
     payload_ref: Annotated[
-        str | None, Meta(description="s3://bucket/key: the PDF itself, in the stage's payload bucket")
+        str | None,
+        Meta(
+            description="s3://bucket/key: the PDF itself, in the stage's payload bucket",
+            extra_json_schema={"maxLength": MAX_REF_BYTES},
+        ),
     ] = None
     from_: Annotated[str | None, Meta(description="one of the stage's fax numbers; the first")] = field(
         default=None, name="from"

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Container
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
 
@@ -32,6 +32,8 @@ class Mail(Message, frozen=True, kw_only=True):
 
     Every attribute of the item, named here or not, is a variable of the template.
     """
+
+    addressing: ClassVar[tuple[str, ...]] = ("to", "email", "cc", "bcc")
 
     to: Annotated[Addresses | None, Meta(description=f"one address or up to {MAX_RECIPIENTS}")] = None
     email: Annotated[Addresses | None, Meta(description="the same as `to`, which wins")] = None

@@ -26,6 +26,7 @@ class Push(Message, frozen=True, kw_only=True):
     """A push notification: `to` one device or topic, and `title`, `body` or both; with `data` alone the app
     is woken and shows nothing by itself."""
 
+    addressing: ClassVar[tuple[str, ...]] = ("to", "platform")
     applications: ClassVar[tuple[str, ...] | None] = None
     """The names that `platform` may have; None: not known here."""
 

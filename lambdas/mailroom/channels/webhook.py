@@ -1,13 +1,12 @@
 """The contract of a webhook: what an item with `event_type: "webhook"` may say."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta
 
 from mailroom.body import encode
 from mailroom.errors import Invalid
-from mailroom.message import Message
-from mailroom.queues import MAX_GROUP
+from mailroom.message import MAX_GROUP, Message
 from mailroom.url import MAX_URL, host_of
 
 MAX_PAYLOAD_BYTES = 256 * 1024
@@ -19,6 +18,8 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     Where it may go (schemes, ports, networks) is the stage's to say: the sender checks that.
     """
+
+    addressing: ClassVar[tuple[str, ...]] = ("url",)
 
     url: Annotated[str, Meta(description=f"https://host/path, at most {MAX_URL} characters")]
     payload: Annotated[Any, Meta(description="any JSON value, up to 256 KiB; best under 20 kB")] = UNSET

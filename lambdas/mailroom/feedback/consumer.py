@@ -69,9 +69,8 @@ class Feedback:
             if not self._take_in(events, remaining)
             for id_ in batch.tellers[attempt]
         }
-        # Back without a wait, receive after receive, so that they soon reach the dead-letter queue; what
-        # failed for want of DynamoDB waits out its visibility.
-        receipts = [(receipt, 0.0) for receipt in batch.malformed.values()]
+        # What failed for want of DynamoDB waits out its visibility.
+        receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
         queues.set_visibility(self._sqs, self._settings.queue_url, receipts)
         back = sorted(failed | batch.malformed.keys())
         return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
@@ -86,7 +85,7 @@ class Feedback:
                 batch.told[attempt].append(event)
                 batch.tellers[attempt].add(id_)
             if fault is not None:
-                logger.error("not an event", extra={"reason": str(fault), "message_id": id_})
+                logger.error("not an event", reason=str(fault), message_id=id_)
                 count("Malformed")
                 batch.malformed[id_] = record["receiptHandle"]
         return batch
@@ -117,7 +116,7 @@ class Feedback:
         if isinstance(observed, Foreign | Outdated):
             kinds = sorted({event.kind for event in events})
             what = type(observed).__name__
-            logger.info("events that change nothing", extra={**about(key), "found": what, "kinds": kinds})
+            logger.info("events that change nothing", extra=about(key), found=what, kinds=kinds)
             count(f"Events{what}", len(events))
         return True
 

@@ -54,7 +54,7 @@ def opened(value: Any, topics: Container[str]) -> Mapping[str, Any] | None:
     if envelope.topic_arn not in topics:
         raise Malformed("from an SNS topic that is none of the stage's")
     if envelope.type in _OF_THE_SUBSCRIPTION or envelope.message.strip() == VALIDATED:
-        logger.info("a notice about the topic itself", extra={"kind": bounded.word(envelope.type)})
+        logger.info("a notice about the topic itself", kind=bounded.word(envelope.type))
         return None
     words = _json("SNS's message", envelope.message)
     if not isinstance(words, dict):

@@ -52,6 +52,6 @@ def _said(words: Mapping[str, Any], region: str) -> list[Event]:
         return ses_events.read(kind, words)
     if kind.startswith(sms_events.PREFIXES):
         return sms_events.read(words, region)
-    logger.warning("an event of a type that is not known", extra={"kind": bounded.word(kind)})
+    logger.warning("an event of a type that is not known", kind=bounded.word(kind))
     count("EventsUnknown")
     return []

@@ -47,5 +47,5 @@ class Destination:
         read = {each: mailbox(each) for each in named}
         meant = {each: form for each, form in read.items() if form and (form in self.known or not self._told)}
         if len(meant) < len(read):
-            logger.warning("recipients of an event left out", extra={"recipients": len(read) - len(meant)})
+            logger.warning("recipients of an event left out", recipients=len(read) - len(meant))
         return tuple(dict.fromkeys(meant.values()))

@@ -36,7 +36,7 @@ def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
     published = "eventType" in words
     found = correlation.find(mail.headers or (), mail.tags or {}, truncated=truncated, published=published)
     if found is None:
-        logger.info("event of a mail that is not Mailroom's", extra={"kind": kind})
+        logger.info("event of a mail that is not Mailroom's", kind=kind)
         count("EventsUncorrelated")
         return []
     section, telling = _section(kind, words)

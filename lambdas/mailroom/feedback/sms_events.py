@@ -44,7 +44,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
     text = (said.context or {}).get(CONTEXT)
     if text is None:
-        logger.info("event of an SMS that is not Mailroom's", extra={"kind": bounded.word(said.event_type)})
+        logger.info("event of an SMS that is not Mailroom's", kind=bounded.word(said.event_type))
         count("EventsUncorrelated")
         return []
     found = reference.read(text if isinstance(text, str) else "")

@@ -55,7 +55,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     if not said:
         raise Malformed("a callback of Twilio without MessageStatus")
     if said not in _STATUSES:
-        logger.warning("a status of Twilio's that is not known", extra={"kind": bounded.word(said)})
+        logger.warning("a status of Twilio's that is not known", kind=bounded.word(said))
         count("EventsUnknown")
         return []
     status, fact = _STATUSES[said]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import requests
 
+from mailroom import clients
 from mailroom.channels.fax import Fax
 from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
 from mailroom.discretion import discreet
@@ -48,20 +49,22 @@ def media(look: Look) -> Iterator[Verdict]:
     if not buckets:
         yield skipped(NO_FAX)
     for bucket in sorted(buckets):
-        yield _fetched(look, bucket)
+        yield _fetched(bucket)
 
 
-def _fetched(look: Look, bucket: str) -> Verdict:
-    client, place = look.client("s3"), {"Bucket": bucket, "Key": f"{_FOLDER}/{secrets.token_hex(8)}.pdf"}
+def _fetched(bucket: str) -> Verdict:
+    # By the sender's own client: one made otherwise may sign for another host than the provider is given.
+    client, key = clients.s3(), f"{_FOLDER}/{secrets.token_hex(8)}.pdf"
     content = secrets.token_bytes(64)
-    client.put_object(**place, Body=content)
+    client.put_object(Bucket=bucket, Key=key, Body=content)
     try:
+        place = {"Bucket": bucket, "Key": key}
         url = client.generate_presigned_url("get_object", Params=place, ExpiresIn=60)
         answer = requests.get(url, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False)
     except requests.RequestException as trouble:
         return failed(f"The payload bucket cannot be reached from here: {type(trouble).__name__}.", _POLICY)
     finally:
-        client.delete_object(**place)
+        client.delete_object(Bucket=bucket, Key=key)
     if answer.status_code == 200 and answer.content == content:
         return ok("A PDF in the payload bucket can be fetched by a URL that ends soon.")
     return failed(f"A PDF in the payload bucket cannot be fetched: S3 answers {answer.status_code}.", _POLICY)
