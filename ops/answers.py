@@ -8,10 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mailroom.preferences import OptOut
-from mailroom.suppressions import Suppression
-from ops.campaigns.answers import Stands, Started, Tried
-from ops.campaigns.listing import Row
+from ops.campaigns import answers as campaigns
 from ops.cost.answer import Cost
 from ops.dead_letters.answers import LettersShown, Listed, Redriven
 from ops.doctor.verdict import Diagnosis
@@ -21,17 +18,17 @@ from ops.messages.failures_command import FailuresAnswer
 from ops.messages.look import Look
 from ops.messages.sending import Sent
 from ops.messages.standing import Status
-from ops.people.suppressions_commands import Lifted
+from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
 from ops.reconcile.report import Answer as Reconciled
 from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
 
 ANSWERS: dict[str, Any] = {
-    "campaign list": list[Row],
-    "campaign start": (Started, Tried, Stands | None),
-    "campaign status": list[Stands],
-    "campaign stop": Stands,
+    "campaign list": campaigns.Listed,
+    "campaign start": (campaigns.Started, campaigns.Tried, campaigns.Stands | None),
+    "campaign status": campaigns.Runs,
+    "campaign stop": campaigns.Stands,
     "cost": Cost,
     "dead-letters list": Listed,
     "dead-letters redrive": Redriven,
@@ -41,17 +38,17 @@ ANSWERS: dict[str, Any] = {
     "failures": FailuresAnswer,
     "import": Imported,
     "plan": Told,
-    "preferences opt-in": list[OptOut],
-    "preferences opt-out": list[OptOut],
-    "preferences show": list[OptOut],
+    "preferences opt-in": PreferencesAnswer,
+    "preferences opt-out": PreferencesAnswer,
+    "preferences show": PreferencesAnswer,
     "reconcile": Reconciled,
     "replay": Replayed,
     "resend": Resent,
     "send": Sent,
     "status": Status,
     "suppressions lift": Lifted,
-    "suppressions list": list[Suppression],
-    "suppressions show": list[Suppression],
+    "suppressions list": SuppressionsAnswer,
+    "suppressions show": SuppressionsAnswer,
     "watch": Look,
 }
 """By the command as it is typed."""

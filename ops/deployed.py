@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom import environment
-from ops.screen import Refused
+from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -15,15 +15,12 @@ T = TypeVar("T", bound=Struct)
 
 
 def function_variables(functions: "LambdaClient", name: str) -> dict[str, str]:
-    """A function's environment, as it stands there: lists and maps are JSON. Raises Refused where there is no
-    such function."""
+    """A function's environment, as it stands there: lists and maps are JSON. Raises NotDeployed where there
+    is no such function."""
     try:
         reply = functions.get_function_configuration(FunctionName=name)
     except functions.exceptions.ResourceNotFoundException:
-        raise Refused(
-            f"There is no function {name} in this account and region; deploy the stage, or check the "
-            "credentials and the region."
-        ) from None
+        raise NotDeployed(f"function {name}") from None
     return dict(reply.get("Environment", {}).get("Variables", {}))
 
 

@@ -8,8 +8,11 @@ from typing import Annotated
 import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from rich.console import Console
 from rich.text import Text
+
+from mailroom.batch_get import Unread
 
 screen = Console()
 errors = Console(stderr=True)
@@ -18,6 +21,7 @@ Stage = Annotated[
     str,
     typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
 ]
+WrittenStage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
@@ -37,8 +41,32 @@ CLOCK = (
 )
 
 
+_MISSING = frozenset(
+    (
+        *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
+        "AWS.SimpleQueueService.NonExistentQueue",
+    )
+)
+"""Codes of services that have no table, function, bucket or queue of that name."""
+_MALFORMED_URLS = ("Invalid endpoint: ", "Invalid IPv6 URL")
+"""How botocore, and the library below it, begin what they say of AWS_ENDPOINT_URL. It has no class of its
+own."""
+
+
 class Refused(Exception):
     """What was asked for cannot be done; a sentence that says why, and what there is instead."""
+
+
+class NotDeployed(Refused):
+    """A stage does not have something that it is deployed with, so that it is another one that is meant, or
+    another account. `what` names the thing, `place` says where it was looked for."""
+
+    def __init__(
+        self, what: str, how: str = "Deploy the stage", place: str = "this account and region"
+    ) -> None:
+        super().__init__(
+            f"There is no {what} in {place}. {how}, or check --stage, the credentials and the region."
+        )
 
 
 def unsigned(error: Exception) -> bool:
@@ -51,15 +79,39 @@ def aws_faults(stage: str) -> Iterator[None]:
     """Exit code 2, and what to check, where AWS is out of reach or refuses, or a command does."""
     try:
         yield
-    except Refused as refused:
-        errors.print(plain(f"{refused}"), style="red", soft_wrap=True)
+    except (Refused, ClientError, BotoCoreError, ResponseParserError, Unread, ValueError) as error:
+        refused = _refused(error, stage)
+        if refused is None:
+            errors.print(Text(f"{error}", style="red"))
+            if unsigned(error):
+                errors.print(plain(CLOCK), soft_wrap=True)
+            errors.print(f"Check the credentials, the region, and --stage {stage}.")
+        else:
+            errors.print(plain(f"{refused}"), style="red", soft_wrap=True)
         raise typer.Exit(2) from None
-    except (ClientError, BotoCoreError) as error:
-        errors.print(Text(f"{error}", style="red"))
-        if unsigned(error):
-            errors.print(plain(CLOCK), soft_wrap=True)
-        errors.print(f"Check the credentials, the region, and --stage {stage}.")
-        raise typer.Exit(2) from None
+
+
+def _refused(error: Exception, stage: str) -> Refused | None:
+    """The error in words of ours; None: AWS's own have to do. Raises it again where it is a fault in this
+    program."""
+    match error:
+        case Refused():
+            return error
+        case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
+            return NotDeployed(f"such table, function, bucket or queue of {stage} ({error.operation_name})")
+        case Unread():
+            return Refused("DynamoDB did not hand out all that was asked for: it is throttled. Run it again.")
+        case ResponseParserError():
+            return Refused(
+                "What answered is not AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."
+            )
+        case BotoCoreError():
+            return None
+        case ValueError() if str(error).startswith(_MALFORMED_URLS):
+            return Refused(f"{error}. Write AWS_ENDPOINT_URL as a URL, such as http://127.0.0.1:4566.")
+        case ValueError():
+            raise error
+    return None
 
 
 def tell(answer: object) -> None:

@@ -167,10 +167,14 @@ def test_updates_find_every_file_of_pins_and_the_cdks_command_line() -> None:
 
 
 def test_the_cdks_command_line_has_one_version_everywhere() -> None:
-    files = [ROOT / "Makefile", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    versions = {
-        version for file in files for version in re.findall(r"aws-cdk@(\d[\d.]*\d)", file.read_text())
-    }
+    files = [
+        ROOT / "Makefile",
+        ROOT / "README.md",
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "ops").rglob("*.py"),
+        *(ROOT / "stacks").rglob("*.py"),
+    ]
+    versions = {version for file in files for version in re.findall(r"aws-cdk@([\d.]*\d)", file.read_text())}
     assert len(versions) == 1
 
 

@@ -19,8 +19,8 @@ LONG_POLL_SECONDS = 1
 SEEN_AGAIN = 10
 """Receives in a row that bring only letters that the pass has seen: those behind them may be out of reach."""
 _MARGIN_SECONDS = 30
-_SCHEDULERS = ("ERROR_CODE", "ERROR_MESSAGE")
-"""Attributes of what EventBridge Scheduler could not send."""
+OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
+"""Attributes by which EventBridge Scheduler says why it could not send a letter."""
 
 
 class DeadLetterQueue:
@@ -92,7 +92,7 @@ class DeadLetterQueue:
             VisibilityTimeout=hidden_seconds,
             WaitTimeSeconds=self._long_poll,
             MessageSystemAttributeNames=["All"],
-            MessageAttributeNames=[*_SCHEDULERS],
+            MessageAttributeNames=[*OF_THE_SCHEDULER],
         )
         letters = [_letter(self.name, each) for each in reply.get("Messages", [])]
         # Less than it may return is all of the groups that it took from; of ten the last may have more.

@@ -5,6 +5,7 @@ from msgspec import Struct
 from mailroom.campaigns.run import Run, State
 from ops.campaigns.deployed import Start
 from ops.campaigns.dry_run import Composed, Counted
+from ops.campaigns.listing import Row
 from ops.campaigns.samples import Sample
 
 
@@ -37,7 +38,22 @@ class Stands(Struct, frozen=True):
     left_out: int
     failed: int
     expired: int
-    updatedAt: str  # noqa: N815 - the tables' own word
+    updated_at: str
+
+
+class Runs(Struct, frozen=True):
+    """The answer of `campaign status`: one campaign's runs, the newest first."""
+
+    stage: str
+    campaign: str
+    runs: list[Stands]
+
+
+class Listed(Struct, frozen=True):
+    """The answer of `campaign list`: the campaigns of this repository, by name."""
+
+    stage: str
+    campaigns: list[Row]
 
 
 class Tried(Struct, frozen=True):
@@ -58,7 +74,8 @@ class Tried(Struct, frozen=True):
 
 def stands(run: Run) -> Stands:
     """A run for programs."""
-    return Stands(*(getattr(run, name) for name in Stands.__struct_fields__))
+    told = {name: getattr(run, name) for name in Stands.__struct_fields__ if name != "updated_at"}
+    return Stands(**told, updated_at=run.updatedAt)
 
 
 def tried(starting: Start, counted: Counted, composed: Composed, samples: list[Sample]) -> Tried:

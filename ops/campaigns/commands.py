@@ -1,5 +1,6 @@
 """`campaign`: start one, look how far it is, stop it."""
 
+from shlex import quote
 from typing import Annotated
 
 import boto3
@@ -7,7 +8,7 @@ import typer
 
 from ops.campaigns import listing, progress
 from ops.campaigns import screen as view
-from ops.campaigns.answers import Started, stands
+from ops.campaigns.answers import Listed, Runs, Started, stands
 from ops.campaigns.deployed import Campaigns, Start
 from ops.campaigns.files import CampaignFiles
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
@@ -32,7 +33,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
         enabled = files.enabled(stage)
         rows = listing.rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
-        tell(rows)
+        tell(Listed(stage, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -97,7 +98,7 @@ def status(
         campaigns = Campaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        tell([stands(each) for each in found])
+        tell(Runs(stage, name, [stands(each) for each in found]))
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -138,7 +139,7 @@ def stop(
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
-            f"mailroom campaign start {name} --run {now.run} --stage {stage}",
+            f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
             soft_wrap=True,
         )
     else:

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import uuid4
 
 import boto3
-from botocore.config import Config
 
 from mailroom.campaigns.run import Run, canonical, name_of
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
-from ops.campaigns.queues import CampaignQueues, NotDeployed
+from ops import stage as stages
+from ops.campaigns.queues import CampaignQueues, without_campaigns
 from ops.screen import Refused
 
-_FUNCTION_SECONDS = 930
-"""The longest that a function runs, and some: an invocation that was given up would go on all the same."""
+Schedules = dict[str, Literal["enabled", "disabled"]]
+"""By campaign."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Campaigns:
         self.queues = CampaignQueues(session.client("sqs"), stage)
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
-        self._table = f"mailroom-{stage}-campaign-runs"
+        self._table = stages.name(stage, "campaign-runs")
         self._runs = Runs(self._dynamodb, self._table, clock=clock)
         self._clock = clock
 
@@ -99,13 +100,14 @@ class Campaigns:
         """Let no more of a run be collected or composed. False: it is stopped already."""
         return self._runs.stop(campaign, run)
 
-    def schedules(self) -> dict[str, str]:
+    def schedules(self) -> Schedules:
         """The schedules that are deployed, and whether each is enabled, by campaign."""
         pages = self._scheduler.get_paginator("list_schedules").paginate(
-            GroupName=f"mailroom-{self.stage}-campaigns"
+            GroupName=stages.name(self.stage, "campaigns")
         )
         try:
-            return {each["Name"]: each["State"].lower() for page in pages for each in page["Schedules"]}
+            found = (each for page in pages for each in page["Schedules"])
+            return {each["Name"]: "enabled" if each["State"] == "ENABLED" else "disabled" for each in found}
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
 
@@ -121,18 +123,13 @@ class Campaigns:
         try:
             yield
         except self._dynamodb.exceptions.ResourceNotFoundException:
-            raise NotDeployed("table", self._table, self.stage) from None
+            raise without_campaigns(f"table {self._table}", self.stage) from None
 
     def _time_in(self, run: str) -> str:
         try:
             return _written(epoch(run))
         except (ValueError, OverflowError):
             return _written(self._clock())
-
-
-def patient() -> Config:
-    """For invocations that take as long as a function may, and are not repeated in secret."""
-    return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})
 
 
 def _canonical(run: str) -> str:

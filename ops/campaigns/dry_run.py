@@ -7,7 +7,10 @@ from typing import Any
 
 import boto3
 
-from ops.campaigns.deployed import Start, patient
+from ops import stage as stages
+from ops.campaigns.deployed import Start
+from ops.campaigns.queues import without_campaigns
+from ops.clients import config_for_invocations
 from ops.screen import Refused
 
 SAMPLES = 3
@@ -47,7 +50,7 @@ class DryRun:
     """Asks the deployed functions themselves, so with the stage's own database, files and code."""
 
     def __init__(self, session: boto3.Session, start: Start, stage: str) -> None:
-        self._lambda = session.client("lambda", config=patient())
+        self._lambda = session.client("lambda", config=config_for_invocations())
         self._stage = stage
         self._about = {
             "campaign": start.campaign,
@@ -83,13 +86,11 @@ class DryRun:
         )
 
     def _ask(self, short: str, question: dict[str, Any]) -> dict[str, Any]:
-        name = f"mailroom-{self._stage}-{short}"
+        name = stages.name(self._stage, short)
         try:
             reply = self._lambda.invoke(FunctionName=name, Payload=json.dumps({"dry_run": question}).encode())
         except self._lambda.exceptions.ResourceNotFoundException:
-            raise Refused(
-                f"There is no function {name}; deploy {self._stage} with a campaign enabled."
-            ) from None
+            raise without_campaigns(f"function {name}", self._stage) from None
         answer = json.loads(reply["Payload"].read())
         if "FunctionError" in reply:
             raise Refused(f"{name} failed: {answer.get('errorType')}: {answer.get('errorMessage')}")

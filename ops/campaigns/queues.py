@@ -2,27 +2,18 @@
 
 from typing import TYPE_CHECKING
 
-from ops.screen import Refused
+from ops import stage as stages
+from ops.screen import NotDeployed
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 QUEUES = ("collect", "audience")
-_DEPTHS = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
 
-class NotDeployed(Refused):
-    """The stage has no campaigns in this account and region."""
-
-    def __init__(self, what: str, name: str, stage: str) -> None:
-        super().__init__(
-            f"There is no {what} {name} in this account and region; deploy {stage} with a campaign enabled, "
-            "or check the credentials and the region."
-        )
+def without_campaigns(what: str, stage: str) -> NotDeployed:
+    """Why a stage's queue, table or function for campaigns is not there: it has no campaign, or is not."""
+    return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
 
 
 class CampaignQueues:
@@ -45,13 +36,11 @@ class CampaignQueues:
         return sum(self._depth(f"{short}-dlq") for short in QUEUES)
 
     def _url(self, short: str) -> str:
-        name = f"mailroom-{self._stage}-{short}"
+        name = stages.name(self._stage, short)
         try:
             return self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
         except self._sqs.exceptions.QueueDoesNotExist:
-            raise NotDeployed("queue", name, self._stage) from None
+            raise without_campaigns(f"queue {name}", self._stage) from None
 
     def _depth(self, short: str) -> int:
-        answer = self._sqs.get_queue_attributes(QueueUrl=self._url(short), AttributeNames=["All"])
-        attributes = {str(name): value for name, value in answer["Attributes"].items()}
-        return sum(int(attributes.get(name, 0)) for name in _DEPTHS)
+        return stages.depth(self._sqs, self._url(short)).all

@@ -70,10 +70,11 @@ def runs_table(runs: Iterable[Run]) -> Table:
 def campaigns_table(rows: Iterable[Row]) -> Table:
     """The campaigns, a line each."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("campaign", "channel", "audience", "schedule", "stage", "last run"):
+    for heading in ("campaign", "channel", "audience", "schedule", "standing", "last run"):
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*map(plain, structs.astuple(row)))
+        shown = structs.replace(row, standing=row.standing.replace("_", " "))
+        table.add_row(*map(plain, structs.astuple(shown)))
     return table
 
 

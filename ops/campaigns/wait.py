@@ -2,12 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from shlex import quote
 
 from mailroom.campaigns.run import Run
+from ops import stage as stages
 from ops.campaigns.deployed import Campaigns, Start
 
 QUIET_POLLS = 3
 """Where all is accounted for. SQS's depths are approximate: one zero proves nothing."""
+BESIDE_POLLS = 15
+"""Where all is accounted for, nobody twice, and something lies in the queues all the same. All campaigns of a
+stage share them, so it is another's, which may take hours."""
 LOST_POLLS = 60
 """Where something is missing: a depth may lag a minute behind what was sent (SQS, GetQueueAttributes), and
 nobody should hear that what is on its way is lost."""
@@ -28,16 +33,18 @@ def wait(
     seen: Callable[[Run], None],
     sleep: Callable[[float], None],
 ) -> Ended:
-    """Look every second until a run is over, or nothing moves and nothing of it can be on its way."""
+    """Look every second until a run is over, or nothing moves and nothing of it can be on its way. A run of
+    which each recipient is accounted for once is over whatever lies in the queues."""
     dead = campaigns.queues.dead()
     before, quiet = None, 0
     while True:
         run = campaigns.begun(start)
         if run is not None:
             seen(run)
-        moves = run != before or campaigns.queues.depth() > 0
+        over, beside = run is not None and _is_over(run, start), campaigns.queues.depth() > 0
+        moves = run != before or (beside and not (run and over and _is_exact(run, start)))
         before, quiet = run, 0 if moves else quiet + 1
-        if quiet >= (QUIET_POLLS if run is not None and _is_over(run, start) else LOST_POLLS):
+        if quiet >= (LOST_POLLS if not over else BESIDE_POLLS if beside else QUIET_POLLS):
             return Ended(run, _problem(run, start, campaigns, campaigns.queues.dead() - dead))
         sleep(1.0)
 
@@ -56,9 +63,15 @@ def _is_over(run: Run, start: Start) -> bool:
     return run.state != "collecting"
 
 
+def _is_exact(run: Run, start: Start) -> bool:
+    """Whether nobody was counted twice, who would stand for somebody of whom nothing is known yet."""
+    return accounted(run, start) <= run.recipients
+
+
 def _problem(run: Run | None, start: Start, campaigns: Campaigns, dead: int) -> str:
-    status = f"mailroom campaign status {start.campaign} --run {start.run} --stage {campaigns.stage}"
-    collect, audience = (f"mailroom-{campaigns.stage}-{each}-dlq" for each in ("collect", "audience"))
+    which = f"{quote(start.campaign)} --run {quote(start.run)} --stage {campaigns.stage}"
+    status = f"mailroom campaign status {which}"
+    collect, audience = (stages.name(campaigns.stage, f"{each}-dlq") for each in ("collect", "audience"))
     if run is None:
         return f"Run {start.run} of {start.campaign} did not begin. See the dead letters in {collect}."
     if run.state == "stopped":

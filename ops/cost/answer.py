@@ -11,7 +11,7 @@ from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import Around, parts, request
 from ops.plan.answer import answer as planned
-from ops.plan.command import LATENCIES
+from ops.plan.assumed import BETWEEN, latency_of
 from ops.plan.lanes import CDK_JSON, Lane, Stages
 from ops.plan.model import Assumed, Plan
 from ops.prices import DATED, PROVIDERS, UNPRICED, Use
@@ -21,8 +21,6 @@ from stacks.settings import Settings
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
-_BETWEEN = 0.1
-"""As `plan` has it: seconds from one invocation to the next."""
 
 
 class Wanted(Struct, frozen=True):
@@ -127,7 +125,7 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float]) -> C
 
 
 def _assumed(lane: Lane) -> Assumed:
-    return Assumed(LATENCIES.get(lane.channel, 0.1), _BETWEEN)
+    return Assumed(latency_of(lane.channel), BETWEEN)
 
 
 def _alone(lane: Lane, messages: int) -> float:

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ops.screen import AsJson, errors, plain, screen, tell
+from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
 
 if TYPE_CHECKING:
     from ops.cost.answer import Cost
 
-Stage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
 Mail = Annotated[int, typer.Option(min=0, help="Mails a month.")]
 Sms = Annotated[int, typer.Option(min=0, help="Text messages a month.")]
 Push = Annotated[int, typer.Option(min=0, help="Pushes a month.")]
@@ -30,7 +29,7 @@ def cost(
     fax: Fax = 0,
     webhook: Webhook = 0,
     requests: Requests = 0,
-    stage: Stage = "dev",
+    stage: WrittenStage = "dev",
     *,
     bulk: Bulk = False,
     callbacks: Callbacks = False,

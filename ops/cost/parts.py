@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ops import prices
 from ops.cost import assumed
-from ops.plan.answer import COMPOSE_SECONDS
 from ops.plan.lanes import Lane
+from stacks.derived import PUT_SECONDS
 from stacks.settings import Settings
 
 GB = 1e9
@@ -93,7 +93,7 @@ def composed(around: Around) -> float:
         + calls["UpdateItem"] * prices.WRITE_UNIT
         + queue * prices.SQS_REQUEST
         + calls["BatchGetItem"] * prices.LAMBDA_REQUEST
-        + prices.lambda_time(COMPOSE_SECONDS, campaigns.compose.memory_mb)
+        + prices.lambda_time(PUT_SECONDS, campaigns.compose.memory_mb)
     )
 
 

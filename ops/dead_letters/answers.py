@@ -8,8 +8,9 @@ from mailroom.clock import iso
 from mailroom.dead_letter_cause import Cause
 from ops.dead_letters.look import Seen
 
-State = Literal["done", "nothing", "dry_run", "cancelled", "failed", "running"]
-"""How a redrive ended. `running`: it goes on without us."""
+State = Literal["done", "nothing", "cancelled", "failed", "running"]
+"""How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run. `running`: it goes on
+without us."""
 
 
 class QueueOfLetters(Struct, frozen=True):
@@ -74,6 +75,7 @@ class Redriven(Struct, frozen=True):
     stage: str
     queue: str
     destination: str
+    dry_run: bool
     state: State
     way: Literal["move_task", "one_by_one"] | None
     found: int

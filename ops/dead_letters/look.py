@@ -10,11 +10,12 @@ from msgspec import Struct
 from mailroom.batch_get import batch_get
 from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause, cause_of
-from mailroom.dead_letter_queue import DeadLetterQueue
+from mailroom.dead_letter_queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.dead_letter_subject import Subject, subject_of
 from mailroom.dynamo import Sets, string
 from mailroom.message import Key
 from ops.dead_letters.queues import DeadQueue
+from ops.stage import name
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 HIDDEN_SECONDS = 270.0
 """For as long a letter stays hidden, and a little longer, should this process die before it puts it back."""
-LONG_POLL_SECONDS = 1
-"""Without a wait SQS asks a few of its servers alone, and an empty answer proves nothing."""
 
 
 class Seen(Struct, frozen=True):
@@ -44,8 +43,8 @@ class Looking:
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self._sqs = session.client("sqs")
         self._dynamodb: DynamoDBClient = session.client("dynamodb")
-        self._ledger = f"mailroom-{stage}-ledger"
-        self._log = f"mailroom-{stage}-dead-letters"
+        self._ledger = name(stage, "ledger")
+        self._log = name(stage, "dead-letters")
 
     @contextmanager
     def through(self, queue: DeadQueue) -> Iterator["Pass"]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom import queues
 from mailroom.dead_letter import letter_of
-from mailroom.dead_letter_queue import SEEN_AGAIN
+from mailroom.dead_letter_queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN
 from mailroom.dead_letter_subject import subject_of
 from ops.dead_letters.batches import batches
 from ops.dead_letters.queues import DeadQueue
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 HIDDEN_SECONDS = 300
 """For as long nobody else gets a letter that is being moved, or one that is passed over."""
-LONG_POLL_SECONDS = 1
-_OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
-"""Why EventBridge Scheduler could not send it: it was sent now, and a later death has another cause."""
 
 
 class OneByOne:
@@ -147,10 +144,11 @@ class OneByOne:
 
     def _entry(self, at: int, letter: Any) -> Any:
         entry: dict[str, Any] = {"Id": str(at), "MessageBody": letter["Body"]}
+        # Without the scheduler's words: it is sent now, and a later death has another cause.
         told = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
             for name, value in letter.get("MessageAttributes", {}).items()
-            if name not in _OF_THE_SCHEDULER
+            if name not in OF_THE_SCHEDULER
         }
         if told:
             entry["MessageAttributes"] = told

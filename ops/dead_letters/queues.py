@@ -1,11 +1,12 @@
 """The dead-letter queues that a stage has, found by their names: a new queue needs no entry anywhere."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 from msgspec import Struct
 
-from ops.screen import Refused
+from ops import stage as stages
+from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -50,20 +51,17 @@ class DeadQueues:
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self.client: SQSClient = session.client("sqs")
-        self._prefix = f"mailroom-{stage}-"
+        self._prefix = stages.prefix(stage)
         self._stage = stage
 
     def found(self) -> list[DeadQueue]:
-        """All there are, by name. Raises Refused where the stage has none: then it is not deployed here."""
+        """All there are, by name. Raises NotDeployed where the stage has none."""
         pages = self.client.get_paginator("list_queues").paginate(
             QueueNamePrefix=self._prefix, PaginationConfig={"PageSize": 1000}
         )
         urls = [url for page in pages for url in page.get("QueueUrls", ()) if url.endswith(_DEAD)]
         if not urls:
-            raise Refused(
-                f"stage {self._stage} has no dead-letter queues here; check the credentials, the region and "
-                "--stage"
-            )
+            raise NotDeployed(f"dead-letter queue of {self._stage}")
         return sorted((self._queue(url) for url in urls), key=lambda each: each.queue)
 
     def named(self, name: str | None) -> list[DeadQueue]:
@@ -83,9 +81,8 @@ class DeadQueues:
 
     def counts(self, queue: DeadQueue) -> Counts:
         """How many letters lie there now."""
-        asked: Any = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        reply = self.client.get_queue_attributes(QueueUrl=queue.url, AttributeNames=asked)
-        return Counts(*(int(reply["Attributes"][name]) for name in asked))
+        depth = stages.depth(self.client, queue.url)
+        return Counts(depth.visible, depth.in_flight)
 
     def _queue(self, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])

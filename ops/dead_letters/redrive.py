@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ops.dead_letters.answers import Redriven, State
 from ops.dead_letters.move_task import MoveTask, NoSuchCall, Progress
@@ -95,9 +95,9 @@ class Redrive:
         now = self._task(plan.queue).ours()
         return self.answer(plan, "running", now.moved if now else 0, plan.found)
 
-    def untouched(self, plan: Plan, state: State) -> Redriven:
+    def untouched(self, plan: Plan, *, dry_run: bool) -> Redriven:
         """Nothing was to be moved, or nothing should be."""
-        return self.answer(plan, state, 0, plan.found)
+        return structs.replace(self.answer(plan, "nothing", 0, plan.found), dry_run=dry_run)
 
     def _followed(self, plan: Plan, task: MoveTask, tell: Tell) -> Redriven:
         return self._ended(plan, task.follow(lambda now: tell(now.moved, now.expected or plan.found)))
@@ -113,8 +113,9 @@ class Redrive:
             plan.stage,
             plan.queue.queue,
             plan.queue.source_arn.rsplit(":", 1)[1],
+            False,
             state,
-            None if state in ("nothing", "dry_run") else plan.way,
+            None if state == "nothing" else plan.way,
             plan.found,
             moved,
             max(0, meant - moved),

@@ -48,7 +48,7 @@ def redrive(
         if not as_json:
             tables.plan(plan)
         if dry_run or (not plan.found and not plan.only and plan.running is None):
-            answer = redriving.untouched(plan, "dry_run" if dry_run else "nothing")
+            answer = redriving.untouched(plan, dry_run=dry_run)
         else:
             if not yes:
                 typer.confirm("Put them back?", abort=True, err=True)
@@ -81,11 +81,12 @@ def _interrupted(redriving: Redrive, plan: Plan, advance: Tell) -> Redriven:
             return redriving.cancel(plan, advance)
     except typer.Abort:
         errors.print("Nobody answered.")
-    errors.print(f"The task goes on; `mailroom dead-letters redrive --queue {plan.queue.queue}` follows it.")
+    again = f"mailroom dead-letters redrive --queue {plan.queue.queue} --stage {plan.stage}"
+    errors.print(f"The task goes on; `{again}` follows it.", soft_wrap=True)
     return redriving.leave(plan)
 
 
 def _good(answer: Redriven) -> bool:
     if answer.state == "done":
         return not answer.left
-    return answer.state in ("nothing", "dry_run")
+    return answer.state == "nothing"

@@ -91,9 +91,10 @@ def plan(planned: Plan) -> None:
 
 def redriven(answer: Redriven) -> None:
     """How it ended."""
+    state = "dry run" if answer.dry_run else answer.state
     screen.print(
         plain(
-            f"{answer.queue}: {answer.moved} moved, {answer.left} left ({answer.state})."
+            f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state})."
             + (f" {answer.reason}" if answer.reason else "")
         ),
         soft_wrap=True,

@@ -12,12 +12,11 @@ T = TypeVar("T", bound=Struct)
 
 
 class Function(Struct, frozen=True):
-    """A function: `name` is its short one, `timeout` in seconds."""
+    """A function: `name` is its short one."""
 
     name: str
     arn: str
     memory_mb: int
-    timeout: int
     environment: dict[str, str]
 
     def settings(self, kind: type[T]) -> T:
@@ -53,7 +52,6 @@ def function_of(prefix: str, found: Mapping[str, Any]) -> Function:
         found["FunctionName"].removeprefix(prefix),
         found["FunctionArn"],
         found.get("MemorySize", 0),
-        found.get("Timeout", 0),
         found.get("Environment", {}).get("Variables", {}),
     )
 

@@ -15,7 +15,7 @@ from ops.doctor.look import Look
 from ops.doctor.run import Ran, run
 from ops.doctor.verdict import Check, Diagnosis, worst
 from ops.doctor.written import written
-from ops.screen import Refused, errors, unsigned
+from ops.screen import NotDeployed, Refused, errors, unsigned
 
 
 def examine(
@@ -55,10 +55,8 @@ def _there(look: Look) -> None:
     except ClientError:
         return  # then each check that needs them says what is not allowed
     if not found:
-        raise Refused(
-            f"There is nothing of stage {look.stage} in account {look.account}, {look.region}: "
-            "deploy it, or choose another --stage, credentials or region."
-        )
+        place = f"account {look.account}, {look.region}"
+        raise NotDeployed(f"function of stage {look.stage}", place=place)
 
 
 def _run(look: Look, checks: list[Check], *, quiet: bool) -> Ran:

@@ -12,6 +12,7 @@ from botocore.config import Config
 from mailroom.clock import Clock
 from ops.doctor.deployed import Function, Mapped, function_of, mapped_of
 from ops.doctor.written import Written
+from ops.stage import prefix
 
 CONNECT_SECONDS, READ_SECONDS = 3, 10
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -55,7 +56,7 @@ class Look:
     @property
     def prefix(self) -> str:
         """What the stage's physical names begin with."""
-        return f"mailroom-{self.stage}-"
+        return prefix(self.stage)
 
     @property
     def endpoint(self) -> str:
@@ -64,8 +65,8 @@ class Look:
 
     @property
     def deploy(self) -> str:
-        """What deploys the stage as it is written."""
-        return "make down up" if self.local else f"npx aws-cdk@2 deploy --all -c stage={self.stage}"
+        """What deploys the stage as it is written. The Makefile has the version of the CDK's command line."""
+        return "make down up" if self.local else f"make deploy STAGE={self.stage}"
 
     @property
     def protected(self) -> bool:
@@ -77,7 +78,10 @@ class Look:
         """The client of a service. Sessions are not made for threads, clients are."""
         with self._lock:
             if service not in self._clients:
-                self._clients[service] = self._session.client(service, config=_PATIENT)  # type: ignore[call-overload]
+                self._clients[service] = self._session.client(
+                    service,  # type: ignore[call-overload] # it wants the name of one service, not any
+                    config=_PATIENT,
+                )
             return self._clients[service]
 
     def arn(self, service: str, resource: str) -> str:

@@ -49,7 +49,7 @@ def erase(
     """
     with aws_faults(stage):
         facts = StageFacts.of(boto3.Session(), stage)
-        person = Person(recipient, facts.region)
+        person = Person(recipient, facts.default_region)
         with _steps(quiet=as_json) as step:
             erasing = Erasing(boto3.Session(), facts, person, step, keep_choices=keep_choices)
             first = erasing.look()

@@ -64,7 +64,7 @@ def rewrite(
             UpdateExpression=text,
             ConditionExpression=" AND ".join(conditions),
             ExpressionAttributeNames=update.names,
-            **values,  # type: ignore[arg-type]
+            **values,  # type: ignore[arg-type] # a mapping that may be empty is typed by its values alone
         )
     except client.exceptions.ConditionalCheckFailedException:
         raise Changed(f"{table}: an item has changed meanwhile") from None

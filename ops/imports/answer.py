@@ -6,6 +6,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from ops.campaigns.samples import Sample
+from ops.imports.importing import State
 from ops.imports.judge import Fault
 from ops.imports.progress import Counts
 from ops.screen import lines as several
@@ -23,15 +24,17 @@ class Shown(Struct, frozen=True):
 
 
 class Imported(Struct, frozen=True, kw_only=True):
-    """An import's answer. `state` is done, interrupted, stopped (AWS did not take what it was given) or
-    dry-run. The counts are of lines, over all processes of this import; `faults` are the first of this one,
+    """An import's answer. `event_type` is that of all messages ("": each line's own). `state` is done,
+    interrupted or stopped (AWS did not take what it was given); a dry run is done, and `put` is what it would
+    put. The counts are of lines, over all processes of this import; `faults` are the first of this one,
     and `rejected_file` holds all, or is null where there are none. `bytes_done` of `bytes` are accounted
     for. `seconds` is how long this process took, `lines_per_second` what of them it settled."""
 
     file: str
     stage: str
-    channel: str
-    state: str
+    event_type: str
+    dry_run: bool
+    state: State
     resumed: bool = False
     lines: int
     put: int
@@ -81,7 +84,7 @@ def show(answer: Imported) -> None:
     if more > 0:
         screen.print(f"and {more:,} more.")
     screen.print(_table(answer))
-    if answer.state == "dry-run":
+    if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.rejected_file:
         screen.print(
@@ -102,9 +105,9 @@ def _table(answer: Imported) -> Table:
     table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes_done:,} of {answer.bytes:,} bytes")
     for name, meaning in _MEANING:
         count = getattr(answer, name)
-        if answer.state == "dry-run" and name in ("existed", "conflict", "failed"):
+        if answer.dry_run and name in ("existed", "conflict", "failed"):
             continue
-        said = "would be put" if answer.state == "dry-run" and name == "put" else meaning
+        said = "would be put" if answer.dry_run and name == "put" else meaning
         table.add_row(f"{count:,}", name, said)
     return table
 

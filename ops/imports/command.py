@@ -10,16 +10,17 @@ from typing import Annotated, Literal
 import boto3
 import typer
 
+from ops.clients import config_for_puts
 from ops.imports import answer as view
 from ops.imports.answer import Imported
 from ops.imports.importing import Import
 from ops.imports.job import Job
 from ops.imports.options import options_of
 from ops.imports.source import Source
-from ops.messages.rules import busy, rules_of
+from ops.messages.rules import rules_of
 from ops.screen import AsJson, Stage, aws_faults, errors, tell
 
-EXIT = {"done": 0, "dry-run": 0, "interrupted": 1, "stopped": 2}
+EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file, UTF-8.")]
 Channel = Annotated[str | None, typer.Option(help="The channel; without it each line's own event_type.")]
@@ -91,7 +92,7 @@ def import_(
 
 def _run(job: Job, session: boto3.Session, workers: int, restart: bool, quiet: bool) -> Imported:
     running = job.prepared(
-        session.client("dynamodb", config=busy(workers)), workers, restart=restart, quiet=quiet
+        session.client("dynamodb", config=config_for_puts(workers)), workers, restart=restart, quiet=quiet
     )
     with _interrupts(running.importing):
         return job.run(running)

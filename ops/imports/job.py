@@ -11,7 +11,7 @@ from ops.imports.asked import Asked, asked_of
 from ops.imports.bar import Bar
 from ops.imports.brake import Brake
 from ops.imports.entries import Entries
-from ops.imports.importing import SHOWN_FAULTS, Ended, Import
+from ops.imports.importing import SHOWN_FAULTS, Ended, Import, State
 from ops.imports.items import Items
 from ops.imports.judge import Fault, Judge
 from ops.imports.options import Options
@@ -104,8 +104,9 @@ class Job:
                 bar.seen(entry.end.offset, counts.lines)
         rendering = Samples(TEMPLATES, self._rules.default_region)
         return self._said(
-            "dry-run",
+            "done",
             counts,
+            dry_run=True,
             faults=faults,
             samples=[shown(rendering.render(each)) for each in samples],
             bytes_done=self._source.size,
@@ -137,6 +138,7 @@ class Job:
         return self._said(
             ended.state,
             running.progress.counts,
+            dry_run=False,
             faults=ended.faults,
             bytes_done=running.progress.offset,
             done=lines - running.progress.counts.failed,
@@ -149,9 +151,10 @@ class Job:
 
     def _said(
         self,
-        state: str,
+        state: State,
         counts: Counts,
         *,
+        dry_run: bool,
         faults: list[Fault],
         bytes_done: int,
         samples: list[Shown] | None = None,
@@ -162,7 +165,8 @@ class Job:
         return Imported(
             file=str(self._source.path),
             stage=self._stage,
-            channel=self._options.channel,
+            event_type=self._options.channel,
+            dry_run=dry_run,
             state=state,
             bytes=self._source.size,
             bytes_done=bytes_done,

@@ -53,8 +53,18 @@ class Source:
                 raise
 
     def read(self, offset: int, most: int = CHUNK_BYTES) -> bytes:
-        """Bytes from the offset on; none: that is where the file ended when it was opened."""
-        return os.pread(self._file.fileno(), max(0, min(most, self.size - offset)), offset)
+        """Bytes from the offset on; none: that is where the file ended when it was opened. Raises Refused
+        where it ends earlier now: half a line would be taken for a whole one."""
+        found, wanted = b"", max(0, min(most, self.size - offset))
+        while len(found) < wanted:
+            more = os.pread(self._file.fileno(), wanted - len(found), offset + len(found))
+            if not more:
+                raise Refused(
+                    f"{self.path} has changed since this command began to read it: it is shorter now. Put it "
+                    "back as it was, and run the command again."
+                )
+            found += more
+        return found
 
     def part(self, begin: int, end: int) -> Iterator[bytes]:
         """The bytes between two offsets, a chunk at a time."""

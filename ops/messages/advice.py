@@ -1,10 +1,11 @@
 """What a message's status means for an operator, and what to do next."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from shlex import quote
 
 from mailroom.clock import epoch
 from mailroom.ledger_reader import MessageStatus
+from ops.times import duration, short
 
 LONG_SECONDS = {"ready": 120, "sending": 1800, "retrying": 7200}
 """For how long a message commonly is so. Longer is no fault yet: it may wait in a long queue."""
@@ -18,7 +19,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
     if dead:
         yield (
             f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
-            f"{quoted(found.id)} --stage {stage} says why; once that is mended, redrive it."
+            f"{quote(found.id)} --stage {stage} says why; once that is mended, redrive it."
         )
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, stage, now, since)
@@ -32,7 +33,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
 
 
 def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
-    watch = f"mailroom watch --channel {found.event_type} --stage {stage}"
+    watch = f"mailroom watch --channel {quote(found.event_type)} --stage {stage}"
     if found.status == "ready":
         yield _ready(found, stage, now, watch)
         return
@@ -55,7 +56,8 @@ def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
         return f"It waits for {short(found.scheduled_for)}."
     return (
         "It is in the mailbox, and no worker has claimed it yet. If it stays so for more than some minutes, "
-        f"see whether its queue is long ({watch}), else: mailroom reconcile --stage {stage}"
+        f"see whether its queue is long ({watch}). Else, if you know that it was never sent: "
+        f"mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage {stage}"
     )
 
 
@@ -67,7 +69,7 @@ def _scheduled(found: MessageStatus, stage: str, now: float) -> str:
 
 
 def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
-    resend = f"mailroom resend {quoted(found.id)} --channel {found.event_type} --stage {stage}"
+    resend = f"mailroom resend {quote(found.id)} --channel {quote(found.event_type)} --stage {stage}"
     match found.status:
         case "failed":
             yield _failed((found.error or {}).get("code", ""), resend)
@@ -103,24 +105,3 @@ def _suppressed(code: str, stage: str) -> str:
     return (
         f"Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom suppressions lift"
     )
-
-
-def short(time: str | None) -> str:
-    """A time for a person: seconds are enough."""
-    if not time:
-        return "an unknown time"
-    return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def duration(seconds: float) -> str:
-    """A length of time for a person, in its largest unit."""
-    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} seconds"
-
-
-def quoted(id_: str) -> str:
-    """An id as a shell takes it."""
-    bare = id_.replace("-", "").replace("_", "").replace(".", "").isalnum() and id_.isascii()
-    return id_ if bare else "'" + id_.replace("'", "'\\''") + "'"

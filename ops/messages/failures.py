@@ -1,7 +1,6 @@
 """What failed, out of the ledger's index of failures: one entry a day and channel."""
 
 import heapq
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -13,13 +12,13 @@ from mailroom.attribute_values import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from ops.screen import Refused
+from ops.stage import name
+from ops.times import span_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 INDEX = "failures"
-_AGO = re.compile(r"(\d{1,6})([mhdw])")
-_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
@@ -29,7 +28,7 @@ class Failure(Struct, frozen=True):
 
     at: str
     id: str
-    channel: str
+    event_type: str
     to: str
     reason: str
     message: str
@@ -39,7 +38,7 @@ class Failure(Struct, frozen=True):
 class Count(Struct, frozen=True):
     """How many of a channel failed for one reason."""
 
-    channel: str
+    event_type: str
     reason: str
     count: int
 
@@ -49,7 +48,7 @@ class Failures:
 
     def __init__(self, client: "DynamoDBClient", stage: str) -> None:
         self._client = client
-        self._table = f"mailroom-{stage}-ledger"
+        self._table = name(stage, "ledger")
 
     def since(
         self, start: float, end: float, channels: Iterable[str], reason: str | None = None
@@ -84,7 +83,7 @@ def counted(items: Iterable[dict[str, Any]]) -> list[Count]:
     """How many there are by channel and reason, the most first."""
     counts = Counter((item["event_type"], _error(item)[0]) for item in items)
     order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [Count(channel, reason, count) for (channel, reason), count in order]
+    return [Count(event_type, reason, count) for (event_type, reason), count in order]
 
 
 def failure(item: dict[str, Any], to: str, message: str) -> Failure:
@@ -101,8 +100,9 @@ def sentence(item: dict[str, Any]) -> str:
 
 def moment(typed: str, now: float) -> float:
     """`24h`, `2d`, `90m`, a date or an ISO 8601 time, as epoch seconds. Raises Refused."""
-    if ago := _AGO.fullmatch(typed.strip()):
-        start = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}).total_seconds()
+    ago = span_of(typed)
+    if ago is not None:
+        start = now - ago
     else:
         try:
             found = datetime.fromisoformat(typed.strip())

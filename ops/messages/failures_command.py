@@ -10,8 +10,8 @@ from msgspec import Struct
 from rich import box
 from rich.table import Table
 
+from mailroom.clock import iso
 from ops.messages import masks
-from ops.messages.advice import short
 from ops.messages.failures import (
     Count,
     Failure,
@@ -23,6 +23,7 @@ from ops.messages.failures import (
     sentence,
 )
 from ops.screen import AsJson, Stage, aws_faults, errors, plain, screen, tell
+from ops.times import short
 
 
 class FailuresAnswer(Struct, frozen=True):
@@ -64,7 +65,7 @@ def failures(
             found = [] if summary else list(itertools.islice(items, limit + 1))
     to, words = (masks.whole, str) if full else (masks.recipient, masks.text)
     shown = [failure(each, to(each.get("to")), words(sentence(each))) for each in found[:limit]]
-    answer = FailuresAnswer(stage, _iso(start), shown, len(found) > limit, counts)
+    answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
     if as_json:
         tell(answer)
     else:
@@ -96,7 +97,7 @@ def _table(found: list[Failure]) -> Table:
     table.add_column("why", overflow="fold", ratio=1, min_width=20)
     for each in found:
         when = short(each.at).removesuffix(" UTC")
-        table.add_row(when, *map(plain, (each.id, each.channel, each.to, each.reason, each.message)))
+        table.add_row(when, *map(plain, (each.id, each.event_type, each.to, each.reason, each.message)))
     return table
 
 
@@ -106,9 +107,5 @@ def _counts(counts: list[Count]) -> Table:
     table.add_column("channel")
     table.add_column("reason")
     for each in counts:
-        table.add_row(f"{each.count:,}", plain(each.channel), plain(each.reason))
+        table.add_row(f"{each.count:,}", plain(each.event_type), plain(each.reason))
     return table
-
-
-def _iso(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))

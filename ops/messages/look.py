@@ -9,6 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import iso
+from ops import stage as stages
+from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
     from types_boto3_cloudwatch import CloudWatchClient
@@ -70,12 +72,13 @@ class Looking:
         self._sqs: SQSClient = session.client("sqs")
         self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
         self._stage = stage
-        self._prefix = f"mailroom-{stage}-"
+        self._prefix = stages.prefix(stage)
         self._channel = channel
         self._first: dict[str, int] = {}
 
     def look(self, now: float) -> Look:
-        """What there is, at `now` (epoch seconds). Raises botocore's errors where SQS cannot be asked."""
+        """What there is, at `now` (epoch seconds). Raises NotDeployed where the stage has no queue, Refused
+        where the channel has none, and botocore's errors where SQS cannot be asked."""
         urls = self._urls()
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
             depths = dict(zip(urls, pool.map(self._depth, urls.values()), strict=True))
@@ -95,22 +98,25 @@ class Looking:
         pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=self._prefix)
         urls = (url for page in pages for url in page.get("QueueUrls", []))
         named = {url.rpartition("/")[2].removeprefix(self._prefix): url for url in urls}
-        return {name: url for name, url in named.items() if self._wanted(name)}
+        if not named:
+            raise NotDeployed(f"queue of {self._stage}")
+        wanted = {name: url for name, url in named.items() if self._wanted(name)}
+        if not wanted:
+            there = ", ".join(sorted(name.removesuffix(".fifo") for name in named if not is_dead(name)))
+            raise Refused(f"{self._stage} has no queue of {self._channel!r:.60}; there are: {there}.")
+        return wanted
 
     def _wanted(self, name: str) -> bool:
         """Of a channel: its queue, its lanes', its retries', and the dead-letter queues of all of them."""
         base = name.removesuffix(".fifo")
         return self._channel is None or base == self._channel or base.startswith(f"{self._channel}-")
 
-    def _depth(self, url: str) -> tuple[int, int, int]:
-        found: Any = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-        about = "ApproximateNumberOfMessages"
-        visible, in_flight, delayed = (int(found.get(about + of, 0)) for of in ("", "NotVisible", "Delayed"))
-        return visible, in_flight, delayed
+    def _depth(self, url: str) -> stages.Depth:
+        return stages.depth(self._sqs, url)
 
-    def _queue(self, name: str, depth: tuple[int, int, int], age: float | None) -> Queue:
-        first = self._first.setdefault(name, sum(depth))
-        return Queue(name, *depth, age, sum(depth) - first)
+    def _queue(self, name: str, depth: stages.Depth, age: float | None) -> Queue:
+        first = self._first.setdefault(name, depth.all)
+        return Queue(name, depth.visible, depth.in_flight, depth.delayed, age, depth.all - first)
 
     def _cloud(self, names: list[str], now: float) -> tuple[dict[str, float], list[Alarm] | None, str]:
         """What CloudWatch says. Without it the queues are worth a look all the same."""

@@ -7,7 +7,6 @@ another version than the one that lies here.
 from typing import TYPE_CHECKING
 
 import boto3
-from botocore.config import Config
 from msgspec import Struct
 
 from mailroom.admission import Admission
@@ -17,6 +16,7 @@ from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
 from mailroom.payloads import Payloads
 from ops.deployed import function_settings
+from ops.stage import name
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -57,17 +57,4 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
 def rules_of(session: boto3.Session, stage: str) -> Rules:
     """The rules of a deployed stage. Raises Refused where there is none, and botocore's errors."""
     functions = session.client("lambda")
-    return function_settings(functions, f"mailroom-{stage}-messages-api", Rules)
-
-
-def busy(workers: int) -> Config:
-    """A client's configuration for many puts at once. What is repeated meets its own first."""
-    return Config(
-        connect_timeout=5,
-        read_timeout=20,
-        max_pool_connections=workers,
-        retries={"mode": "standard", "total_max_attempts": 3},
-        # Both are a third of what a put costs this machine, and items are checked before.
-        parameter_validation=False,
-        user_agent="mailroom",
-    )
+    return function_settings(functions, name(stage, "messages-api"), Rules)

@@ -1,5 +1,6 @@
 """`send`: one message into the mailbox."""
 
+from shlex import quote
 from typing import Annotated
 
 import boto3
@@ -92,5 +93,5 @@ def _show(sent: Sent) -> None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
         screen.print(plain(f"It is {words}"), soft_wrap=True)
     if sent.status not in GOOD and sent.result != "conflict":
-        where = f"mailroom status {sent.id} --channel {sent.event_type} --stage {sent.stage}"
+        where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
         screen.print(plain(f"Where it is: {where}"), soft_wrap=True)

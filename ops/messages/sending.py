@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger_reader import READY, LedgerReader, MessageStatus
-from ops.messages.rules import busy, rules_of
+from ops.clients import config_for_puts
+from ops.messages.rules import rules_of
 from ops.screen import Refused
+from ops.stage import name
 
 if TYPE_CHECKING:
     from mailroom.client_results import State
@@ -40,7 +42,7 @@ class Post:
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self._stage = stage
         rules = rules_of(session, stage)
-        dynamodb, s3 = session.client("dynamodb", config=busy(1)), session.client("s3")
+        dynamodb, s3 = session.client("dynamodb", config=config_for_puts(1)), session.client("s3")
         self._admission = rules.admission(s3)
         self._writer = rules.writer(dynamodb, s3)
         self._reader = reader_of(session, stage)
@@ -81,7 +83,7 @@ class Post:
 
 def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
     """Reads a stage's ledger and mailbox."""
-    tables = (f"mailroom-{stage}-ledger", f"mailroom-{stage}-mailbox")
+    tables = name(stage, "ledger"), name(stage, "mailbox")
     return LedgerReader(session.client("dynamodb"), *tables)
 
 

@@ -9,10 +9,10 @@ import typer
 from rich import box
 from rich.table import Table
 
-from ops.messages.advice import short
 from ops.messages.sending import reader_of
 from ops.messages.standing import Standing, Status, standing
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.times import short
 
 _STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),

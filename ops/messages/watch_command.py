@@ -12,9 +12,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ops.messages.advice import duration, short
 from ops.messages.look import Look, Looking, Queue
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.times import duration, short
 
 
 def watch(
@@ -28,7 +28,8 @@ def watch(
     """Show what waits in each queue, the dead letters, and the alarms that ring, until Ctrl-C.
 
     The change is since the first look. Numbers are SQS's own, approximate ones; ages and alarms are
-    CloudWatch's, some minutes late. With --json one object a line. Exit code 0.
+    CloudWatch's, some minutes late. With --json one object a line. Exit code 2: there is no such stage, or
+    no such channel in it.
 
     Example: mailroom watch --channel mail --stage prod
     """
@@ -73,10 +74,7 @@ def _live(looks: Iterator[Look]) -> None:
 def _shown(look: Look) -> RenderableType:
     summary = f"{look.stage}, {short(look.at)}: {look.waiting:,} on their way, {look.dead:,} dead letters."
     parts: list[RenderableType] = [Text(summary, style="bold red" if look.dead else "bold")]
-    if look.queues:
-        parts.append(_table(look.queues))
-    else:
-        parts.append(Text(f"There are no such queues of {look.stage} in this account and region."))
+    parts.append(_table(look.queues))
     if look.alarms is None:
         parts.append(plain(look.note))
     elif look.alarms:

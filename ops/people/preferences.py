@@ -8,6 +8,7 @@ from mailroom.dynamo import plain, string
 from mailroom.preferences import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import forms
 from ops.screen import Refused
+from ops.stage import name
 
 _ARN = "arn:"
 """How a push's endpoint or topic begins."""
@@ -18,7 +19,7 @@ class Choices:
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self._client = session.client("dynamodb")
-        self._table = f"mailroom-{stage}-preferences"
+        self._table = name(stage, "preferences")
         self._preferences = Preferences(self._client, self._table)
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
@@ -32,8 +33,8 @@ class Choices:
 
     def opt_in(self, recipient: str, topic: str) -> list[OptOut]:
         """Send them of a topic again. What stood there; []: they had not opted out."""
-        old = [self._preferences.opt_in(form, topic) for form in known_as(recipient)]
-        return [each for each in old if each is not None]
+        found = self.of(recipient, topic)
+        return [each for each in found if self._preferences.opt_in(each.recipient, each.topic)]
 
     def _of(self, recipient: str) -> list[OptOut]:
         pages = self._client.get_paginator("query").paginate(

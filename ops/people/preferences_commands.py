@@ -1,14 +1,14 @@
 """`preferences`: which topics people have opted out of, and what an operator does about it for them."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import boto3
 import typer
 
-from mailroom.preferences import OptOut
+from ops.people.answers import OptedOut, PreferencesAnswer, opted_out
 from ops.people.preferences import Choices
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.times import short
 
 app = typer.Typer(no_args_is_help=True, help="Topics that people have opted out of: see them, change them.")
 
@@ -16,7 +16,7 @@ Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as
 Topic = Annotated[str, typer.Option(help="The topic, as messages name it.")]
 
 _BY = {
-    "one-click": "by their mail program's button",
+    "one_click": "by their mail program's button",
     "page": "on the page behind a mail's link",
     "operator": "by an operator, for them",
 }
@@ -35,9 +35,9 @@ def show(
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = Choices(boto3.Session(), stage).of(recipient, topic)
+        found = [opted_out(each) for each in Choices(boto3.Session(), stage).of(recipient, topic)]
     if as_json:
-        tell(found)
+        tell(PreferencesAnswer(stage, found))
     else:
         nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
         _print(found, f"{recipient} {nothing} in {stage}.")
@@ -53,9 +53,9 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
     with aws_faults(stage):
         choices = Choices(boto3.Session(), stage)
         changed = choices.opt_out(recipient, topic)
-        found = choices.of(recipient, topic)
+        found = [opted_out(each) for each in choices.of(recipient, topic)]
     if as_json:
-        tell(found)
+        tell(PreferencesAnswer(stage, found))
     else:
         _print(found, "")
     raise typer.Exit(0 if changed else 1)
@@ -70,9 +70,9 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        old = Choices(boto3.Session(), stage).opt_in(recipient, topic)
+        old = [opted_out(each) for each in Choices(boto3.Session(), stage).opt_in(recipient, topic)]
     if as_json:
-        tell(old)
+        tell(PreferencesAnswer(stage, old))
     elif old:
         screen.print(plain(f"{old[0].recipient} gets {topic} of {stage} again."), soft_wrap=True)
     else:
@@ -80,11 +80,10 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     raise typer.Exit(0 if old else 1)
 
 
-def _print(found: list[OptOut], otherwise: str) -> None:
+def _print(found: list[OptedOut], otherwise: str) -> None:
     for sentence in map(_sentence, found) if found else (otherwise,):
         screen.print(plain(sentence), soft_wrap=True)
 
 
-def _sentence(found: OptOut) -> str:
-    since = f"{datetime.fromtimestamp(found.opted_out_at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
-    return f"{found.recipient} gets no {found.topic} since {since}: opted out {_BY[found.by]}."
+def _sentence(found: OptedOut) -> str:
+    return f"{found.recipient} gets no {found.topic} since {short(found.since)}: opted out {_BY[found.by]}."

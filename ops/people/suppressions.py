@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom import phone
 from mailroom.address import split
 from mailroom.suppressions import Suppression, Suppressions
+from ops.stage import name
 
 CHANNELS = ("mail", "sms", "push")
 """Those that have a list."""
@@ -17,7 +18,7 @@ class Lists:
     """One stage's list, and the account's in SES."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
-        self._list = Suppressions(session.client("dynamodb"), f"mailroom-{stage}-suppressions")
+        self._list = Suppressions(session.client("dynamodb"), name(stage, "suppressions"))
         self._session = session
 
     def listed(self, channel: str | None) -> list[Suppression]:
@@ -35,15 +36,15 @@ class Lists:
 
     def lift(self, suppression: Suppression) -> bool:
         """Take a recipient off Mailroom's list. False: somebody else was faster."""
-        return self._list.lift(suppression.recipient, suppression.channel) is not None
+        return self._list.lift(suppression.recipient, suppression.channel)
 
-    def lift_from_ses(self, recipient: str) -> Literal["lifted", "not listed"]:
+    def lift_from_ses(self, recipient: str) -> Literal["lifted", "not_listed"]:
         """Take an address off SES's list, which all stages of the account share in this region.
 
         Raises ClientError or BotoCoreError where SES does not do it.
         """
         ses = self._session.client("sesv2")
-        said: Literal["lifted", "not listed"] = "not listed"
+        said: Literal["lifted", "not_listed"] = "not_listed"
         for address in forms("mail", recipient):
             try:
                 ses.delete_suppressed_destination(EmailAddress=address)

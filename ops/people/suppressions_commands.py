@@ -1,36 +1,23 @@
 """`suppressions`: who gets nothing more, why, and how that is ended."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 import boto3
 import typer
-from msgspec import Struct
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from mailroom.suppressions import Suppression
+from ops.people.answers import Lifted, Ses, Suppressed, SuppressionsAnswer, suppressed
 from ops.people.suppressions import FAULTS, Lists
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.times import short
 
 app = typer.Typer(no_args_is_help=True, help="Recipients to whom nothing more is sent: see them, lift them.")
 
 Channel = Literal["mail", "sms", "push"]
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
-
-Ses = Literal["lifted", "not listed", "failed", "not asked"]
-"""What became of an address on SES's own list; no other channel has one there."""
-
-
-class Lifted(Struct, frozen=True):
-    """What was taken off a channel's list, as it stood there."""
-
-    stage: str
-    channel: Channel
-    lifted: list[Suppression]
-    ses: Ses
-
 
 _WHY = {
     "bounce": "a message to it came back for good",
@@ -46,14 +33,14 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print who is on the list, the newest first.
+    """Print who is on the list, the newest first, and by which message it was told.
 
     Example: mailroom suppressions list --stage prod --channel mail
     """
     with aws_faults(stage):
-        found = Lists(boto3.Session(), stage).listed(channel)
+        found = [suppressed(each) for each in Lists(boto3.Session(), stage).listed(channel)]
     if as_json:
-        tell(found)
+        tell(SuppressionsAnswer(stage, found))
         return
     if found:
         screen.print(_table(found))
@@ -67,9 +54,9 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     Example: mailroom suppressions show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = Lists(boto3.Session(), stage).find(recipient)
+        found = [suppressed(each) for each in Lists(boto3.Session(), stage).find(recipient)]
     if as_json:
-        tell(found)
+        tell(SuppressionsAnswer(stage, found))
     elif found:
         for each in found:
             screen.print(plain(_sentence(each)), soft_wrap=True)
@@ -99,21 +86,21 @@ def lift(
         lists = Lists(boto3.Session(), stage)
         found = lists.find(recipient, (channel,))
     for each in found:
-        say.print(plain(_sentence(each)), soft_wrap=True)
-    ses: Ses = "not asked"
+        say.print(plain(_sentence(suppressed(each))), soft_wrap=True)
+    ses: Ses = "not_asked"
     lifted: list[Suppression] = []
     if not found:
         say.print(plain(f"{recipient} is not on the {channel} list of {stage}."), soft_wrap=True)
     if found or channel == "mail":
         if not yes:
             typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
-        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not asked"
+        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not_asked"
         with aws_faults(stage):
             lifted = [each for each in found if lists.lift(each)]
     for each in lifted:
         say.print(plain(f"{each.recipient} gets {channel} of {stage} again."), soft_wrap=True)
     if as_json:
-        tell(Lifted(stage, channel, lifted, ses))
+        tell(Lifted(stage, channel, [suppressed(each) for each in lifted], ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
@@ -139,31 +126,28 @@ def _question(channel: str, stage: str, *, listed: bool) -> str:
     return f"Take it off the {channel} list of {stage}{also}?" if listed else "Take it off SES's own list?"
 
 
-def _sentence(found: Suppression) -> str:
+def _sentence(found: Suppressed) -> str:
     told = f" Told by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
-    return (
-        f"{found.recipient} gets no {found.channel} since {_when(found)}: {_WHY[found.reason]}{detail}.{told}"
-    )
+    since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
+    return f"{found.recipient} gets no {found.channel} {since}.{told}"
 
 
-def _when(found: Suppression) -> str:
-    return f"{datetime.fromtimestamp(found.at / 1000, UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def _table(found: list[Suppression]) -> Table:
+def _table(found: list[Suppressed]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("recipient", overflow="fold", min_width=20)
     table.add_column("channel")
     table.add_column("reason")
-    table.add_column("since", no_wrap=True)
+    table.add_column("since (UTC)", no_wrap=True)
+    table.add_column("message", overflow="fold", min_width=12)
     table.add_column("detail", overflow="fold", ratio=1)
     for each in found:
         table.add_row(
             plain(each.recipient),
             each.channel,
             each.reason,
-            _when(each).removesuffix(" UTC"),
+            short(each.since).removesuffix(" UTC"),
+            plain(each.message_id),
             plain(each.detail),
         )
     return table

@@ -9,10 +9,9 @@ from msgspec import Struct
 from ops.plan.lanes import LEAST_WORKERS, Lane, Stages
 from ops.plan.model import Assumed, Bound, Plan
 from ops.prices import PROVIDERS, Use, dollars
+from stacks.derived import PUT_SECONDS
 from stacks.sentences import SettingsError
 
-COMPOSE_SECONDS = 0.02
-"""Assumed of one recipient in `compose`: its conditional put."""
 _MOST_WORKERS = 1000
 _MOST_BATCH = 10
 _WORTH = 0.95
@@ -146,11 +145,11 @@ def _composing(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[s
     if lane.name != "bulk":
         return
     workers = stages.composing(stage)
-    put = workers / COMPOSE_SECONDS
+    put = workers / PUT_SECONDS
     if plan.speed <= put:
         yield f"Composing a campaign is no bound: {workers:,} functions put some {put:,.0f} a second."
     else:
-        needed = math.ceil(plan.speed * COMPOSE_SECONDS)
+        needed = math.ceil(plan.speed * PUT_SECONDS)
         yield (
             f"Composing a campaign may be the bound: {workers:,} functions put some {put:,.0f} a second, and "
             f"for this speed each enabled campaign needs a concurrency of {needed:,}."

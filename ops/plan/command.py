@@ -4,12 +4,9 @@ from typing import Annotated
 
 import typer
 
-from ops.screen import AsJson, errors, plain, screen, tell
+from ops.plan.assumed import BETWEEN, LATENCIES_IN_WORDS, latency_of
+from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
 
-LATENCIES = {"fax": 60.0, "sms": 0.3, "webhook": 0.3}
-"""Seconds a message in its sender, where nobody says otherwise; of others 0.1. A fax's is its whole call."""
-
-Stage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
 Channel = Annotated[str, typer.Option(help="The channel: mail, sms, push, fax or webhook.")]
 Messages = Annotated[int, typer.Option(min=1, help="How many messages.")]
 LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
@@ -18,7 +15,7 @@ Latency = Annotated[
     typer.Option(
         min=0.001,
         help="Seconds of a message in its sender: the provider's answer and the ledger's writes.",
-        show_default="0.1, sms and webhook 0.3, fax 60",
+        show_default=LATENCIES_IN_WORDS,
     ),
 ]
 Between = Annotated[float, typer.Option(min=0, help="Seconds from one invocation of a function to its next.")]
@@ -28,9 +25,9 @@ def plan(
     channel: Channel,
     messages: Messages,
     lane: LaneName = "normal",
-    stage: Stage = "dev",
+    stage: WrittenStage = "dev",
     latency: Latency = None,
-    between: Between = 0.1,
+    between: Between = BETWEEN,
     *,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +49,7 @@ def plan(
     stages = Stages.of()
     try:
         found = stages.lane(stage, channel, lane)
-        assumed = Assumed(LATENCIES.get(channel, 0.1) if latency is None else latency, between)
+        assumed = Assumed(latency_of(channel) if latency is None else latency, between)
         said = answer(stages, stage, found, assumed, messages)
     except SettingsError as error:
         errors.print(plain(str(error)), style="red", soft_wrap=True)

@@ -6,8 +6,7 @@ from rich.table import Table
 
 from ops.plan.answer import Answer, Change
 from ops.prices import DATED, PROVIDERS, UNPRICED
-
-_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+from ops.times import exactly
 
 
 def show(answer: Answer, screen: Console) -> None:
@@ -19,7 +18,7 @@ def show(answer: Answer, screen: Console) -> None:
 
     line(f"{plan.messages:,} messages by {lane.channel}, lane {lane.name}, of {answer.stage}", "bold")
     screen.print(_bounds(answer))
-    line(f"Estimated: [bold]{duration(plan.seconds)}[/bold], {speed_of(plan.speed)} a second.")
+    line(f"Estimated: [bold]{exactly(plan.seconds)}[/bold], {speed_of(plan.speed)} a second.")
     line(f"Bounded by {_bound(answer)}.")
     for change in answer.changes:
         line(_changed(change, answer))
@@ -39,21 +38,6 @@ def speed_of(speed: float) -> str:
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
 
 
-def duration(seconds: float) -> str:
-    """`3 h 58 min (14,286 s)`: the two largest units, and the seconds where they are not among these."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    left = round(seconds)
-    counts = []
-    for unit, length in _UNITS:
-        count, left = divmod(left, length)
-        counts.append((count, unit))
-    while not counts[0][0]:
-        counts.pop(0)
-    words = " ".join(f"{count} {unit}" for count, unit in counts[:2] if count)
-    return f"{words} ({seconds:,.0f} s)"
-
-
 def _bounds(answer: Answer) -> Table:
     plan, lane = answer.plan, answer.lane
     batch = f"({lane.batch} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
@@ -67,7 +51,7 @@ def _bounds(answer: Answer) -> Table:
     table.add_column("all take at least", justify="right")
     for name, speed in plan.bounds.items():
         style = "bold" if name == plan.bound else "dim"
-        table.add_row(name, how[name], speed_of(speed), duration(plan.messages / speed), style=style)
+        table.add_row(name, how[name], speed_of(speed), exactly(plan.messages / speed), style=style)
     return table
 
 
@@ -85,7 +69,7 @@ def _changed(change: Change, answer: Answer) -> str:
         return f"{what} is not possible by itself: {change.forbidden}"
     provider = PROVIDERS.get(answer.lane.channel, ("the provider",))[0]
     leave = f", if {provider} allows it" if answer.plan.bound == "rate" else ""
-    return f"{what} would make it {duration(change.seconds)}{leave}."
+    return f"{what} would make it {exactly(change.seconds)}{leave}."
 
 
 def _costs(answer: Answer) -> Table:

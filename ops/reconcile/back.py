@@ -16,14 +16,16 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom import queues
+from mailroom.attribute_values import image_of
 from mailroom.body import encode
-from mailroom.dynamo import plain, string
+from mailroom.change import LedgerChange
+from mailroom.dynamo import plain
 from mailroom.errors import Invalid
 from mailroom.message import Key
 from mailroom.queues import Entry
 from ops.reconcile.judge import Way
 from ops.reconcile.reading import Image
-from ops.resend.copies import Copies
+from ops.resend.copies import Copies, reopening
 from ops.resend.deployed import Deployed
 
 _RECORDS = 100
@@ -101,14 +103,12 @@ def _put(stuck: Stuck) -> dict[str, Any]:
 
 
 def _change(stuck: Stuck) -> dict[str, Any]:
-    """What the ledger's stream told when the fax began to wait, or would tell if it was reopened now: then
-    an attempt follows at once, and nobody is called back."""
-    new = dict(stuck.ledger or {})
-    old = {**new, "status": string("sending")}
-    if new["status"]["S"] != "retrying" or "error" not in new:
-        new["status"] = string("retrying")
-        old["generation"] = {"N": str(int(new.get("generation", {"N": "0"})["N"]) - 1)}
-    return {"eventName": "MODIFY", "dynamodb": {"OldImage": old, "NewImage": new}}
+    """What the ledger's stream told when the fax began to wait, or would tell if it was reopened now."""
+    item = plain(stuck.ledger or {})
+    waits = item["status"] == "retrying" and "error" in item
+    change = LedgerChange({**item, "status": "sending"}, item) if waits else reopening(item)
+    images = {"OldImage": image_of(change.old), "NewImage": image_of(change.new)}
+    return {"eventName": "MODIFY", "dynamodb": images}
 
 
 def _batches(records: Iterator[dict[str, Any]]) -> Iterator[list[str]]:

@@ -1,33 +1,42 @@
 """`reconcile`: its options, what it says first, and what it asks."""
 
 import os
+import sys
 import time
-from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated
 
 import boto3
 import typer
-from msgspec import structs
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ops.reconcile.duration import seconds_of, written
-from ops.reconcile.judge import State
+from ops.reconcile.following import Following
 from ops.reconcile.patience import patience_of
 from ops.reconcile.reconciling import Reconciling
-from ops.reconcile.report import Answer, by_state, depths, sentences
+from ops.reconcile.report import Answer, sentences
 from ops.resend.deployed import Deployed
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, screen, tell
+from ops.resend.ids import asked_for
+from ops.resend.steps import Advance, bar
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.times import seconds_of, written
 
 
 def reconcile(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="These messages alone, of which you know that they were never sent; - reads ids, or another "
+            "command's --json."
+        ),
+    ] = None,
     stage: Stage = "dev",
     *,
+    channel: Annotated[str | None, typer.Option(help="With ids: that channel's alone.")] = None,
     older_than: Annotated[
         str, typer.Option(help="How long a message may be on its way: as 90s, 15m, 2h, 1d.")
     ] = "15m",
     undated: Annotated[
-        bool, typer.Option("--undated", help="Also what may be older than the ledger remembers.")
+        bool, typer.Option("--undated", help="Also all that may be older than the ledger remembers.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; put nothing back.")] = False,
     yes: Yes = False,
@@ -40,37 +49,76 @@ def reconcile(
     it; what is still in a queue is queued twice by that, and sent once. Dead letters are left where they
     lie; what is marked as one goes back once its letter is gone: by its retention, or by a purge.
 
+    With ids nothing else is looked at, and one look is enough. What the ledger may have forgotten goes back
+    as well: by naming a message you vouch that it was never sent.
+
     The look is kept in a file until all is done, so a command that was stopped goes on where it was if it is
     run again within a day, with the same --older-than. A look that is over is used once more for --older-than
-    and 10 minutes. It reads both tables as a whole.
+    and 10 minutes. It reads both tables as a whole, and only one may run on a machine at a time.
 
-    Exit code 1: something was left that is not on its way, or may not be (a dead letter, what is gone or
-    undated) or, of a dry run, would be put back. 2: it could not be done.
+    Exit code 1: something was left that is not on its way, or may not be (a dead letter, what is gone,
+    undated or, of ids, not there) or, of a dry run, would be put back. 2: it could not be done.
 
     Example: mailroom reconcile --stage prod --dry-run
     """
     with aws_faults(stage):
+        if channel is not None and not ids:
+            raise Refused("--channel says which message an id means: give ids as well, or leave it out.")
         seconds = seconds_of(older_than)
+        asked = asked_for(ids, channel, sys.stdin, stage) if ids else None
         deployed = Deployed.of(boto3.Session(), stage)
         patience = patience_of(deployed, seconds)
-        working = Reconciling(deployed, patience, _folder(), undated=undated)
-        working.look = working.look.renewed(deployed.clock(), seconds)
-        with _bar(quiet=as_json) as progress:
-            _look(working, progress, stage, quiet=as_json)
-            found = _judge(working, progress)
-        look = str(working.look.path) if dry_run else ""
-        answer = Answer(stage, dry_run, seconds, working.look.seen, found, depths(deployed), {}, 0, look)
-        if not as_json:
-            for sentence in sentences(answer):
-                screen.print(sentence, soft_wrap=True)
-        if not dry_run:
-            if answer.stuck and not yes:
-                typer.confirm(f"Put {answer.stuck:,} messages of {stage} back?", abort=True, err=True)
-            with _bar(quiet=as_json) as progress:
-                answer = _put_back(working, answer, progress)
-            working.look.close()
-    _say(answer, as_json=as_json)
+        if asked is None:
+            working = Reconciling.of_stage(deployed, patience, _folder(), time.sleep, vouched=undated)
+        else:
+            working = Reconciling.of_messages(deployed, patience, asked)
+        operator = _Operator(yes=yes, quiet=as_json, piped="-" in (ids or ()))
+        answer = working.go(operator, dry_run=dry_run)
+    _say(answer, as_json=as_json, named=asked is not None)
     raise typer.Exit(1 if answer.left else 0)
+
+
+class _Operator(Following):
+    """Sees bars, reads what was found, and is asked."""
+
+    def __init__(self, *, yes: bool, quiet: bool, piped: bool) -> None:
+        self._yes = yes
+        self._quiet = quiet
+        self._piped = piped
+
+    def step(self, what: str, total: int, done: int = 0) -> AbstractContextManager[Advance]:
+        return bar(what, total, done, quiet=self._quiet)
+
+    def waits(self, unknown: int, seconds: float) -> None:
+        if not self._quiet:
+            errors.print(
+                f"{unknown:,} of the mailbox are unknown to the ledger so far; looking again in "
+                f"{written(seconds)}. It may be stopped: run again, it goes on.",
+                soft_wrap=True,
+            )
+
+    def found(self, answer: Answer) -> None:
+        if not self._quiet:
+            for sentence in sentences(answer):
+                screen.print(plain(sentence), soft_wrap=True)
+
+    def allow(self, answer: Answer) -> None:
+        if self._yes:
+            return
+        many = f"{answer.stuck:,} message{'' if answer.stuck == 1 else 's'}"
+        risk = _vouched(answer)
+        if self._piped:
+            raise Refused(f"{many} would be put back.{risk} Nobody can be asked: use --yes.")
+        typer.confirm(f"Put {many} of {answer.stage} back?{risk}", abort=True, err=True)
+
+
+def _vouched(answer: Answer) -> str:
+    if not answer.vouched:
+        return ""
+    return (
+        f" {answer.vouched:,} may be older than the ledger remembers: you vouch that none was ever sent; one "
+        "that was is sent again."
+    )
 
 
 def _folder() -> Path:
@@ -79,60 +127,13 @@ def _folder() -> Path:
     return (Path(state) if state else Path.home() / ".local" / "state") / "mailroom"
 
 
-def _look(working: Reconciling, progress: Progress, stage: str, *, quiet: bool) -> None:
-    seen = sum(working.look.seen.values())
-    task = progress.add_task(f"looking through {stage}", total=max(working.items, seen), completed=seen)
-    for count in working.looked():
-        progress.advance(task, count)
-    progress.update(task, total=sum(working.look.seen.values()))
-    wait = working.wait()
-    if not wait:
-        return
-    if not quiet:
-        count = working.look.found["mailbox"]
-        errors.print(
-            f"{count:,} of the mailbox are unknown to the ledger so far; looking again in {written(wait)}. "
-            "It may be stopped: run again, it goes on.",
-            soft_wrap=True,
-        )
-    task = progress.add_task("waiting", total=round(wait))
-    while (left := working.wait()) > 0:
-        progress.update(task, completed=round(wait - left))
-        time.sleep(min(1.0, left))
-
-
-def _judge(working: Reconciling, progress: Progress) -> dict[State, dict[str, int]]:
-    task = progress.add_task("looking again", total=sum(working.look.found.values()))
-    counts: Counter[tuple[State, str]] = Counter()
-    for step in working.judged():
-        counts += step
-        progress.advance(task, step.total())
-    return by_state(counts)
-
-
-def _put_back(working: Reconciling, answer: Answer, progress: Progress) -> Answer:
-    if not answer.stuck:
-        return answer
-    task = progress.add_task("putting back", total=answer.stuck)
-    counts: Counter[str] = Counter()
-    failed = 0
-    for step, left in working.put_back():
-        counts += step
-        failed += left
-        progress.advance(task, step.total() + left)
-    return structs.replace(answer, put_back=dict(sorted(counts.items())), failed=failed)
-
-
-def _bar(*, quiet: bool) -> Progress:
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=errors, disable=quiet, transient=True)
-
-
-def _say(answer: Answer, *, as_json: bool) -> None:
+def _say(answer: Answer, *, as_json: bool, named: bool) -> None:
     if as_json:
         tell(answer)
         return
     looked = " and ".join(f"{count:,} of the {table}" for table, count in answer.looked_at.items())
+    if named:
+        looked = f"{len(answer.messages):,} named"
     if answer.dry_run:
         done = f"{answer.stuck:,} would be put back"
     else:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.clock import epoch
+from ops.reconcile.memory import Memory
 from ops.reconcile.patience import Patience
 from ops.resend.judge import awaits_its_copy
 
@@ -13,7 +14,6 @@ Item = Mapping[str, Any]
 MayHold = Callable[[str, float], bool]
 """Whether a dead-letter queue may hold a message of that channel, marked then (epoch seconds)."""
 
-DAY = 86_400.0
 Way = Literal["dispatch", "outcomes", "queue", "scheduled"]
 """Who puts it back: dispatch, what nobody has begun; outcomes, a fax; its sender's own queue, a message that
 was begun; the queue of schedules, what waited for its time."""
@@ -29,30 +29,11 @@ class Finding(Struct, frozen=True):
     """How a message stands. moving: it is on its way, or over. missing: the ledger does not know it. overdue:
     something should have happened long ago. dead_letters: it lies in a dead-letter queue, as far as can be
     told. gone: begun, and its item is no longer in the mailbox. undated: it may be older than what the ledger
-    remembers."""
+    remembers. `vouched`: so is one that is missing, but the operator's word stands for it."""
 
     state: State
     way: Way | None = None
-
-
-class Memory(Struct, frozen=True):
-    """The ledger's: it began at `since` (epoch seconds), and keeps an item for `ttl` seconds after its last
-    change. A message without an item may have been sent before that, and must not be sent again."""
-
-    since: float
-    ttl: float
-    undated: bool = False
-    """Whether the operator vouches for all that there is."""
-
-    def covers(self, item: Item, now: float) -> bool:
-        """Whether an item of the mailbox would still have its ledger item, had it ever been taken up."""
-        oldest = now - self.ttl + DAY
-        if self.undated or self.since > oldest:
-            return True
-        try:
-            return epoch(item["send_at"]) > oldest  # it was taken up then, and not before
-        except (KeyError, TypeError, ValueError, OverflowError):
-            return False
+    vouched: bool = False
 
 
 def judge(
@@ -67,7 +48,7 @@ def judge(
     if ledger is None:
         if mailbox is None:
             return Finding("moving")
-        return Finding("missing", "dispatch") if memory.covers(mailbox, now) else Finding("undated")
+        return _unknown(mailbox, now, memory)
     if not overdue(ledger, now, patience):
         return Finding("moving")
     marked = ledger.get("dead_lettered_at")
@@ -78,6 +59,12 @@ def judge(
     if ledger["event_type"] == "fax":
         return Finding("overdue", "outcomes")
     return Finding("overdue", "queue") if mailbox is not None else Finding("gone")
+
+
+def _unknown(mailbox: Item, now: float, memory: Memory) -> Finding:
+    if memory.covers(mailbox, now):
+        return Finding("missing", "dispatch")
+    return Finding("missing", "dispatch", vouched=True) if memory.vouched else Finding("undated")
 
 
 def overdue(ledger: Item, now: float, patience: Patience) -> bool:

@@ -6,6 +6,7 @@ one page.
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,9 +66,8 @@ class Look:
         """The look that the file holds, if it is of the same and began after `oldest`; else a new one."""
         known = _head(path)
         if known is None or known.about != head.about or known.began < oldest:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.unlink(missing_ok=True)
             look = cls(path, head)
+            look._empty()
             look._append(head)
             return look
         look = cls(path, known)
@@ -119,6 +119,11 @@ class Look:
         # Ids may tell of people: the file is its owner's alone.
         with os.fdopen(os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
             file.write(msgspec.json.encode(line) + b"\n")
+
+    def _empty(self) -> None:
+        # Not removed: whoever works with the file holds its lock, which is of this file and no other.
+        with suppress(FileNotFoundError):
+            os.truncate(self.path, 0)
 
     def _cut(self) -> None:
         whole = 0

@@ -1,98 +1,106 @@
-"""One run: look, wait, judge what was found anew, and put back what is still stuck."""
+"""One run: find what may be stuck, judge it, say so, and put back what is stuck when it is judged anew."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mailroom.dynamo import plain
-from mailroom.message import Key
-from ops.reconcile.back import Back, Stuck
-from ops.reconcile.judge import DAY, Finding, Memory, State, judge
-from ops.reconcile.letters import Letters
-from ops.reconcile.look import Head, Look
-from ops.reconcile.looking import Looking, segments_of
-from ops.reconcile.patience import Patience
-from ops.reconcile.reading import Image, Reading, parts
-from ops.resend.deployed import Deployed
+from msgspec import structs
 
-_TOGETHER = 100
-"""Messages that are read and put back at once: of 400 KB each, at most."""
-_IN_MAILBOX = ("send_at",)
+from ops.reconcile.back import Back
+from ops.reconcile.following import Following
+from ops.reconcile.found import Found
+from ops.reconcile.memory import Memory
+from ops.reconcile.named import Named
+from ops.reconcile.patience import Patience
+from ops.reconcile.report import Answer, depths
+from ops.reconcile.search import Search
+from ops.reconcile.standing import Standing
+from ops.reconcile.tables import Tables, described
+from ops.reconcile.whole import Whole
+from ops.resend.deployed import Deployed
+from ops.resend.ids import Asked
 
 
 class Reconciling:
-    """Works for one stage. `folder` is where the look is kept until it is done with."""
+    """Works for one stage, on what `search` finds there. `vouched`: the operator's word stands for what the
+    ledger may have forgotten."""
 
-    def __init__(self, deployed: Deployed, patience: Patience, folder: Path, *, undated: bool) -> None:
+    def __init__(
+        self, deployed: Deployed, patience: Patience, tables: Tables, search: Search, *, vouched: bool
+    ) -> None:
         self._deployed = deployed
         self._patience = patience
-        self._reading = Reading(deployed.dynamodb)
-        described = deployed.dynamodb.describe_table(TableName=deployed.dispatch.ledger_table)["Table"]
-        since = described["CreationDateTime"].timestamp()
-        self._memory = Memory(since, deployed.dispatch.ledger_ttl_seconds, undated)
-        items = deployed.dynamodb.describe_table(TableName=deployed.mailbox)["Table"].get("ItemCount", 0)
-        known = described.get("ItemCount", 0)
-        self.items = items + known
-        """Roughly how many there are: DynamoDB counts every six hours."""
-        now = deployed.clock()
-        about = f"{described['TableArn']} {patience.older_than:g}"
-        head = Head(about, now, {"mailbox": segments_of(items), "ledger": segments_of(known)})
-        arn = described["TableArn"].split(":")
-        path = folder / f"reconcile-{deployed.stage}-{arn[4]}-{arn[3]}.jsonl"
-        self.look = Look.at(path, head, now - DAY)
+        self._memory = Memory.of(tables, deployed.dispatch.ledger_ttl_seconds, vouched=vouched)
+        self._search = search
 
-    def looked(self) -> Iterator[int]:
-        """Look through both tables; how many items were seen, page by page. What an earlier look has seen is
-        not looked at again."""
-        return Looking(self._deployed, self.look, self._patience).go()
+    @classmethod
+    def of_stage(
+        cls,
+        deployed: Deployed,
+        patience: Patience,
+        folder: Path,
+        sleep: Callable[[float], None],
+        *,
+        vouched: bool,
+    ) -> "Reconciling":
+        """On all that the stage has. `folder` is where the look is kept until it is done with."""
+        tables = _tables(deployed)
+        search = Whole(deployed, patience, tables, folder, sleep)
+        return cls(deployed, patience, tables, search, vouched=vouched)
 
-    def wait(self) -> float:
-        """Seconds until what was missing counts as lost. What is merely on its way shows up until then."""
-        if not self.look.found["mailbox"]:
-            return 0
-        return max(0.0, self.look.latest + self._patience.older_than - self._deployed.clock())
+    @classmethod
+    def of_messages(cls, deployed: Deployed, patience: Patience, asked: Sequence[Asked]) -> "Reconciling":
+        """On some messages alone, for which the operator vouches by naming them."""
+        return cls(deployed, patience, _tables(deployed), Named(deployed, asked), vouched=True)
 
-    def judged(self) -> Iterator[Counter[tuple[State, str]]]:
-        """How those stand that were found: counts by state and channel, in steps."""
-        letters = Letters(self._deployed)
-        for keys in self._found():
-            mailbox = self._reading.images(self._deployed.mailbox, keys, _IN_MAILBOX)
-            found = self._judge(keys, self._ledger(keys), mailbox, letters)
-            yield Counter((finding.state, key.event_type) for key, finding in found.items())
+    def go(self, following: Following, *, dry_run: bool) -> Answer:
+        """All of it; a dry run puts nothing back. What was found is kept where this is cut off."""
+        with self._search.opened():
+            self._search.go(following)
+            answer = self._judged(following, dry_run=dry_run)
+            following.found(answer)
+            if dry_run:
+                return answer
+            if answer.stuck:
+                following.allow(answer)
+                answer = self._put_back(answer, following)
+            self._search.close()
+            return answer
 
-    def put_back(self) -> Iterator[tuple[Counter[str], int]]:
-        """Judge them anew and put back those that are stuck: how many, by channel, and how many could not be
-        put back, in steps."""
-        back, letters = Back(self._deployed), Letters(self._deployed)
-        for keys in self._found():
-            ledger, mailbox = self._ledger(keys), self._reading.images(self._deployed.mailbox, keys)
-            found = self._judge(keys, ledger, mailbox, letters)
-            yield back.put(
-                [
-                    Stuck(key, finding.way, ledger.get(key), mailbox.get(key))
-                    for key, finding in found.items()
-                    if finding.way is not None
-                ]
-            )
+    def _judged(self, following: Following, *, dry_run: bool) -> Answer:
+        found = Found(each=self._search.named)
+        standing = Standing(self._deployed, self._patience, self._memory)
+        with following.step("looking again", self._search.count) as advance:
+            for keys in self._search.batches():
+                found.take(standing.of(keys))
+                advance(len(keys))
+        return Answer(
+            stage=self._deployed.stage,
+            dry_run=dry_run,
+            older_than_seconds=round(self._patience.older_than),
+            looked_at=self._search.seen,
+            found=found.by_state(),
+            vouched=found.vouched,
+            messages=found.messages(self._search.unknown),
+            queues=depths(self._deployed),
+            put_back={},
+            failed=0,
+            look=self._search.file if dry_run else "",
+        )
 
-    def _found(self) -> Iterator[list[Key]]:
-        for page in self.look.pages():
-            yield from parts(page.keys, _TOGETHER)
+    def _put_back(self, answer: Answer, following: Following) -> Answer:
+        back, standing = Back(self._deployed), Standing(self._deployed, self._patience, self._memory)
+        counts: Counter[str] = Counter()
+        failed = 0
+        with following.step("putting back", answer.stuck) as advance:
+            for keys in self._search.batches():
+                step, left = back.put(standing.stuck(keys))
+                counts += step
+                failed += left
+                advance(step.total() + left)
+        return structs.replace(answer, put_back=dict(sorted(counts.items())), failed=failed)
 
-    def _ledger(self, keys: list[Key]) -> dict[Key, Image]:
-        return self._reading.images(self._deployed.dispatch.ledger_table, keys)
 
-    def _judge(
-        self, keys: list[Key], ledger: dict[Key, Image], mailbox: dict[Key, Image], letters: Letters
-    ) -> dict[Key, Finding]:
-        now = self._deployed.clock()
-
-        def item(images: dict[Key, Image], key: Key) -> dict[str, object] | None:
-            return plain(images[key]) if key in images else None
-
-        return {
-            key: judge(
-                item(ledger, key), item(mailbox, key), now, self._patience, self._memory, letters.may_hold
-            )
-            for key in keys
-        }
+def _tables(deployed: Deployed) -> Tables:
+    ledger = described(deployed.dynamodb, deployed.dispatch.ledger_table)
+    return Tables(described(deployed.dynamodb, deployed.mailbox), ledger)

@@ -1,6 +1,7 @@
 """`replay`: what the streams gave up on goes back on its way."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 import boto3
@@ -11,22 +12,25 @@ from rich.table import Table
 
 from mailroom.clock import iso
 from ops.dead_letters.progress import bar
-from ops.replay.replaying import Replay, Unprocessed
-from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.replay.replaying import Replay, Unprocessed, Waiting
+from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
+from ops.times import duration, short
 
 _MOST_NAMED = 50
 
 
 class Batch(Struct, frozen=True):
     """One batch: its object in the bucket, whose it is ("": it is none), how many records it has, why Lambda
-    gave up on it, since when it waits (ISO 8601, UTC), and what became of it."""
+    gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left ("": it is not).
+    Of a dry run all are `ready`."""
 
     key: str
     function: str
     records: int
     condition: str
     since: str
-    state: Literal["waits", "replayed", "left"]
+    result: Literal["ready", "replayed", "left"]
+    why: str = ""
 
 
 class Replayed(Struct):
@@ -45,9 +49,9 @@ class Replayed(Struct):
         """Count one."""
         self.found += 1
         self.records += batch.records
-        self.replayed += batch.state == "replayed"
-        self.left += batch.state != "replayed"
-        if batch.state != "replayed" and len(self.batches) < _MOST_NAMED:
+        self.replayed += batch.result == "replayed"
+        self.left += batch.result != "replayed"
+        if batch.result != "replayed" and len(self.batches) < _MOST_NAMED:
             self.batches.append(batch)
 
 
@@ -55,6 +59,7 @@ def replay(
     stage: Stage = "dev",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; invoke nothing.")] = False,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Put back on its way what the mailbox's and the ledger's streams gave up on.
@@ -62,24 +67,35 @@ def replay(
     Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to its function
     again, dispatch or outcomes, the oldest first; one that goes through moves to replayed/ in the same
     bucket, one that does not stays where it is, so an interrupted replay is simply run again. What was queued
-    before is not sent twice: the ledger drops it. Exit code 1: something is left.
+    before is not sent twice: the ledger drops it. Says first how many there are, and asks. Exit code 1:
+    something is left or, of a dry run, would be replayed. 2: it could not be done.
 
     Example: mailroom replay --stage prod --dry-run
     """
     with aws_faults(stage):
         replaying = Replay(boto3.Session(), stage)
+        listed = replaying.listed()
+        if listed and not (dry_run or yes):
+            typer.confirm(_question(listed, stage, time.time()), abort=True, err=True)
         with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
-            answer = _go(replaying, Replayed(stage, dry_run), advance)
+            answer = _go(replaying, listed, Replayed(stage, dry_run), advance)
     if as_json:
         tell(answer)
     else:
         _show(answer)
-    raise typer.Exit(1 if answer.left and not dry_run else 0)
+    raise typer.Exit(1 if answer.left else 0)
 
 
-def _go(replaying: Replay, answer: Replayed, advance: Callable[[int, int], None]) -> Replayed:
+def _question(listed: Sequence[Waiting], stage: str, now: float) -> str:
+    since = listed[0].since.timestamp()
+    many = "1 batch waits" if len(listed) == 1 else f"{len(listed):,} batches wait, the oldest"
+    return f"{many} since {short(iso(since))}, {duration(now - since)} ago. Replay into {stage}?"
+
+
+def _go(
+    replaying: Replay, listed: Sequence[Waiting], answer: Replayed, advance: Callable[[int, int], None]
+) -> Replayed:
     """One batch after another, so that memory does not grow with them."""
-    listed = replaying.listed()
     for at, each in enumerate(listed, 1):
         batch = replaying.read(each.key)
         if batch is not None:
@@ -89,10 +105,9 @@ def _go(replaying: Replay, answer: Replayed, advance: Callable[[int, int], None]
 
 
 def _one(replaying: Replay, batch: Unprocessed, since: str, *, dry_run: bool) -> Batch:
-    state: Literal["waits", "replayed", "left"] = "waits"
-    if not dry_run:
-        state = "replayed" if replaying.run(batch) else "left"
-    return Batch(batch.key, batch.function, batch.records, batch.condition, since, state)
+    why = "" if dry_run else replaying.run(batch)
+    result: Literal["ready", "replayed", "left"] = "ready" if dry_run else "left" if why else "replayed"
+    return Batch(batch.key, batch.function, batch.records, batch.condition, since, result, why)
 
 
 def _show(answer: Replayed) -> None:
@@ -108,7 +123,7 @@ def _show(answer: Replayed) -> None:
         screen.print(table)
         # Whole, however narrow the terminal: a key is there to be copied.
         for each in answer.batches:
-            screen.print(plain(each.key), soft_wrap=True)
+            screen.print(plain(f"{each.key}: {each.why}" if each.why else each.key), soft_wrap=True)
     if answer.found > len(answer.batches) and answer.dry_run:
         screen.print(f"and {answer.found - len(answer.batches)} more")
     if answer.dry_run:

@@ -1,12 +1,15 @@
 """What the streams gave up on, handed to their functions again, one batch after another."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from ops.clients import config_for_invocations
+from ops.stage import name
 
 _PREFIX = "aws/lambda/"
 """Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
@@ -47,10 +50,10 @@ class Replay:
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self._s3 = session.client("s3")
-        self._lambda = session.client("lambda")
+        self._lambda = session.client("lambda", config=config_for_invocations())
         account = session.client("sts").get_caller_identity()["Account"]
-        self._bucket = f"mailroom-{stage}-unprocessed-{account}-{session.region_name}"
-        self._functions = {f"mailroom-{stage}-{short}" for short in ("dispatch", "outcomes")}
+        self._bucket = name(stage, f"unprocessed-{account}-{session.region_name}")
+        self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
 
     def listed(self) -> list[Waiting]:
         """What waits, oldest first: names and times alone, however many and large the batches are."""
@@ -59,14 +62,6 @@ class Replay:
             Waiting(each["Key"], each["LastModified"]) for page in pages for each in page.get("Contents", [])
         ]
         return sorted(objects, key=lambda each: each.since)
-
-    def waiting(self) -> Iterator[Unprocessed]:
-        """The batches that wait, oldest first, each read when it is its turn. One that somebody else has
-        replayed meanwhile is left out."""
-        for each in self.listed():
-            batch = self.read(each.key)
-            if batch is not None:
-                yield batch
 
     def read(self, key: str) -> Unprocessed | None:
         """The batch in an object; None: there is no such object any more."""
@@ -85,20 +80,33 @@ class Replay:
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
             return Unprocessed(key, {"Records": []}, _STRANGE, "")
 
-    def run(self, batch: Unprocessed) -> bool:
-        """Hand a batch to its function; True: all of it went through, and it is moved out of the way.
+    def run(self, batch: Unprocessed) -> str:
+        """Hand a batch to its function; "": all of it went through, and it is moved out of the way. Else why
+        it is left.
 
         A batch of another function is left: whoever can write to the bucket must not choose what is invoked.
         """
         if batch.function not in self._functions:
-            return False
+            return "it is none of dispatch or outcomes of this stage; see what it is, and delete it by hand"
         # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
         event = json.dumps(batch.event, ensure_ascii=False, separators=(",", ":")).encode()
-        reply = self._lambda.invoke(FunctionName=batch.function, Payload=event)
-        answer = json.loads(reply["Payload"].read())
-        if "FunctionError" in reply or answer.get("batchItemFailures"):
-            return False
-        source = {"Bucket": self._bucket, "Key": batch.key}
-        self._s3.copy_object(Bucket=self._bucket, Key=_DONE + batch.key, CopySource=source)
+        if why := self._invoked(batch.function, event):
+            return why
+        done = _DONE + batch.key
+        self._s3.copy_object(
+            Bucket=self._bucket, Key=done, CopySource={"Bucket": self._bucket, "Key": batch.key}
+        )
         self._s3.delete_object(Bucket=self._bucket, Key=batch.key)
-        return True
+        return ""
+
+    def _invoked(self, function: str, event: bytes) -> str:
+        """Invoke it once; why that did not do it all. One batch's fault does not keep the others."""
+        try:
+            reply = self._lambda.invoke(FunctionName=function, Payload=event)
+        except (ClientError, BotoCoreError) as fault:
+            return f"it could not be handed over: {fault}"
+        answer = json.loads(reply["Payload"].read())
+        if "FunctionError" in reply:
+            return f"its function failed; see the log of {function}"
+        failed = len(answer.get("batchItemFailures", ()))
+        return f"{failed} of its records failed; see the log of {function}" if failed else ""

@@ -3,18 +3,21 @@
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 import boto3
 import typer
 from msgspec import Struct
 from rich import box
-from rich.progress import Progress
 from rich.table import Table
 
 from ops.resend.deployed import Deployed
+from ops.resend.following import Following
 from ops.resend.ids import asked_for
-from ops.resend.resending import Resending, Resent
+from ops.resend.resending import Resending
+from ops.resend.resent import Resent
+from ops.resend.steps import Advance, bar
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 UNASKED = 10
@@ -62,17 +65,39 @@ def resend(
     with aws_faults(stage):
         asked = asked_for(ids, channel, sys.stdin, stage)
         resending = Resending(Deployed.of(boto3.Session(), stage), force=force)
-        looked = _watched(resending.look(asked), "looking", len(asked), quiet=as_json)
-        ready = [each for each in looked if each.result == "ready"]
-        if not as_json:
-            _show(looked)
-        if ready and not (yes or dry_run):
-            _ask(ready, stage, piped="-" in ids)
-        refused = [each for each in looked if each.result != "ready"]
-        done = ready if dry_run else _watched(resending.go(ready), "sending", len(ready), quiet=as_json)
-    _say(Answer(stage, dry_run, _counts([*done, *refused]), [*done, *refused]), as_json=as_json)
-    left = [each for each in (*done, *refused) if each.result not in ("ready", "resent")]
+        operator = _Operator(stage, yes=yes, quiet=as_json, piped="-" in ids)
+        done = resending.run(asked, operator, dry_run=dry_run)
+    answer = Answer(stage, dry_run, _counts(done), done)
+    if as_json:
+        tell(answer)
+    else:
+        _say(answer, operator.shown)
+    left = [each for each in done if each.result not in ("ready", "resent")]
     raise typer.Exit(1 if left else 0)
+
+
+class _Operator(Following):
+    """Sees bars, reads what each is, and is asked."""
+
+    def __init__(self, stage: str, *, yes: bool, quiet: bool, piped: bool) -> None:
+        self.shown: Sequence[Resent] = ()
+        """What each was when it was looked at."""
+        self._stage = stage
+        self._yes = yes
+        self._quiet = quiet
+        self._piped = piped
+
+    def step(self, what: str, total: int, done: int = 0) -> AbstractContextManager[Advance]:
+        return bar(what, total, done, quiet=self._quiet)
+
+    def looked(self, messages: Sequence[Resent]) -> None:
+        self.shown = messages
+        if not self._quiet:
+            _show(messages)
+
+    def allow(self, ready: Sequence[Resent]) -> None:
+        if not self._yes:
+            _ask(ready, self._stage, piped=self._piped)
 
 
 def _ask(ready: Sequence[Resent], stage: str, *, piped: bool) -> None:
@@ -87,11 +112,6 @@ def _ask(ready: Sequence[Resent], stage: str, *, piped: bool) -> None:
 
 def _messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count:,} messages"
-
-
-def _watched(results: Iterable[Resent], what: str, total: int, *, quiet: bool) -> list[Resent]:
-    with Progress(console=errors, disable=quiet, transient=True) as progress:
-        return list(progress.track(results, total=total, description=what))
 
 
 def _counts(messages: Iterable[Resent]) -> dict[str, int]:
@@ -115,12 +135,11 @@ def _show(looked: Sequence[Resent]) -> None:
         screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
 
 
-def _say(answer: Answer, *, as_json: bool) -> None:
-    if as_json:
-        tell(answer)
-        return
+def _say(answer: Answer, shown: Sequence[Resent]) -> None:
+    """What became of them; by name those that were to be sent again and were not."""
+    known = set(shown)
     for each in answer.messages:
-        if each.result == "unqueued":
-            errors.print(plain(f"{each.id}: {each.why}"), style="red", soft_wrap=True)
+        if each.result in ("unqueued", "refused") and each not in known:
+            errors.print(plain(f"{each.id} ({each.event_type}): {each.why}"), style="red", soft_wrap=True)
     counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
     screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")

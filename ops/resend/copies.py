@@ -21,15 +21,16 @@ Item = Mapping[str, Any]
 _AT_ONCE = Schedule(delay=0, growth=1, cap=0)
 
 
-def reopened_record(item: Item) -> LedgerChange:
+def reopening(item: Item) -> LedgerChange:
     """The change that a fax's ledger item would show if it was reopened now: an attempt follows at once, and
     nobody is told of anything."""
-    return LedgerChange({"generation": int(item.get("generation", 0)) - 1}, {**item, "status": "retrying"})
+    before = {"status": "sending", "generation": int(item.get("generation", 0)) - 1}
+    return LedgerChange({**item, **before}, {**item, "status": "retrying"})
 
 
 def fax_of(item: Item) -> dict[str, Any]:
     """The item that the next attempt of a fax would be, by what the ledger kept of it."""
-    body = retry_of(reopened_record(item), _AT_ONCE) or {}
+    body = retry_of(reopening(item), _AT_ONCE) or {}
     return fax.item_of({name: value for name, value in body.items() if name != "not_before"})
 
 

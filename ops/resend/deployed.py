@@ -12,8 +12,9 @@ from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.ledger import Ledger
 from mailroom.message import Message
-from ops.campaigns.deployed import patient
+from ops.clients import config_for_invocations
 from ops.deployed import function_settings
+from ops.stage import name as stage_name
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -37,8 +38,8 @@ class Deployed:
     def of(cls, session: boto3.Session, stage: str) -> "Deployed":
         """The stage in the session's account. Raises Refused where it is not deployed, or not by a version
         that can be read here."""
-        functions = session.client("lambda", config=patient())
-        dispatch = function_settings(functions, f"mailroom-{stage}-dispatch", Dispatch)
+        functions = session.client("lambda", config=config_for_invocations())
+        dispatch = function_settings(functions, stage_name(stage, "dispatch"), Dispatch)
         contracts = contracts_of(dispatch.default_region)
         return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
 
@@ -49,7 +50,7 @@ class Deployed:
 
     def name(self, short: str) -> str:
         """The physical name of a table, a queue or a function."""
-        return f"mailroom-{self.stage}-{short}"
+        return stage_name(self.stage, short)
 
     def ledger(self, new_token: Callable[[], str]) -> Ledger:
         """The verbs, for who claims nothing."""

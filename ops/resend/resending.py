@@ -4,38 +4,33 @@ reopen ─── crash ─── queue      What was reopened and not queued is 
                                 queues it when it is run again, and `reconcile` finds it by itself.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
+from msgspec import Struct, structs
 
+from mailroom.batch_get import Unread
 from mailroom.message import Key
 from mailroom.queues import Entry
 from ops.resend.contents import Contents, items_of, next_attempt
 from ops.resend.copies import Copies, Item
 from ops.resend.deployed import Deployed
+from ops.resend.following import Following
 from ops.resend.ids import Asked
 from ops.resend.judge import judge
+from ops.resend.resent import Resent
 
 AT_ONCE = 50
 """Messages of one step: what a crash may leave reopened and not queued."""
 _WORKERS = 8
-
-
-class Resent(Struct, frozen=True):
-    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
-    next. unqueued: it was reopened, and SQS would not take it: `reconcile` queues it."""
-
-    id: str
-    event_type: str
-    status: str
-    result: Literal["ready", "resent", "refused", "unqueued"]
-    why: str
-    attempt: int | None = None
-    may_arrive_twice: bool = False
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError, Unread)
+"""What reading and writing tables raises where AWS does not do it."""
+_UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
 
 
 class _Looked(Struct, frozen=True):
@@ -55,12 +50,23 @@ class Resending:
         self._copies = Copies(deployed)
         self._contents = Contents(deployed, self._copies, force=force)
 
-    def look(self, asked: Sequence[Asked]) -> Iterator[Resent]:
+    def run(self, asked: Sequence[Asked], following: Following, *, dry_run: bool) -> list[Resent]:
+        """All of it: what became of each; of a dry run, what would. Those that are ready come first."""
+        looked = _followed(self._looked(asked), following, "looking", len(asked))
+        following.looked(looked)
+        ready = [each for each in looked if each.result == "ready"]
+        refused = [each for each in looked if each.result != "ready"]
+        if dry_run or not ready:
+            return [*ready, *refused]
+        following.allow(ready)
+        return [*_followed(self._go(ready), following, "sending", len(ready)), *refused]
+
+    def _looked(self, asked: Sequence[Asked]) -> Iterator[Resent]:
         """What each is, and whether it can be sent again."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             yield from (looked.now for looked in pool.map(self._look, asked))
 
-    def go(self, ready: Sequence[Resent]) -> Iterator[Resent]:
+    def _go(self, ready: Sequence[Resent]) -> Iterator[Resent]:
         """Send again those that are ready; each is looked at anew, for time has passed."""
         waiting = iter(ready)
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -68,7 +74,7 @@ class Resending:
                 done = list(pool.map(self._reopen, map(str, range(len(step))), step))
                 failed = self._copies.send(queued for _, queued in done if queued is not None)
                 for reference, (each, _) in enumerate(done):
-                    yield _unqueued(each) if str(reference) in failed else each
+                    yield each.unqueued(_UNTAKEN) if str(reference) in failed else each
 
     def _look(self, asked: Asked) -> "_Looked":
         found = self._find(asked)
@@ -98,24 +104,32 @@ class Resending:
             names = " and ".join(each["event_type"] for each in items)
             return f"there are messages of {names} with that id; say which by --channel"
         if items_of(self._deployed, self._deployed.mailbox, asked):
-            return "ready: nobody has begun it; mailroom reconcile puts back what is stuck"
+            return "ready: nobody has begun it; if it was lost, mailroom reconcile puts it back by its id"
         return "there is no such message in the ledger"
 
     def _reopen(self, reference: str, ready: Resent) -> tuple[Resent, tuple[str, Entry] | None]:
-        """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it)."""
-        looked = self._look(Asked(ready.id, ready.event_type))
+        """Reopen one. What it is now, and the queue message that it needs (None: outcomes makes it).
+
+        Raises nothing of AWS's: others of its step are reopened already, and have to be queued.
+        """
+        try:
+            looked = self._look(Asked(ready.id, ready.event_type))
+        except _FAULTS as fault:
+            return ready.refused(f"it could not be read, so it is as it was: {fault}; run this again"), None
         now, content = looked.now, looked.content
         if now.result != "ready" or content is None:
             return now, None
-        attempt = now.attempt
-        if now.status != "retrying":
-            if (now.status, now.attempt) != (ready.status, ready.attempt):
-                # Force and consent were given for what was shown, and for nothing else.
-                return _refused(now, f"{now.status}: it has changed since it was looked at; look again"), None
-            attempt = self._next_life(looked.found)
+        if now.status != "retrying" and (now.status, now.attempt) != (ready.status, ready.attempt):
+            # Force and consent were given for what was shown, and for nothing else.
+            return now.refused(f"{now.status}: it has changed since it was looked at; look again"), None
+        try:
+            attempt = now.attempt if now.status == "retrying" else self._next_life(looked.found)
+        except _FAULTS as fault:
+            why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom reconcile"
+            return now.unqueued(why), None
         if attempt is None:
-            return _refused(now, "it has changed just now: somebody else was faster, or an event came"), None
-        resent = Resent(now.id, now.event_type, now.status, "resent", now.why, attempt, now.may_arrive_twice)
+            return now.refused("it has changed just now: somebody else was faster, or an event came"), None
+        resent = structs.replace(now, result="resent", attempt=attempt)
         if now.event_type == "fax":
             return resent, None
         return resent, self._copies.entry(reference, content, attempt)
@@ -133,10 +147,10 @@ class Resending:
         return next_attempt(ours[0]) if ours else None
 
 
-def _refused(each: Resent, why: str) -> Resent:
-    return Resent(each.id, each.event_type, each.status, "refused", why)
-
-
-def _unqueued(each: Resent) -> Resent:
-    why = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
-    return Resent(each.id, each.event_type, each.status, "unqueued", why, each.attempt, each.may_arrive_twice)
+def _followed(results: Iterable[Resent], following: Following, what: str, total: int) -> list[Resent]:
+    done = []
+    with following.step(what, total) as advance:
+        for each in results:
+            done.append(each)
+            advance(1)
+    return done

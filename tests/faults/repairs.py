@@ -19,11 +19,14 @@ from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.outcomes import Outcomes
 from mailroom.reference import read
 from mailroom.retries import Schedule
+from ops.reconcile.following import Following
 from ops.reconcile.patience import Patience
 from ops.reconcile.reconciling import Reconciling
+from ops.resend import following as resend_following
 from ops.resend.deployed import Deployed
 from ops.resend.ids import Asked
-from ops.resend.resending import Resending, Resent
+from ops.resend.resending import Resending
+from ops.resend.resent import Resent
 from tests.faults import fax_world
 from tests.faults.fax_world import FaxWorld
 from tests.faults.outside import Outside, Stopped
@@ -149,24 +152,32 @@ def _stage(
 
 def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[Resent]:
     """One run of the command, as far as it comes: []: it was stopped."""
-    resending = Resending(stage, force=force)
     with suppress(Stopped):
-        looked = list(resending.look([Asked(id_, event_type) for id_ in ids]))
-        ready = [each for each in looked if each.result == "ready"]
-        return [*resending.go(ready), *(each for each in looked if each.result != "ready")]
+        asked = [Asked(id_, event_type) for id_ in ids]
+        return Resending(stage, force=force).run(asked, resend_following.Following(), dry_run=False)
     return []
 
 
 def reconcile(stage: Here, folder: Path, sleep: Callable[[float], None]) -> tuple[int, int] | None:
     """One run of the command: how many were put back, and how many could not be. None: it was stopped."""
-    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
-    patience = Patience(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))
+    working = Reconciling.of_stage(stage, _patience(), folder, sleep, vouched=False)
+    return _gone_through(working)
+
+
+def reconcile_messages(stage: Here, *ids: str, event_type: str = "mail") -> tuple[int, int] | None:
+    """The same of messages that are named."""
+    return _gone_through(
+        Reconciling.of_messages(stage, _patience(), [Asked(each, event_type) for each in ids])
+    )
+
+
+def _gone_through(working: Reconciling) -> tuple[int, int] | None:
     with suppress(Stopped):
-        working = Reconciling(stage, patience, folder, undated=False)
-        for _ in working.looked():
-            pass
-        sleep(working.wait())
-        steps = list(working.put_back())
-        working.look.close()
-        return sum(counts.total() for counts, _ in steps), sum(failed for _, failed in steps)
+        answer = working.go(Following(), dry_run=False)
+        return sum(answer.put_back.values()), answer.failed
     return None
+
+
+def _patience() -> Patience:
+    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
+    return Patience(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))

@@ -12,7 +12,7 @@ from mailroom.message import Key
 from tests.faults import fax_world
 from tests.faults.fax_world import HERE, FaxWorld, fax
 from tests.faults.outside import Side
-from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, sends
+from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, reconcile_messages, sends
 from tests.faults.world import MAIL, VISIBILITY, World, create_table, mail
 
 NewWorld = Callable[..., World]
@@ -150,33 +150,65 @@ def stranded_faxes(world: FaxWorld) -> Here:
     return of_fax(world)
 
 
-@pytest.mark.parametrize("side", [None, *SIDES])
+FAXES = ("busy-once", "slow", "good")
+
+
+def check_faxes(world: FaxWorld, where: str) -> None:
+    world.settle()
+    boto3.client("dynamodb", region_name="us-east-1").delete_table(TableName="mailbox")
+    assert world.network.delivered() == dict.fromkeys(FAXES, 1), where
+    assert set(world.network.most_at_once().values()) == {1}, where
+    tries = [call.name for call in world.network.by_line()[HERE]]
+    assert sorted(tries) == ["busy-once", "busy-once", "good", "slow"], where
+    # The receiver drops what it had: it hears of each outcome once.
+    assert [status for status, _ in world.callbacks("busy-once")] == ["tmp_fail", "sent"], where
+    assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
+
+
+def calls_of_faxes(new_fax_world: NewFaxWorld, folder: Path) -> int:
+    """How many calls a run makes that nobody disturbs; it puts both back."""
+    world = new_fax_world()
+    stage = stranded_faxes(world)
+    before = len(world.outside.calls)
+    assert reconcile(stage, folder, world.clock.sleep) == (2, 0)
+    count = len(world.outside.calls) - before
+    check_faxes(world, "no stop")
+    assert count >= 5
+    return count
+
+
+@pytest.mark.parametrize("side", SIDES)
 def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(
-    new_fax_world: NewFaxWorld, side: Side | None, tmp_path: Path
+    new_fax_world: NewFaxWorld, side: Side, tmp_path: Path
 ) -> None:
-    names = ("busy-once", "slow", "good")
-    for at in range(8 if side else 1):
+    for at in range(calls_of_faxes(new_fax_world, tmp_path)):
         world = new_fax_world()
         stage = stranded_faxes(world)
-        if side:
-            world.outside.stop = (len(world.outside.calls) + at, side)
-            reconcile(stage, tmp_path, world.clock.sleep)
-            world.outside.stop = None
-        world.draw_consequences()
-        again = reconcile(stage, tmp_path, world.clock.sleep)
-        assert again is not None
-        if side is None:
-            assert again == (2, 0)
-        world.settle()
-        boto3.client("dynamodb", region_name="us-east-1").delete_table(TableName="mailbox")
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        assert reconcile(stage, tmp_path, world.clock.sleep) is None
         where = f"{world.outside.stopped_at} ({at})"
-        assert world.network.delivered() == dict.fromkeys(names, 1), where
-        assert set(world.network.most_at_once().values()) == {1}, where
-        tries = [call.name for call in world.network.by_line()[HERE]]
-        assert sorted(tries) == ["busy-once", "busy-once", "good", "slow"], where
-        # The receiver drops what it had: it hears of each outcome once.
-        assert [status for status, _ in world.callbacks("busy-once")] == ["tmp_fail", "sent"], where
-        assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
+        assert world.outside.stopped_at is not None
+        world.draw_consequences()
+        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        check_faxes(world, where)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_named_messages_go_back_once_wherever_it_was_stopped(new_world: NewWorld, side: Side) -> None:
+    world = new_world()
+    stage = stranded(world)
+    before = len(world.outside.calls)
+    assert reconcile_messages(stage, *STUCK) == (len(STUCK), 0)
+    for at in range(len(world.outside.calls) - before):
+        world = new_world()
+        stage = stranded(world)
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        assert reconcile_messages(stage, *STUCK) is None
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.outside.stopped_at is not None
+        assert reconcile_messages(stage, *STUCK) is not None, where
+        world.settle()
+        check(world, where)
 
 
 def test_a_look_that_was_cut_off_half_written_goes_on(new_world: NewWorld, tmp_path: Path) -> None:

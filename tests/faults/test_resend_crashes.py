@@ -166,22 +166,38 @@ def test_what_was_delivered_is_left_alone_without_force(new_world: NewWorld) -> 
     assert sends(world) == {"a": 2}
 
 
+def given_up(new_fax_world: NewFaxWorld) -> tuple[FaxWorld, Here]:
+    """A fax that was given up after its only try."""
+    world = new_fax_world(1)
+    world.put(fax("busy-once"))
+    world.settle()
+    assert world.found("busy-once")["status"] == "failed"
+    return world, of_fax(world)
+
+
+def calls_of_a_fax(new_fax_world: NewFaxWorld) -> int:
+    world, stage = given_up(new_fax_world)
+    before = len(world.outside.calls)
+    assert [each.result for each in resend(stage, "busy-once", event_type="fax")] == ["resent"]
+    count = len(world.outside.calls) - before
+    assert count >= 1
+    return count
+
+
 @pytest.mark.parametrize("side", SIDES)
 def test_a_fax_that_was_given_up_is_faxed_once_more_and_its_line_has_one_at_a_time(
     new_fax_world: NewFaxWorld, side: Side
 ) -> None:
-    for at in range(6):
-        world = new_fax_world(1)
-        world.put(fax("busy-once"))
-        world.settle()
-        assert world.found("busy-once")["status"] == "failed"
-        stage = of_fax(world)
+    for at in range(calls_of_a_fax(new_fax_world)):
+        world, stage = given_up(new_fax_world)
         world.outside.stop = (len(world.outside.calls) + at, side)
+        assert resend(stage, "busy-once", event_type="fax") == []
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.outside.stopped_at is not None
+        world.settle()
         resend(stage, "busy-once", event_type="fax")
         world.settle()
-        world.outside.stop = None
-        resend(stage, "busy-once", event_type="fax")
-        world.settle()
-        assert world.network.delivered() == {"busy-once": 1}, at
-        assert set(world.network.most_at_once().values()) == {1}, at
-        assert (world.found("busy-once")["status"], world.found("busy-once")["attempts"]) == ("sent", 2), at
+        assert world.network.delivered() == {"busy-once": 1}, where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        found = world.found("busy-once")
+        assert (found["status"], found["attempts"]) == ("sent", 2), where

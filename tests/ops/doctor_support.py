@@ -71,9 +71,10 @@ class Aws(boto3.Session):
         if callable(answer):
             answer = answer(_asked.parameters)
         if isinstance(answer, str):
+            action = name.replace(".", ":")
             error = {
                 "Code": answer,
-                "Message": f"User: ada is not authorized to perform: {name.lower()} here",
+                "Message": f"User: ada is not authorized to perform: {action} because of a policy",
             }
             parsed: dict[str, Any] = {"Error": error, "ResponseMetadata": {"HTTPStatusCode": 400}}
             return _response(400), parsed

@@ -2,11 +2,14 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import boto3
+import pytest
 from botocore.exceptions import ClientError
+from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.attribute_values import image_of
@@ -59,6 +62,26 @@ def unknown_call(**_: Any) -> Any:
     raise ClientError({"Error": {"Code": "InvalidAction", "Message": "no such action"}}, "Call")
 
 
+class Functions:
+    """The Lambda client: dispatch, and what it has in its environment."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def __init__(self) -> None:
+        self.dispatch = {
+            "LEDGER_TTL_SECONDS": "7776000",
+            "PAYLOAD_BUCKET": PAYLOADS,
+            "DEFAULT_REGION": "US",
+        }
+
+    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
+        if FunctionName != f"mailroom-{STAGE}-dispatch":
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
+        return {"Environment": {"Variables": self.dispatch}}
+
+
 class Stage(boto3.Session):
     """The stage, and a session in its account. `sqs_calls` replace SQS's own; without any it has no move
     tasks."""
@@ -66,6 +89,7 @@ class Stage(boto3.Session):
     def __init__(self) -> None:
         super().__init__(region_name=REGION)
         self.ses = FakeSes()
+        self.functions = Functions()
         self.sqs_calls: dict[str, Callable[..., Any]] = {"list_message_move_tasks": unknown_call}
         self.dynamodb: Any = super().client("dynamodb")
         self.sqs: Any = super().client("sqs")
@@ -86,7 +110,7 @@ class Stage(boto3.Session):
             case "sesv2":
                 return self.ses
             case "lambda":
-                return Over(None, get_function_configuration=self._configuration)
+                return self.functions
             case "sqs":
                 return Over(super().client("sqs"), **self.sqs_calls)
         return super().client(service_name, *args, **kwargs)
@@ -152,10 +176,6 @@ class Stage(boto3.Session):
             found.write("".join(self.bodies(queue)))
         return found.getvalue()
 
-    def _configuration(self, **_: Any) -> Any:
-        told = {"LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": PAYLOADS, "DEFAULT_REGION": "US"}
-        return {"Environment": {"Variables": told}}
-
     def _table(self, name: str, keys: tuple[str, ...]) -> None:
         self.dynamodb.create_table(
             TableName=f"mailroom-{STAGE}-{name}",
@@ -174,3 +194,14 @@ class Stage(boto3.Session):
 
 def run(app: Any, *arguments: str, typed: str | None = None) -> Result:
     return CliRunner().invoke(app, arguments, input=typed, env={"COLUMNS": "200"})
+
+
+@contextmanager
+def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterator[Stage]:
+    """The stage in place of AWS, until the block ends, with nothing that an erasure would wait for."""
+    with mock_aws():
+        stage = of()
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
+        yield stage

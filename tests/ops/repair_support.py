@@ -3,11 +3,13 @@
 import io
 import json
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
 import typer
 from botocore.exceptions import ClientError
+from moto.dynamodb.models import dynamodb_backends
 from typer.testing import CliRunner, Result
 
 from mailroom.dynamo import plain
@@ -15,7 +17,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
-from tests.ops.ops_support import REGION
+from tests.ops.ops_support import ACCOUNT, REGION
 from tests.pipeline.items import typed
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
@@ -133,6 +135,11 @@ class RepairStage:
         """A ledger item."""
         key = typed({"id": id_, "event_type": event_type})
         return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key).get("Item", {}))
+
+    def made(self, table: str, at: float) -> None:
+        """Let a table be one that was made then (epoch seconds)."""
+        known = dynamodb_backends[ACCOUNT][REGION].tables[table]
+        known.created_at = datetime.fromtimestamp(at, UTC).replace(tzinfo=None)
 
     def verbs(self) -> Ledger:
         """The ledger, as functions write it."""

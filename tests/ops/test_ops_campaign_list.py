@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
+from ops.campaigns.deployed import Campaigns
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
 
@@ -11,7 +13,9 @@ from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
 def listed() -> dict[str, dict[str, str]]:
     result = run("campaign", "list", "--json")
     assert result.exit_code == 0, result.output
-    return {each["campaign"]: each for each in valid("campaign list", result.stdout)}
+    answer = valid("campaign list", result.stdout)
+    assert answer["stage"] == "dev"
+    return {each["campaign"]: each for each in answer["campaigns"]}
 
 
 def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_run(world: World) -> None:
@@ -29,20 +33,40 @@ def test_the_list_has_every_campaign_with_its_schedule_its_stage_and_its_last_ru
 
 
 def test_a_schedule_that_is_switched_off_or_not_deployed_is_said_to_be_so(world: World) -> None:
-    assert listed()["weekly"]["stage"] == "not deployed"
+    assert listed()["weekly"]["standing"] == "not_deployed"
     world.schedule("weekly", "DISABLED")
-    assert listed()["weekly"]["stage"] == "disabled"
+    assert listed()["weekly"]["standing"] == "disabled"
 
 
 def test_campaigns_that_are_enabled_but_not_deployed_are_listed_as_such(world: World) -> None:
     world.dynamodb.delete_table(TableName=RUNS)
     found = listed()
-    assert {name: each["stage"] for name, each in found.items()} == {
-        "draft": "not enabled",
-        "news": "not deployed",
-        "weekly": "not deployed",
+    assert {name: each["standing"] for name, each in found.items()} == {
+        "draft": "not_enabled",
+        "news": "not_deployed",
+        "weekly": "not_deployed",
     }
     assert found["news"]["last_run"] == ""
+
+
+def test_a_campaign_that_was_taken_out_and_goes_on_all_the_same_is_said_to_be_there(world: World) -> None:
+    """Its stack leaves the app with the last campaign, and stays in the account until somebody deletes it."""
+    world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
+    world.schedule("weekly")
+    found = listed()
+    assert (found["weekly"]["standing"], found["draft"]["standing"]) == ("still_deployed", "not_enabled")
+    assert "still deployed" in run("campaign", "list").stdout
+
+
+def test_how_campaigns_stand_is_not_told_without_asking_aws(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(_: Campaigns) -> None:
+        raise NoCredentialsError
+
+    world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
+    monkeypatch.setattr(Campaigns, "schedules", refusing)
+    assert run("campaign", "list").exit_code == 2
 
 
 def test_a_schedule_without_a_time_zone_goes_by_utc(world: World) -> None:

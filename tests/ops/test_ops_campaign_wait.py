@@ -9,7 +9,7 @@ from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.page_claim import PageClaim
 from mailroom.campaigns.run import Run
 from ops.campaigns.deployed import Campaigns, Start
-from ops.campaigns.wait import LOST_POLLS, QUIET_POLLS, Ended, wait
+from ops.campaigns.wait import BESIDE_POLLS, LOST_POLLS, QUIET_POLLS, Ended, wait
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
 
@@ -52,18 +52,35 @@ def again(world: World) -> Start:
 
 
 def test_it_ends_when_the_new_start_is_collected_and_its_queues_stay_empty(world: World) -> None:
-    audience = world.sqs.get_queue_url(QueueName=AUDIENCE)["QueueUrl"]
-    waited = Wait(
-        world,
-        then={
-            2: world.collected,
-            3: lambda: world.waiting(AUDIENCE),
-            99: lambda: world.sqs.purge_queue(QueueUrl=audience),
-        },
-    )
+    waited = Wait(world, then={2: world.collected})
     assert waited.ended.problem == ""
     assert {each.state for each in waited.seen} == {"collected"}
+    assert waited.sleeps == 2 + QUIET_POLLS
+
+
+def test_another_campaign_in_the_shared_queues_does_not_hold_up_one_that_is_over(world: World) -> None:
+    world.waiting(AUDIENCE)
+    waited = Wait(world, then={2: world.collected})
+    assert waited.ended.problem == ""
+    assert waited.sleeps == 2 + BESIDE_POLLS
+
+
+def test_while_somebody_was_counted_twice_what_lies_in_the_queues_may_be_of_this_run(world: World) -> None:
+    audience = world.sqs.get_queue_url(QueueName=AUDIENCE)["QueueUrl"]
+    world.waiting(AUDIENCE)
+    world.collected(composed=40, existed=2)
+    waited = Wait(world, then={99: lambda: world.sqs.purge_queue(QueueUrl=audience)})
+    assert waited.ended.problem == ""
     assert waited.sleeps == 99 + QUIET_POLLS - 1
+
+
+def test_what_lies_in_the_queues_is_waited_for_while_something_is_missing(world: World) -> None:
+    audience = world.sqs.get_queue_url(QueueName=AUDIENCE)["QueueUrl"]
+    world.collected(composed=30)
+    world.waiting(AUDIENCE)
+    waited = Wait(world, then={99: lambda: world.sqs.purge_queue(QueueUrl=audience)})
+    assert waited.ended.problem.startswith("10 of 40 recipients were not composed.")
+    assert waited.sleeps == 99 + LOST_POLLS - 1
 
 
 def test_a_run_that_goes_on_is_not_taken_for_its_earlier_start(world: World) -> None:

@@ -156,7 +156,7 @@ def test_a_stage_without_its_table_exits_with_2_and_names_that(
     command, *options = arguments
     result = run(command, "weekly", *options)
     assert result.exit_code == 2
-    assert f"There is no table {RUNS} in this account and region; deploy dev" in result.stderr
+    assert f"There is no table {RUNS} in this account and region. Deploy dev" in result.stderr
 
 
 def test_settings_that_cannot_be_read_exit_with_2_and_name_the_file(world: World) -> None:
@@ -201,12 +201,14 @@ def test_a_page_that_could_not_be_collected_says_why(world: World) -> None:
 def test_a_campaign_without_a_run_exits_with_1() -> None:
     result = run("status", "weekly")
     assert (result.exit_code, result.stdout) == (1, "weekly has had no run in dev.\n")
-    assert run("status", "weekly", "--json").stdout == "[]\n"
+    assert run("status", "weekly", "--json").stdout == '{"stage":"dev","campaign":"weekly","runs":[]}\n'
 
 
 def test_the_status_as_json_is_the_run_without_its_workers_claim(world: World) -> None:
     world.collected()
-    (found,) = valid("campaign status", run("status", "weekly", "--run", RUN, "--json").stdout)
+    answer = valid("campaign status", run("status", "weekly", "--run", RUN, "--json").stdout)
+    assert (answer["stage"], answer["campaign"]) == ("dev", "weekly")
+    (found,) = answer["runs"]
     assert (found["state"], found["recipients"], found["composed"]) == ("collected", 40, 38)
     assert "claim_token" not in found
 

@@ -33,7 +33,7 @@ def run(*arguments: str, environment: dict[str, str] | None = None) -> Result:
 
 def test_a_replay_that_leaves_nothing_exits_with_0(shelf: Shelf, dispatch: FakeDispatch) -> None:
     shelf.put("one", document(event("a")))
-    result = run("replay", "--stage", "dev")
+    result = run("replay", "--stage", "dev", "--yes")
     assert result.exit_code == 0
     assert "1 batches replayed, 0 left." in result.stdout
     assert [name for name, _ in dispatch.invoked] == ["mailroom-dev-dispatch"]
@@ -46,7 +46,7 @@ def test_a_replay_that_leaves_something_exits_with_1_and_says_where_to_look(
     shelf.put("one", document(event("a")))
     shelf.put("two", document(event("b")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("replay")
+    result = run("replay", "--yes")
     assert result.exit_code == 1
     assert "1 batches replayed, 1 left." in result.stdout
     assert "log groups of dispatch and outcomes" in result.stdout
@@ -61,7 +61,7 @@ def test_an_empty_bucket_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "left", "code"), [((), 0, 0), (("--dry-run",), 2, 0)], ids=["replayed", "dry run"]
+    ("options", "left", "code"), [(("--yes",), 0, 0), (("--dry-run",), 2, 1)], ids=["replayed", "dry run"]
 )
 @pytest.mark.usefixtures("dispatch")
 def test_json_is_one_object_and_nothing_else(
@@ -82,7 +82,7 @@ def test_json_is_one_object_and_nothing_else(
 def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     shelf.put("one", document(event("a")))
     in_place_of_aws(monkeypatch, FakeDispatch([FAILED]))
-    result = run("replay", "--json")
+    result = run("replay", "--json", "--yes")
     answer = json.loads(result.stdout)
     assert {name: answer[name] for name in ("found", "records", "left")} == {
         "found": 1,
@@ -96,15 +96,15 @@ def test_json_exits_with_1_too_where_something_is_left(shelf: Shelf, monkeypatch
 def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
     result = run("replay", "--stage", "prod")
     assert result.exit_code == 2
-    assert "NoSuchBucket" in result.stderr
-    assert "Check the credentials, the region, and --stage prod." in result.stderr
+    assert "There is no such table, function, bucket or queue of prod (ListObjectsV2)" in result.stderr
+    assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
     assert not result.stdout
 
 
 @pytest.mark.usefixtures("shelf", "dispatch")
 def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
     result = run("replay", environment={"MAILROOM_STAGE": "elsewhere"})
-    assert "--stage elsewhere" in result.stderr
+    assert "queue of elsewhere (" in result.stderr
 
 
 @pytest.mark.parametrize(

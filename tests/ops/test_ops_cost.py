@@ -11,7 +11,7 @@ from ops.cost import fixed
 from ops.cost.answer import Cost, Wanted, cost, settings_of
 from ops.cost.parts import Around, called_back, composed, kept, parts, pdf, request, told
 from ops.plan.answer import answer as planned
-from ops.plan.command import LATENCIES
+from ops.plan.assumed import BETWEEN, latency_of
 from ops.plan.lanes import Stages
 from ops.plan.model import Assumed
 from stacks.load import load
@@ -39,7 +39,7 @@ def reckoned(*wanted: Wanted, stage: str = "prod", **options: Any) -> Cost:
 )
 def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
     stages = Stages.of()
-    assumed = Assumed(LATENCIES.get(channel, 0.1), 0.1)
+    assumed = Assumed(latency_of(channel), BETWEEN)
     plan = planned(stages, stage, stages.lane(stage, channel, lane), assumed, MILLION).dollars
     (said,) = reckoned(Wanted(channel, MILLION, lane), stage=stage).channels
     assert plan

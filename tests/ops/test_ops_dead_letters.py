@@ -92,7 +92,7 @@ def test_a_queue_that_is_not_there_exits_with_2_and_names_those_that_are() -> No
 def test_a_stage_that_is_not_there_exits_with_2() -> None:
     result = run(app, "list", "--stage", "prod")
     assert result.exit_code == 2
-    assert "stage prod has no dead-letter queues here" in result.stderr
+    assert "There is no dead-letter queue of prod in this account and region. Deploy" in result.stderr
 
 
 def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> None:

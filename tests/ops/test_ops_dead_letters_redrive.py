@@ -104,6 +104,7 @@ def test_a_task_goes_to_the_letters_own_queue_at_the_rate_and_is_followed_to_its
         "stage": "dev",
         "queue": "mail",
         "destination": "mailroom-dev-mail",
+        "dry_run": False,
         "state": "done",
         "way": "move_task",
         "found": 2,
@@ -270,7 +271,8 @@ def test_a_dry_run_moves_nothing(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "redrive", "--queue", "mail", "--dry-run", "--json")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["state"] == "dry_run"
+    told = json.loads(result.stdout)
+    assert (told["dry_run"], told["state"], told["moved"]) == (True, "nothing", 0)
     assert len(stage.waiting("mail-dlq")) == 2
 
 

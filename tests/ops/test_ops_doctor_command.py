@@ -102,7 +102,7 @@ def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> N
     answers["lambda.ListFunctions"] = {"Functions": []}
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "There is nothing of stage dev in account 123456789012, us-east-1" in result.stderr
+    assert "There is no function of stage dev in account 123456789012, us-east-1. Deploy" in result.stderr
 
 
 def test_aws_that_says_nothing_exits_with_2(answers: dict[str, Answer]) -> None:

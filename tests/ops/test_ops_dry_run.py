@@ -186,4 +186,4 @@ def test_a_function_that_is_not_there_exits_with_2_and_says_what_to_deploy(world
     world.functions.answers.clear()
     result = run()
     assert result.exit_code == 2
-    assert "There is no function mailroom-dev-collect; deploy dev with a campaign enabled." in result.stderr
+    assert "There is no function mailroom-dev-collect in this account and region. Deploy dev" in result.stderr

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 from typer import Typer
 
 from ops.erase.command import erase
-from tests.ops.letters_support import PAYLOADS, STAGE, Stage, run
+from tests.ops.letters_support import PAYLOADS, Stage, erasable, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"
@@ -26,11 +25,7 @@ app.command()(erase)
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
+    with erasable(monkeypatch) as stage:
         yield stage
 
 
@@ -321,8 +316,19 @@ def test_ids_that_hold_the_recipient_are_named_with_their_end(stage: Stage) -> N
         assert answer["ids_until"] == "2027-02-19T23:08:05.000Z"
 
 
-@pytest.mark.usefixtures("stage")
-def test_a_stage_that_is_not_there_exits_with_2() -> None:
-    result = run(app, ADA, "--stage", "prod", "--yes")
-    assert (STAGE, result.exit_code) == ("dev", 2)
-    assert "Check the credentials, the region, and --stage prod." in result.stderr
+# which stage
+
+
+def test_a_stage_that_is_not_there_exits_with_2(stage: Stage) -> None:
+    result = run(app, ADA, "--yes", "--stage", "prod")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "There is no function mailroom-prod-dispatch in this account and region." in result.stderr
+
+
+@pytest.mark.parametrize("name", ["LEDGER_TTL_SECONDS", "PAYLOAD_BUCKET"])
+def test_a_stage_of_a_version_that_tells_less_is_refused_by_name(stage: Stage, name: str) -> None:
+    del stage.functions.dispatch[name]
+    result = run(app, ADA, "--yes")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "The settings of mailroom-dev-dispatch are not as this version knows them" in result.stderr
+    assert name in result.stderr

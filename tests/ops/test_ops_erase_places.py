@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 from typer import Typer
 
 from ops.erase.command import erase
-from tests.ops.letters_support import PAYLOADS, UNPROCESSED, Over, Stage, run
+from tests.ops.letters_support import PAYLOADS, UNPROCESSED, Over, Stage, erasable, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"
@@ -25,11 +24,7 @@ app.command()(erase)
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws():
-        stage = Stage()
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
+    with erasable(monkeypatch) as stage:
         yield stage
 
 
@@ -199,11 +194,9 @@ class Replaying(Stage):
 def test_a_batch_that_is_replayed_meanwhile_is_not_brought_back(
     monkeypatch: pytest.MonkeyPatch, call: str, code: int
 ) -> None:
-    with mock_aws():
-        stage = Replaying()
+    with erasable(monkeypatch, Replaying) as stage:
+        assert isinstance(stage, Replaying)
         stage.call = call
-        monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
         others = [{"id": f"m-{at}", "event_type": "mail", "to": to} for at, to in enumerate([ADA, BOB])]
         key = stage.put_batch("one", *others)
         assert run(app, ADA, "--yes", "--json").exit_code == code

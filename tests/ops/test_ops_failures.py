@@ -76,8 +76,8 @@ def test_a_summary_counts_by_channel_and_reason_beyond_the_limit(stage: Stage) -
         failed(stage, f"m-{number}", 0.1)
     failed(stage, "s", 0.1, "sms", code="rejected")
     assert answer(run("failures", "--summary", "--limit", "1", "--json"))["counts"] == [
-        {"channel": "mail", "reason": "invalid", "count": 4},
-        {"channel": "sms", "reason": "rejected", "count": 1},
+        {"event_type": "mail", "reason": "invalid", "count": 4},
+        {"event_type": "sms", "reason": "rejected", "count": 1},
     ]
     assert "5 failed since" in run("failures", "--summary").stdout
 

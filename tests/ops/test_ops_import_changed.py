@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
+from ops.imports.items import Items
 from tests.ops.message_support import Stage, answer, deployed, run, write
 from tests.unit.fakes import client_error
 
@@ -168,3 +169,35 @@ def test_a_note_that_cannot_be_read_does_not_let_numbers_move(stage: Stage, tmp_
     note.unlink()
     assert run("import", str(file), *NUMBERED).exit_code == 0
     assert served(stage) == people()
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize(
+    ("name", "header", "line"),
+    [
+        ("p.csv", ["email,note"], "{0},{1}"),
+        ("p.jsonl", [], '{{"email": "{0}", "note": "{1}"}}'),
+    ],
+)
+def test_a_file_that_is_cut_short_while_it_is_read_is_refused(
+    stage: Stage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    header: list[str],
+    line: str,
+    dry_run: bool,
+) -> None:
+    monkeypatch.setattr("ops.imports.importing.NOTED_EVERY", 60.0)
+    note = "x" * 20_000  # so that the file is read in more than one piece
+    file = write(tmp_path / name, *header, *(line.format(each, note) for each in people()))
+    item = Items.item
+
+    def cut(self: Items, entry: Any, values: Any) -> Any:
+        os.truncate(file, 1000)
+        return item(self, entry, values)
+
+    monkeypatch.setattr(Items, "item", cut)
+    result = run("import", str(file), *NUMBERED, *(["--dry-run"] if dry_run else []))
+    assert f"{file} has changed since this command began to read it: it is shorter now" in refused(result)
+    assert {item["note"] for item in stage.mailbox().values()} <= {note}

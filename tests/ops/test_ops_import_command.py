@@ -113,7 +113,7 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
     result = run("import", str(file), *MAIL, "--dry-run", "--json")
     assert result.exit_code == 1
     told = answer(result)
-    assert (told["state"], told["put"], told["refused"]) == ("dry-run", 5, 1)
+    assert (told["dry_run"], told["state"], told["put"], told["refused"]) == (True, "done", 5, 1)
     assert [(each["to"], each["subject"]) for each in told["samples"]] == [
         (f"p{n}@example.com", "Hello") for n in range(3)
     ]

@@ -10,7 +10,8 @@ from typer.testing import CliRunner, Result
 from local.workspace import REPOSITORY
 from ops.cli import app
 from ops.plan.lanes import Stages
-from ops.plan.screen import duration, speed_of
+from ops.plan.screen import speed_of
+from ops.times import exactly
 from tests.ops.answers_support import valid
 from tests.ops.plan_support import CONTEXT
 
@@ -160,7 +161,7 @@ def test_neither_cdk_nor_an_account_is_needed(tmp_path: Path) -> None:
     ],
 )
 def test_a_duration_reads_well(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert exactly(seconds) == words
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_what_somebody_has_opted_out_of_is_shown_however_the_address_is_written(
     preferences.opt_out("eve@example.com", "news", "page")
     result = run("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
-    since = "since 2026-11-21 14:00 UTC: opted out"
+    since = "since 2026-11-21 14:00:34 UTC: opted out"
     assert result.stdout.splitlines() == [
         f"ada@example.com gets no followers {since} by their mail program's button.",
         f"ada@example.com gets no news {since} on the page behind a mail's link.",
@@ -58,7 +58,7 @@ def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> N
 def test_who_has_opted_out_of_nothing_exits_with_1() -> None:
     result = run("show", ADA)
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has opted out of nothing in dev.\n")
-    assert run("show", ADA, "--json").stdout == "[]\n"
+    assert run("show", ADA, "--json").stdout == '{"stage":"dev","opt_outs":[]}\n'
 
 
 def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_with(
@@ -83,7 +83,7 @@ def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with
     preferences.opt_out(ADA, "followers", "one-click")
     result = run("opt-out", ADA, "--topic", "followers")
     assert result.exit_code == 1
-    assert "2026-11-21 14:00 UTC: opted out by their mail program's button" in result.stdout
+    assert "2026-11-21 14:00:34 UTC: opted out by their mail program's button" in result.stdout
 
 
 @pytest.mark.usefixtures("preferences")
@@ -104,21 +104,24 @@ def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: P
 
 def test_json_is_all_that_is_known(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "followers", "one-click")
-    expected = {"recipient": ADA, "topic": "followers", "opted_out_at": int(NOW * 1000), "by": "one-click"}
-    assert valid("preferences show", run("show", ADA, "--json").stdout) == [expected]
-    assert valid("preferences opt-out", run("opt-out", ADA, "--topic", "followers", "--json").stdout) == [
-        expected
-    ]
-    assert valid("preferences opt-in", run("opt-in", ADA, "--topic", "followers", "--json").stdout) == [
-        expected
-    ]
+    choice = {
+        "recipient": ADA,
+        "topic": "followers",
+        "since": "2026-11-21T14:00:34.000Z",
+        "by": "one_click",
+    }
+    expected = {"stage": "dev", "opt_outs": [choice]}
+    assert valid("preferences show", run("show", ADA, "--json").stdout) == expected
+    for command in ("opt-out", "opt-in"):
+        told = run(command, ADA, "--topic", "followers", "--json").stdout
+        assert valid(f"preferences {command}", told) == expected
 
 
 @pytest.mark.usefixtures("preferences")
 def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check() -> None:
     result = run("show", ADA, "--stage", "prod")
     assert result.exit_code == 2
-    assert "Check the credentials, the region, and --stage prod." in result.stderr
+    assert "Deploy the stage, or check --stage, the credentials and the region." in result.stderr
 
 
 @pytest.mark.parametrize("command", ["show", "opt-out", "opt-in"])

@@ -14,13 +14,14 @@ from mailroom.clock import iso
 from mailroom.message import Key
 from mailroom.retries import Schedule
 from ops.reconcile.back import Back, Stuck
-from ops.reconcile.duration import seconds_of, written
-from ops.reconcile.judge import DAY, Finding, Memory, judge
+from ops.reconcile.judge import Finding, judge
 from ops.reconcile.look import FRESH, Head, Look, Page
 from ops.reconcile.looking import segments_of
+from ops.reconcile.memory import DAY, Memory
 from ops.reconcile.patience import Patience, patience_of
 from ops.resend.deployed import Deployed
 from ops.screen import Refused
+from ops.times import seconds_of, written
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail, typed
@@ -109,7 +110,9 @@ def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it()
     assert verdict(None, ITEM) == Finding("missing", "dispatch")
     assert verdict(None, None) == MOVING
     assert verdict(None, ITEM, OLD) == Finding("undated")
-    assert verdict(None, ITEM, Memory(OLD.since, OLD.ttl, undated=True)).state == "missing"
+    assert verdict(None, ITEM, Memory(OLD.since, OLD.ttl, vouched=True)) == Finding(
+        "missing", "dispatch", vouched=True
+    )
     assert verdict(None, mail("a", send_at=iso(NOW - 80 * DAY)), OLD).state == "missing"
     assert verdict(None, mail("a", send_at=iso(NOW - 89.5 * DAY)), OLD).state == "undated"
     assert verdict(None, mail("a", send_at="soon"), OLD).state == "undated"
@@ -205,7 +208,7 @@ def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
     assert result.exit_code == 1
     assert "1 are in the mailbox, and unknown to the ledger (mail 1)." in result.stdout
     assert "Queues hold messages: mail 1." in result.stdout
-    assert "Put 1 messages of dev back?" in result.stderr
+    assert "Put 1 message of dev back?" in result.stderr
     assert not stage.functions.invoked
 
 
@@ -277,7 +280,7 @@ def _timed(deployed: Deployed, clock: Any) -> Deployed:
 def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
     result = run("reconcile", "--older-than", "soon")
     assert result.exit_code == 2
-    assert "use one like 90s, 15m, 2h or 1d" in result.stderr
+    assert "use one like 90s, 15m, 2h, 1d or 2w" in result.stderr
 
 
 def test_spans_are_read_and_written() -> None:
@@ -339,7 +342,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.reconcile.reconciling.Memory", lambda *_: OLD)
+    monkeypatch.setattr("ops.reconcile.reconciling.Memory.of", lambda *_, **__: OLD)
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
     assert "1 are unknown to the ledger, and may be older than it remembers" in result.stdout

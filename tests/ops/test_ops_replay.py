@@ -1,15 +1,19 @@
 """Replaying what the streams gave up on: what is handed to which function, and what becomes of it."""
 
 import json
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from botocore.exceptions import ReadTimeoutError
 from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
 from ops.replay import command as replay_command
-from ops.replay.replaying import Replay
+from ops.replay.replaying import Replay, Unprocessed
+from tests.ops.answers_support import valid
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
@@ -17,10 +21,41 @@ def replaying(dispatch: FakeDispatch | None = None) -> Replay:
     return Replay(Session(dispatch or FakeDispatch()), "dev")
 
 
+app = Typer()
+app.command()(replay_command.replay)
+
+
+def run(
+    monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch, *options: str, typed: str | None = None
+) -> Result:
+    session = Session(dispatch)
+    monkeypatch.setattr("boto3.Session", lambda: session)
+    return CliRunner().invoke(app, options, input=typed, env={"COLUMNS": "120"})
+
+
+class Meanwhile(FakeDispatch):
+    """A dispatch during whose first invocation something else happens."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        super().__init__()
+        self._then: Callable[[], None] | None = then
+
+    def invoke(self, **arguments: Any) -> dict[str, Any]:
+        then, self._then = self._then, None
+        if then is not None:
+            then()
+        return super().invoke(**arguments)
+
+
+def batches(replay: Replay) -> Iterator[Unprocessed]:
+    """What waits, as the command reads it: oldest first, each when it is its turn."""
+    return (batch for each in replay.listed() if (batch := replay.read(each.key)) is not None)
+
+
 @pytest.mark.parametrize("written", [json.dumps(event("a", "b")), event("a", "b")], ids=["string", "object"])
 def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: object) -> None:
     shelf.put("one", document(written, "RecordAgeExceeded"))
-    (found,) = replaying().waiting()
+    (found,) = batches(replaying())
     assert (found.key, found.event, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
     assert found.records == 2
 
@@ -30,7 +65,7 @@ def test_the_oldest_comes_first(shelf: Shelf) -> None:
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
         stored.last_modified = datetime(2026, 11, day, tzinfo=UTC).replace(tzinfo=None)
-    assert [each.key for each in replaying().waiting()] == [key("b"), key("c"), key("a")]
+    assert [each.key for each in replaying().listed()] == [key("b"), key("c"), key("a")]
 
 
 def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_replayed(shelf: Shelf) -> None:
@@ -38,8 +73,8 @@ def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_repl
     shelf.put("one", written)
     dispatch = FakeDispatch()
     replay = replaying(dispatch)
-    (found,) = replay.waiting()
-    assert replay.run(found)
+    (found,) = batches(replay)
+    assert replay.run(found) == ""
     assert dispatch.invoked == [("mailroom-dev-dispatch", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
@@ -49,8 +84,8 @@ def test_a_batch_of_the_ledgers_stream_is_handed_to_outcomes(shelf: Shelf) -> No
     shelf.put("one", document(event("a"), function="mailroom-dev-outcomes:$LATEST"))
     dispatch = FakeDispatch()
     replay = replaying(dispatch)
-    (found,) = replay.waiting()
-    assert replay.run(found)
+    (found,) = batches(replay)
+    assert replay.run(found) == ""
     assert dispatch.invoked == [("mailroom-dev-outcomes", event("a"))]
 
 
@@ -58,32 +93,32 @@ def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf)
     shelf.put("one", document(event("a"), function="payroll"))
     dispatch = FakeDispatch()
     replay = replaying(dispatch)
-    (found,) = replay.waiting()
-    assert not replay.run(found)
+    (found,) = batches(replay)
+    assert "none of dispatch or outcomes" in replay.run(found)
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
 def test_a_batch_of_which_a_record_fails_stays_where_it_is(shelf: Shelf) -> None:
     shelf.put("one", document(event("a", "b")))
     replay = replaying(FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "1"}]}]))
-    (found,) = replay.waiting()
-    assert not replay.run(found)
+    (found,) = batches(replay)
+    assert replay.run(found) == "1 of its records failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
 def test_a_batch_that_makes_dispatch_fail_stays_where_it_is(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
     replay = replaying(FakeDispatch([{"errorMessage": "boom"}], error="Unhandled"))
-    (found,) = replay.waiting()
-    assert not replay.run(found)
+    (found,) = batches(replay)
+    assert replay.run(found) == "its function failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
 def test_what_was_replayed_does_not_wait_any_more(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
     replay = replaying()
-    assert [replay.run(each) for each in replay.waiting()] == [True]
-    assert not list(replay.waiting())
+    assert [replay.run(each) for each in batches(replay)] == [""]
+    assert not replay.listed()
 
 
 def test_more_batches_than_one_page_of_a_listing_are_all_found(
@@ -93,41 +128,48 @@ def test_more_batches_than_one_page_of_a_listing_are_all_found(
     for name in "abcde":
         shelf.put(name, document(event(name)))
     assert len(shelf.keys()) == 2
-    assert len(list(replaying().waiting())) == 5
+    assert len(replaying().listed()) == 5
 
 
 # streaming
 
 
-def test_a_batch_is_read_when_it_is_its_turn_so_that_memory_does_not_grow_with_them(shelf: Shelf) -> None:
+def test_a_batch_is_read_when_it_is_its_turn_so_that_memory_does_not_grow_with_them(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in "abc":
         shelf.put(name, document(event(name)))
-    batches = replaying().waiting()
-    first = next(batches)
-    shelf.put("c", document(event("c", "later")))
-    assert first.records == 1
-    assert sorted(each.records for each in batches) == [1, 2]
+    dispatch = Meanwhile(lambda: shelf.put("c", document(event("c", "later"))))
+    assert run(monkeypatch, dispatch, "--yes").exit_code == 0
+    assert [len(told["Records"]) for _, told in dispatch.invoked] == [1, 1, 2]
 
 
-def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(shelf: Shelf) -> None:
+def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in "ab":
         shelf.put(name, document(event(name)))
-    one, other = replaying(), replaying()
-    mine = one.waiting()
-    assert next(mine).records == 1
-    for each in list(other.waiting())[1:]:
-        assert other.run(each)
-    assert not list(mine)
+    other = replaying()
+
+    def another() -> None:
+        for each in list(batches(other))[1:]:
+            assert other.run(each) == ""
+
+    dispatch = Meanwhile(another)
+    result = run(monkeypatch, dispatch, "--yes", "--json")
+    answer = valid("replay", result.stdout)
+    assert (result.exit_code, answer["found"], answer["replayed"]) == (0, 1, 1)
+    assert len(dispatch.invoked) == 1
 
 
 def test_an_interrupted_replay_goes_on_where_it_ended(shelf: Shelf) -> None:
     for name in "abc":
         shelf.put(name, document(event(name)))
     replay = replaying()
-    assert replay.run(next(replay.waiting()))
+    assert replay.run(next(batches(replay))) == ""
     dispatch = FakeDispatch()
     again = replaying(dispatch)
-    assert all(again.run(each) for each in again.waiting())
+    assert [again.run(each) for each in batches(again)] == ["", ""]
     assert len(dispatch.invoked) == 2
 
 
@@ -136,21 +178,12 @@ def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_
     shelf.put("one", document(event("a")))
     dispatch = FakeDispatch()
     replay = replaying(dispatch)
-    assert sorted(replay.run(each) for each in replay.waiting()) == [False, True]
+    assert sorted(bool(replay.run(each)) for each in batches(replay)) == [False, True]
     assert len(dispatch.invoked) == 1
     assert set(shelf.keys()) >= {key("odd")}
 
 
 # the command
-
-app = Typer()
-app.command()(replay_command.replay)
-
-
-def run(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch, *options: str) -> Result:
-    session = Session(dispatch)
-    monkeypatch.setattr("boto3.Session", lambda: session)
-    return CliRunner().invoke(app, options, env={"COLUMNS": "120"})
 
 
 def test_the_answer_counts_batches_and_records_and_names_what_is_left(
@@ -159,9 +192,9 @@ def test_the_answer_counts_batches_and_records_and_names_what_is_left(
     shelf.put("one", document(event("a", "b")))
     shelf.put("two", document(event("c"), "RecordAgeExceeded"))
     failing = FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "0"}]}])
-    result = run(monkeypatch, failing, "--json")
+    result = run(monkeypatch, failing, "--yes", "--json")
     assert result.exit_code == 1
-    answer = json.loads(result.stdout)
+    answer = valid("replay", result.stdout)
     (left,) = answer.pop("batches")
     assert answer == {
         "stage": "dev",
@@ -171,7 +204,8 @@ def test_the_answer_counts_batches_and_records_and_names_what_is_left(
         "replayed": 1,
         "left": 1,
     }
-    assert (left["function"], left["state"]) == ("mailroom-dev-dispatch", "left")
+    assert (left["function"], left["result"]) == ("mailroom-dev-dispatch", "left")
+    assert left["why"] == "1 of its records failed; see the log of mailroom-dev-dispatch"
     assert left["since"].endswith("Z")
 
 
@@ -181,13 +215,66 @@ def test_a_dry_run_names_the_batches_whole_and_invokes_nothing(
     shelf.put("one", document(event("a", "b")))
     dispatch = FakeDispatch()
     result = run(monkeypatch, dispatch, "--dry-run")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert key("one") in result.stdout.splitlines()
     assert "1 batches wait; run without --dry-run to replay them." in result.stdout
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
+@pytest.mark.parametrize("option", ["--dry-run", "--json"])
 @pytest.mark.usefixtures("shelf")
-def test_nothing_to_replay_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_to_replay_is_no_failure_and_asks_nothing(
+    monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
     result = run(monkeypatch, FakeDispatch())
     assert (result.exit_code, result.stdout) == (0, "0 batches replayed, 0 left.\n")
+    assert run(monkeypatch, FakeDispatch(), option).exit_code == 0
+
+
+def test_it_says_how_many_wait_and_since_when_and_asks(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, hours in (("a", 3), ("b", 50)):
+        shelf.put(name, document(event(name)))
+        stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
+        stored.last_modified = (datetime.now(UTC) - timedelta(hours=hours)).replace(tzinfo=None)
+    dispatch = FakeDispatch()
+    asked = run(monkeypatch, dispatch, typed="n\n")
+    assert asked.exit_code == 1
+    assert "2 batches wait, the oldest since " in asked.stderr
+    assert "2 days ago. Replay into dev? [y/N]" in asked.stderr
+    assert (dispatch.invoked, len(shelf.keys())) == ([], 2)
+    assert run(monkeypatch, dispatch, typed="y\n").exit_code == 0
+    assert len(dispatch.invoked) == 2
+
+
+def test_one_that_its_function_does_not_answer_is_left_and_the_others_go(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        shelf.put(name, document(event(name)))
+    dispatch = Meanwhile(out_of_reach)
+    result = run(monkeypatch, dispatch, "--yes")
+    assert result.exit_code == 1
+    assert "it could not be handed over: Read timeout on endpoint URL" in " ".join(result.stdout.split())
+    assert "1 batches replayed, 1 left." in result.stdout
+
+
+def out_of_reach() -> None:
+    raise ReadTimeoutError(endpoint_url="https://lambda")
+
+
+@pytest.mark.usefixtures("shelf")
+def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Session(FakeDispatch())
+    made: dict[str, Any] = {}
+    client = session.client
+
+    def noted(name: str, **arguments: Any) -> Any:
+        made[name] = arguments.get("config")
+        return client(name, **arguments)
+
+    monkeypatch.setattr(session, "client", noted)
+    Replay(session, "dev")
+    assert made["lambda"].read_timeout > 900
+    assert made["lambda"].retries == {"total_max_attempts": 1}

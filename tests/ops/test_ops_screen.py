@@ -1,15 +1,18 @@
 """How a command ends where AWS refuses."""
 
+import boto3
 import pytest
 import typer
+from botocore.parsers import ResponseParserError
 
+from mailroom.batch_get import Unread
 from ops.screen import aws_faults
 from tests.unit.fakes import client_error
 
 
-def told(code: str, capsys: pytest.CaptureFixture[str]) -> str:
+def told(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(typer.Exit) as ended, aws_faults("prod"):
-        raise client_error(code)
+        raise client_error(fault) if isinstance(fault, str) else fault
     assert ended.value.exit_code == 2
     return " ".join(capsys.readouterr().err.split())
 
@@ -33,3 +36,45 @@ def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixt
     text = told("AccessDenied", capsys)
     assert "clock" not in text
     assert "--stage prod" in text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("ResourceNotFoundException", "NoSuchBucket", "QueueDoesNotExist"),
+        "AWS.SimpleQueueService.NonExistentQueue",
+    ],
+)
+def test_what_a_stage_should_have_and_has_not_is_no_text_of_botocores(
+    code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = told(code, capsys)
+    assert text.startswith("There is no such table, function, bucket or queue of prod")
+    assert text.endswith("Deploy the stage, or check --stage, the credentials and the region.")
+
+
+@pytest.mark.parametrize("url", ["localhost:4566", "http://", "http://[::1"])
+def test_an_endpoint_that_is_no_url_is_named(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    with pytest.raises(typer.Exit) as ended, aws_faults("prod"):
+        boto3.Session(region_name="us-east-1").client("sqs")
+    assert ended.value.exit_code == 2
+    text = capsys.readouterr().err
+    assert text.startswith("Invalid")
+    assert "Write AWS_ENDPOINT_URL as a URL" in text
+
+
+def test_what_is_a_fault_of_the_program_is_no_refusal() -> None:
+    with pytest.raises(ValueError, match="invalid literal"), aws_faults("prod"):
+        int("x")
+
+
+def test_a_table_that_goes_on_leaving_items_out_is_throttled(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "it is throttled. Run it again." in told(Unread("DynamoDB left 3 keys out"), capsys)
+
+
+def test_an_answer_that_is_none_of_awss_leads_to_the_way_there(capsys: pytest.CaptureFixture[str]) -> None:
+    error = ResponseParserError("Unable to parse response (syntax error), invalid XML received")
+    assert "AWS_ENDPOINT_URL" in told(error, capsys)

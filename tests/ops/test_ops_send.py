@@ -152,3 +152,8 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
     assert ended == Sent(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
     assert 8 <= now <= 10
     assert seen[0] == "ready"
+
+
+def test_the_command_that_is_printed_takes_an_id_as_one_word(stage: Stage) -> None:
+    result = run("send", "mail", *HELLO, "--id", "order 42; rm x")
+    assert "mailroom status 'order 42; rm x' --channel mail --stage dev" in result.stdout

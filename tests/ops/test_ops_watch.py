@@ -168,6 +168,14 @@ def test_without_a_terminal_each_look_is_printed_plainly(
     assert "\x1b" not in shown
 
 
-def test_a_stage_without_queues_is_said() -> None:
-    with pytest.MonkeyPatch.context() as patch, deployed(patch):
-        assert "There are no such queues of dev" in run("watch", "--once").stdout
+@pytest.mark.parametrize("words", [(), ("--json",), ("--channel", "mail")])
+def test_a_stage_that_is_not_there_is_refused_on_the_first_look(stage: Stage, words: tuple[str, ...]) -> None:
+    result = run("watch", "--once", "--stage", "typo", *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "There is no queue of typo in this account and region. Deploy the stage, or check" in result.stderr
+
+
+def test_a_channel_without_queues_is_refused_and_those_that_there_are_are_named(stage: Stage) -> None:
+    result = run("watch", "--once", "--channel", "mial")
+    assert result.exit_code == 2
+    assert "dev has no queue of 'mial'; there are: fax, mail, mail-bulk, webhook." in result.stderr

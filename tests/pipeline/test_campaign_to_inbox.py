@@ -90,8 +90,8 @@ def test_an_operator_starts_a_run_waits_for_it_and_sees_how_it_went(pipeline: Pi
     campaign.until_ended()
     assert len(campaign.mails()) == len(campaign.expected)
     listed = operator(pipeline, "campaign", "list", "--stage", "local", "--json")
-    (row,) = [each for each in json.loads(listed.stdout) if each["campaign"] == CAMPAIGN]
-    assert row["stage"] == "enabled"
+    (row,) = [each for each in json.loads(listed.stdout)["campaigns"] if each["campaign"] == CAMPAIGN]
+    assert row["standing"] == "enabled"
 
 
 def test_a_stopped_run_sends_no_more_and_goes_on_when_it_is_started_again(pipeline: Pipeline) -> None:

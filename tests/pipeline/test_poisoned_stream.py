@@ -49,10 +49,10 @@ def test_its_neighbours_are_sent_once(pipeline: Pipeline) -> None:
 def test_replay_puts_it_back_on_its_way_and_leaves_nothing(pipeline: Pipeline) -> None:
     assert not pipeline.ledger("poisoned")
     looked = replay(pipeline, "--dry-run")
-    assert looked.returncode == 0, looked.stderr
+    assert looked.returncode == 1, looked.stderr
     assert "1 batches wait" in looked.stdout
     assert not pipeline.ledger("poisoned")
-    replayed = replay(pipeline, "--json")
+    replayed = replay(pipeline, "--json", "--yes")
     assert replayed.returncode == 0, replayed.stderr
     assert counts(replayed.stdout) == (1, 1, 0)
     assert pipeline.one_mail("poisoned")["content"]["text"] == POISONED["text"]

@@ -8,10 +8,9 @@ from ops.doctor.look import Look
 from ops.doctor.rates import deployed_rate
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
 from ops.plan.screen import speed_of
+from stacks.settings import Monitoring
 
 NO_MAIL = "No function of the stage sends mail."
-THRESHOLDS = {"bounce": (0.02, 0.05), "complaint": (0.0008, 0.001)}
-"""Shares of the mails, from which one is warned and is in danger of a review by SES; the alarms' own."""
 _METRICS = {"bounce": "Reputation.BounceRate", "complaint": "Reputation.ComplaintRate"}
 _NEARLY = 0.8
 _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
@@ -53,21 +52,32 @@ def quota(look: Look) -> Iterator[Verdict]:
 
 
 def reputation(look: Look) -> Iterator[Verdict]:
-    """The account's bounces and complaints, as SES counts them."""
+    """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
     if not look.senders("mail"):
         yield skipped(NO_MAIL)
         return
-    for kind, (warned, alarmed) in THRESHOLDS.items():
+    for kind, (warned, alarmed) in _thresholds(look).items():
         share = _share(look, _METRICS[kind])
         if share is None:
             yield skipped(f"SES has counted no {kind}s of the last day: too little was sent.")
             continue
         sentence = f"{share:.2%} of the mails end as a {kind} (warned of from {warned:.2%}, {alarmed:.2%})."
         page = f"See docs/operating/ses-{kind}-rate.md."
-        if share >= warned:
-            yield failed(sentence, page) if share >= alarmed else warning(sentence, page)
+        if share >= alarmed:
+            yield failed(sentence, page)
         else:
-            yield ok(sentence)
+            yield warning(sentence, page) if share >= warned else ok(sentence)
+
+
+def _thresholds(look: Look) -> dict[str, tuple[float, float]]:
+    """From which share of the mails on the alarms warn, and ring. Where no settings can be read, those of a
+    stage that sets none."""
+    written = look.written.settings
+    rates = (written.monitoring if written else Monitoring()).ses
+    return {
+        "bounce": (rates.bounce_rate_warning, rates.bounce_rate),
+        "complaint": (rates.complaint_rate_warning, rates.complaint_rate),
+    }
 
 
 def _suppression(reasons: list[str]) -> Verdict:

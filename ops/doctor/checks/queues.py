@@ -4,12 +4,7 @@ from collections.abc import Iterator
 
 from ops.doctor.look import Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
-
-_COUNTS = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
+from ops.stage import depth
 
 
 def dead_letters(look: Look) -> Iterator[Verdict]:
@@ -20,8 +15,7 @@ def dead_letters(look: Look) -> Iterator[Verdict]:
         return
     empty = 0
     for name, url in queues.items():
-        found = look.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))
-        count = sum(int(found["Attributes"].get(each, 0)) for each in _COUNTS)
+        count = depth(look.client("sqs"), url).all
         if count:
             yield failed(
                 f"{count:,} dead letters wait in {name}.",

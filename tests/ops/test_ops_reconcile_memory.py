@@ -1,0 +1,100 @@
+"""`reconcile`: what the ledger may have forgotten, or never known, is not taken for lost."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from mailroom.clock import iso
+from ops.reconcile.memory import DAY, Memory
+from ops.reconcile.tables import Described, Tables
+from tests.ops.answers_support import valid
+from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, run
+from tests.pipeline.items import mail
+
+NOW = 1_800_000_000.0
+HOUR = 3600.0
+TTL = 90 * DAY
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
+    with mock_aws():
+        stage = RepairStage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        yield stage
+
+
+def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
+    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
+    return result.exit_code, valid("reconcile", result.stdout)
+
+
+def table(since: float, *, restored: bool = False) -> Described:
+    return Described("arn", since, 0, restored)
+
+
+def memory(mailbox: Described, ledger: Described) -> Memory:
+    return Memory.of(Tables(mailbox, ledger), TTL, vouched=False)
+
+
+def test_a_young_ledger_that_was_made_with_its_mailbox_knows_all() -> None:
+    since = NOW - 10 * DAY
+    assert memory(table(since), table(since)).covers(mail("a"), NOW)
+    assert memory(table(since), table(since + HOUR)).covers(mail("a"), NOW)
+    assert memory(table(since), table(since - 5 * DAY)).covers(mail("a"), NOW)
+
+
+def test_a_ledger_that_is_younger_than_its_mailbox_knows_nothing_of_the_time_before_it() -> None:
+    since = NOW - 10 * DAY
+    anew = memory(table(since - HOUR - 1), table(since))
+    assert not anew.covers(mail("a"), NOW)
+    assert not anew.covers(mail("a", send_at=iso(since - HOUR)), NOW)
+    assert anew.covers(mail("a", send_at=iso(since + HOUR)), NOW)
+
+
+def test_a_ledger_made_anew_long_ago_forgets_as_any_other() -> None:
+    anew = memory(table(NOW - 900 * DAY), table(NOW - 300 * DAY))
+    assert not anew.covers(mail("a", send_at=iso(NOW - 89.5 * DAY)), NOW)
+    assert anew.covers(mail("a", send_at=iso(NOW - 80 * DAY)), NOW)
+
+
+@pytest.mark.parametrize("which", ["mailbox", "ledger"])
+def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> None:
+    both = {each: table(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
+    assert not memory(both["mailbox"], both["ledger"]).covers(mail("a"), NOW)
+
+
+def test_after_the_ledger_was_made_anew_no_old_message_is_put_back(stage: RepairStage) -> None:
+    stage.put(mail("sent long ago"))
+    stage.made(MAILBOX, time.time() - 30 * DAY)
+    stage.made(LEDGER, time.time() - HOUR)
+    code, answer = reconciled("--yes")
+    assert not stage.functions.invoked
+    assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 1}}, {})
+
+
+def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_put_back(stage: RepairStage) -> None:
+    stage.put(mail("sent since the backup"))
+    backup = stage.dynamodb.create_backup(TableName=LEDGER, BackupName="nightly")["BackupDetails"]
+    stage.dynamodb.delete_table(TableName=LEDGER)
+    stage.dynamodb.restore_table_from_backup(TargetTableName=LEDGER, BackupArn=backup["BackupArn"])
+    code, answer = reconciled("--yes")
+    assert not stage.functions.invoked
+    assert (code, answer["found"]) == (1, {"undated": {"mail": 1}})
+
+
+def test_undated_puts_back_what_the_operator_vouches_for_and_the_question_says_so(
+    stage: RepairStage,
+) -> None:
+    stage.put(mail("a"))
+    stage.made(MAILBOX, time.time() - 30 * DAY)
+    asked = run("reconcile", "--older-than", "0s", "--undated", typed="n\n")
+    assert "1 may be older than the ledger remembers: you vouch that none was ever sent" in asked.stderr
+    assert not stage.functions.invoked
+    code, answer = reconciled("--undated", "--yes")
+    assert (code, answer["vouched"], answer["put_back"]) == (0, 1, {"mail": 1})

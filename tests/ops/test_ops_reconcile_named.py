@@ -1,0 +1,179 @@
+"""`reconcile ID…`: the messages that an operator names, and no others."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from mailroom.clock import iso
+from tests.ops.answers_support import valid
+from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, run
+from tests.pipeline.items import mail, typed
+
+OLD_SECONDS = 900 * 86_400
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
+    """A stage that is older than its ledger remembers."""
+    with mock_aws():
+        stage = RepairStage()
+        for table in (MAILBOX, LEDGER):
+            stage.made(table, time.time() - OLD_SECONDS)
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+        yield stage
+
+
+def reconciled(*arguments: str, typed: str | None = None) -> tuple[int, dict[str, Any]]:
+    result = run("reconcile", *arguments, "--json", typed=typed)
+    return result.exit_code, valid("reconcile", result.stdout)
+
+
+def states(answer: dict[str, Any]) -> dict[str, str]:
+    return {each["id"]: each["state"] for each in answer["messages"]}
+
+
+def told(stage: RepairStage) -> list[str]:
+    """The ids that dispatch was handed."""
+    return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.told("dispatch")]
+
+
+def test_a_named_message_goes_back_alone_at_once_and_leaves_no_file(
+    stage: RepairStage, tmp_path: Path
+) -> None:
+    stage.put(mail("lost"), mail("sent a year ago"))
+    code, answer = reconciled("lost", "--yes")
+    assert (code, told(stage)) == (0, ["lost"])
+    assert answer["messages"] == [{"id": "lost", "event_type": "mail", "state": "missing", "vouched": True}]
+    assert (answer["found"], answer["put_back"], answer["vouched"]) == (
+        {"missing": {"mail": 1}},
+        {"mail": 1},
+        1,
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_asks_and_says_what_the_operator_vouches_for(stage: RepairStage) -> None:
+    stage.put(mail("lost"))
+    result = run("reconcile", "lost", typed="n\n")
+    assert result.exit_code == 1
+    assert "lost (mail): missing" in result.stdout
+    assert (
+        "Put 1 message of dev back? 1 may be older than the ledger remembers: you vouch that none was ever "
+        "sent; one that was is sent again." in result.stderr
+    )
+    assert not stage.functions.invoked
+    assert run("reconcile", "lost", typed="y\n").exit_code == 0
+    assert told(stage) == ["lost"]
+
+
+def test_what_the_ledger_would_remember_needs_nobodys_word(stage: RepairStage) -> None:
+    stage.put(mail("lost", send_at=iso(time.time() - 86_400)))
+    asked = run("reconcile", "lost", typed="n\n")
+    assert "Put 1 message of dev back? [y/N]" in asked.stderr
+    assert reconciled("lost", "--yes")[1]["vouched"] == 0
+
+
+def test_what_the_ledger_knows_is_judged_as_ever(stage: RepairStage) -> None:
+    stage.failed("over", status="sent")
+    stage.know("begun", status="sending", startedAt=1)
+    stage.know("begun just now", status="sending", updatedAt=iso(time.time()))
+    stage.know("lies", status="sending", dead_lettered_at=round(time.time() * 1000))
+    names = ("over", "begun", "begun just now", "lies")
+    stage.put(*map(mail, names))
+    code, answer = reconciled(*names, "--yes")
+    assert states(answer) == {
+        "over": "moving",
+        "begun": "overdue",
+        "begun just now": "moving",
+        "lies": "dead_letters",
+    }
+    assert (code, [each["id"] for each in stage.bodies("mail")]) == (1, ["begun"])
+    assert not stage.functions.invoked
+
+
+def test_one_that_is_over_leaves_nothing_to_do_and_exits_with_0(stage: RepairStage) -> None:
+    stage.failed("over", status="sent")
+    result = run("reconcile", "over")
+    assert result.exit_code == 0
+    assert "over (mail): on its way, or over" in result.stdout
+    assert "1 named looked at; 0 put back." in result.stdout
+
+
+def test_one_that_there_is_not_is_said_to_be_unknown_and_exits_with_1(stage: RepairStage) -> None:
+    stage.put(mail("lost"))
+    code, answer = reconciled("nowhere", "lost", "--yes")
+    assert (code, states(answer), told(stage)) == (1, {"nowhere": "unknown", "lost": "missing"}, ["lost"])
+    assert "nowhere: neither the mailbox nor the ledger has it" in run("reconcile", "nowhere").stdout
+
+
+def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
+    stage.put(mail("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
+    result = run("reconcile", "a", "--yes")
+    assert result.exit_code == 2
+    assert "a: there are messages of mail and sms with that id; say which by --channel." in result.stderr
+    assert not stage.functions.invoked
+    code, answer = reconciled("a", "--channel", "sms", "--yes")
+    assert (code, answer["put_back"]) == (0, {"sms": 1})
+
+
+@pytest.mark.parametrize(
+    "piped",
+    [
+        "a\nb\n",
+        json.dumps({"stage": "dev", "more": False, "found": [{"id": "a", "event_type": "mail"}, "b"]}),
+    ],
+    ids=["lines", "object"],
+)
+def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
+    stage.put(mail("a"), mail("b"), mail("c"))
+    code, answer = reconciled("-", "b", "--yes", typed=piped)
+    assert (code, sorted(told(stage))) == (0, ["a", "b"])
+    assert sorted(states(answer)) == ["a", "b"]
+
+
+def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    code, answer = reconciled("-", "--undated", "--older-than", "0s", "--yes", typed="")
+    assert (code, answer["messages"], answer["found"], told(stage)) == (0, [], {}, [])
+
+
+def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    result = run("reconcile", "-", typed="a\n")
+    assert result.exit_code == 2
+    assert "1 message would be put back." in result.stderr
+    assert "use --yes" in result.stderr
+    assert not stage.functions.invoked
+
+
+def test_a_dry_run_puts_nothing_back_and_exits_with_1(stage: RepairStage) -> None:
+    stage.put(mail("lost"))
+    code, answer = reconciled("lost", "--dry-run")
+    assert (code, answer["found"], answer["look"], told(stage)) == (1, {"missing": {"mail": 1}}, "", [])
+
+
+def test_a_channel_without_ids_is_refused(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    result = run("reconcile", "--channel", "mail")
+    assert result.exit_code == 2
+    assert "--channel says which message an id means" in result.stderr
+
+
+def test_a_fax_that_was_begun_goes_back_though_its_item_is_gone(stage: RepairStage) -> None:
+    stage.know("held", "fax", status="sending", attempts=1)
+    assert reconciled("held", "--yes")[1]["put_back"] == {"fax": 1}
+    assert len(stage.functions.told("outcomes")) == 1
+
+
+def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:
+    stage.dynamodb.put_item(TableName=MAILBOX, Item=typed(mail("\x1b[31mred[/]")))
+    result = run("reconcile", "\x1b[31mred[/]", "--dry-run")
+    assert result.exit_code == 1
+    assert "\x1b" not in result.stdout
+    assert "red[/]" in result.stdout

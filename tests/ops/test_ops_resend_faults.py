@@ -1,0 +1,151 @@
+"""`resend` where AWS fails for one message: the others go, and that one is named with its way back."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from moto import mock_aws
+
+from mailroom.batch_get import Unread
+from tests.ops.answers_support import valid
+from tests.ops.repair_support import RepairStage, run
+from tests.pipeline.items import mail
+from tests.unit.fakes import client_error
+
+IDS = ("a", "b", "c")
+OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    """Three mails that failed, and clients that every part of the command shares."""
+    with mock_aws():
+        stage = RepairStage()
+        clients = {"dynamodb": stage.dynamodb, "lambda": stage.functions, "sqs": stage.sqs}
+        monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        for id_ in IDS:
+            stage.failed(id_)
+            stage.put(mail(id_))
+        yield stage
+
+
+def failing_for(
+    call: Callable[..., Any], id_: str, fault: Exception, *, after: int = 0, done: bool = False
+) -> Callable[..., Any]:
+    """The call, failing for one message, from its `after`th time on; `done`: it is done all the same."""
+    met = [0]
+
+    def called(**arguments: Any) -> Any:
+        if f"'{id_}'" not in str({**arguments.get("Key", {}), **arguments["ExpressionAttributeValues"]}):
+            return call(**arguments)
+        met[0] += 1
+        if met[0] <= after:
+            return call(**arguments)
+        if done:
+            call(**arguments)
+        raise fault
+
+    return called
+
+
+def queued(stage: RepairStage) -> list[str]:
+    return sorted(each["id"] for each in stage.bodies("mail"))
+
+
+def resent() -> tuple[int, dict[str, dict[str, Any]]]:
+    result = run("resend", *IDS, "--json")
+    return result.exit_code, {each["id"]: each for each in valid("resend", result.stdout)["messages"]}
+
+
+@pytest.mark.parametrize(
+    "fault", [client_error("ThrottlingException"), OUT_OF_REACH], ids=["throttled", "out of reach"]
+)
+def test_one_that_cannot_be_reopened_is_named_and_the_others_are_queued(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    monkeypatch.setattr(stage.dynamodb, "update_item", failing_for(stage.dynamodb.update_item, "b", fault))
+    code, found = resent()
+    assert (code, {id_: each["result"] for id_, each in found.items()}) == (
+        1,
+        {"a": "resent", "b": "unqueued", "c": "resent"},
+    )
+    assert "it may be reopened, and is not queued" in found["b"]["why"]
+    assert "mailroom reconcile" in found["b"]["why"]
+    assert queued(stage) == ["a", "c"]
+
+
+def test_one_that_was_reopened_though_its_answer_was_lost_is_queued_by_the_next_run(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        lost = failing_for(stage.dynamodb.update_item, "b", OUT_OF_REACH, done=True)
+        broken.setattr(stage.dynamodb, "update_item", lost)
+        assert resent()[1]["b"]["result"] == "unqueued"
+    assert stage.ledger("b")["status"] == "retrying"
+    assert run("resend", "b").exit_code == 0
+    assert queued(stage) == ["a", "b", "c"]
+
+
+def test_one_that_cannot_be_read_any_more_is_left_as_it_was_and_the_others_are_queued(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The ledger's item and the mailbox's are asked once for the look.
+    failing = failing_for(stage.dynamodb.query, "b", client_error("ThrottlingException"), after=2)
+    monkeypatch.setattr(stage.dynamodb, "query", failing)
+    code, found = resent()
+    assert (code, found["b"]["result"]) == (1, "refused")
+    assert "could not be read, so it is as it was" in found["b"]["why"]
+    assert "completedAt" in stage.ledger("b")
+    assert queued(stage) == ["a", "c"]
+
+
+def test_a_suppression_list_that_cannot_be_read_leaves_that_one_as_it_was(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = [0]
+
+    def find(*_: object) -> dict[Any, Any]:
+        calls[0] += 1
+        if calls[0] == 5:
+            raise Unread("suppressions could not be read whole: DynamoDB throttles")
+        return {}
+
+    monkeypatch.setattr("mailroom.choices.Choices.find", find)
+    code, found = resent()
+    assert (code, sorted(each["result"] for each in found.values())) == (1, ["refused", "resent", "resent"])
+    assert len(queued(stage)) == 2
+
+
+def test_a_fault_at_the_first_look_changes_nothing_and_exits_with_2(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = failing_for(stage.dynamodb.query, "b", client_error("ThrottlingException"))
+    monkeypatch.setattr(stage.dynamodb, "query", failing)
+    assert run("resend", *IDS).exit_code == 2
+    assert not queued(stage)
+    assert all("completedAt" in stage.ledger(id_) for id_ in IDS)
+
+
+def test_without_json_it_names_those_that_were_to_be_sent_and_were_not(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as broken:
+        fault = failing_for(stage.dynamodb.update_item, "b", OUT_OF_REACH)
+        broken.setattr(stage.dynamodb, "update_item", fault)
+        broken.setattr("mailroom.queues.send", lambda *_: {"0"})
+        result = run("resend", *IDS)
+    assert result.exit_code == 1
+    assert "a (mail): it is reopened, but SQS would not take it" in result.stderr
+    assert "b (mail): it may be reopened, and is not queued" in result.stderr
+    assert "c (mail)" not in result.stderr
+    assert "3 messages of dev: 1 resent, 2 unqueued." in result.stdout
+
+
+def test_what_was_shown_as_refused_is_not_said_again(stage: RepairStage) -> None:
+    result = run("resend", "nowhere", "a")
+    assert result.exit_code == 1
+    assert "nowhere" in result.stdout
+    assert "nowhere" not in result.stderr
+    assert queued(stage) == ["a"]
