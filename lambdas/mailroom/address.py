@@ -10,6 +10,9 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _DOMAIN = re.compile(rf"(?:{_LABEL}\.)+{_LABEL}")
 # No two of its parts may match the same character: a long text of spaces would take minutes.
 _NAMED = re.compile(r'(?:"(?P<quoted>[^"<>]*)"\s*|(?P<name>[^"<>]*))<(?P<address>[^<>]*)>')
+_MAX_LENGTH = 998
+"""Characters of a name and its address: a line of a header has no more (RFC 5322, 2.1.1). Without a bound a
+name could be larger than an item of the ledger, which has it too."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -35,6 +38,8 @@ def split(text: str) -> tuple[str, str]:
     ascii_domain = _ascii(domain)
     if not _DOMAIN.fullmatch(ascii_domain) or len(local) + 1 + len(ascii_domain) > 254:
         raise ValueError("is not a mail address: its domain is not valid; use name@domain.example")
+    if len(text) > _MAX_LENGTH:
+        raise ValueError(f"has {len(text)} characters; use at most {_MAX_LENGTH}, the name included")
     return name, f"{local}@{ascii_domain}"
 
 

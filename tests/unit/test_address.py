@@ -101,6 +101,12 @@ def test_a_normalised_address_is_fit_for_a_header(text: str, header: str) -> Non
     assert normalise(text).isascii()
 
 
+def test_a_name_fits_into_a_line_of_a_header_with_its_address() -> None:
+    assert split(f"{'V' * 982} <v@example.com>") == ("V" * 982, "v@example.com")
+    with pytest.raises(ValueError, match="has 999 characters; use at most 998, the name included"):
+        split(f"{'V' * 983} <v@example.com>")
+
+
 @pytest.mark.parametrize("piece", [" ", "a", "a ", "<", ">", '"', "a.", "@", "a@", "\u3000", "d-."])
 def test_however_long_a_wrong_address_is_it_is_refused_at_once(piece: str) -> None:
     text = piece * (200_000 // len(piece)) + "!"
