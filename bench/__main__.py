@@ -80,11 +80,10 @@ def main() -> None:
             figures |= SECTIONS[name]()
         except subprocess.CalledProcessError as failed:
             sys.exit(f"{name}: {failed}\n{failed.stderr}")
-    figures["measured"] = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "python": platform.python_version(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-    }
+    date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
+    now = f"{date}, Python {platform.python_version()}, {machine}"
+    # By section, for one that was not run now keeps the figures, and the date, of before.
+    figures["measured"] = figures.get("measured", {}) | dict.fromkeys(chosen, now)
     RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
     _show(figures)
 

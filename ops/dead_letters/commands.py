@@ -11,9 +11,9 @@ from mailroom.clock import iso
 from ops.dead_letters import tables
 from ops.dead_letters.answers import LettersShown, Listed, QueueOfLetters, Shown, shown
 from ops.dead_letters.look import Looking
-from ops.dead_letters.progress import bar
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 from ops.dead_letters.redrive_command import redrive
+from ops.progress import bar
 from ops.screen import AsJson, Stage, aws_faults, screen, tell
 
 app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")

@@ -8,9 +8,9 @@ import typer
 from ops.dead_letters import tables
 from ops.dead_letters.answers import Redriven
 from ops.dead_letters.move_task import MAX_RATE
-from ops.dead_letters.progress import bar
 from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import Plan, Redrive, Tell
+from ops.progress import bar
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, tell
 
 

@@ -16,8 +16,8 @@ from ops.reconcile.reconciling import Reconciling
 from ops.reconcile.report import Answer, sentences
 from ops.resend.deployed import Deployed
 from ops.resend.ids import asked_for
-from ops.resend.steps import Advance, bar
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.steps import Advance, bar
 from ops.times import seconds_of, written
 
 

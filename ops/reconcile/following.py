@@ -1,7 +1,7 @@
 """Who follows a run of `reconcile`: an operator at a terminal, a program, a test."""
 
 from ops.reconcile.report import Answer
-from ops.resend.steps import Steps
+from ops.steps import Steps
 
 
 class Following(Steps):

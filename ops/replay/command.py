@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 
 from mailroom.clock import iso
-from ops.dead_letters.progress import bar
+from ops.progress import bar
 from ops.replay.replaying import Replay, Unprocessed, Waiting
 from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
 from ops.times import duration, short

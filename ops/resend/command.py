@@ -17,8 +17,8 @@ from ops.resend.following import Following
 from ops.resend.ids import asked_for
 from ops.resend.resending import Resending
 from ops.resend.resent import Resent
-from ops.resend.steps import Advance, bar
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.steps import Advance, bar
 
 UNASKED = 10
 """So many are sent again without a question."""

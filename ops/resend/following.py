@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ops.resend.resent import Resent
-from ops.resend.steps import Steps
+from ops.steps import Steps
 
 
 class Following(Steps):

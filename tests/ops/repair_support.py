@@ -2,13 +2,17 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import boto3
+import pytest
 import typer
 from botocore.exceptions import ClientError
+from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
 from typer.testing import CliRunner, Result
 
@@ -17,6 +21,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
+from tests.ops.answers_support import valid
 from tests.ops.ops_support import ACCOUNT, REGION
 from tests.pipeline.items import typed
 
@@ -215,3 +220,19 @@ class RepairStage:
             "mailroom-dev-send-webhook": webhook,
             "mailroom-dev-send-mail": mail,
         }
+
+
+@contextmanager
+def repair_stage(monkeypatch: pytest.MonkeyPatch, state: Path) -> Iterator[RepairStage]:
+    """A stage that the commands take for the account's own; what `reconcile` keeps lies below `state`."""
+    with mock_aws():
+        stage = RepairStage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        monkeypatch.setenv("XDG_STATE_HOME", str(state))
+        yield stage
+
+
+def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the answer of a run that waits for nothing."""
+    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
+    return result.exit_code, valid("reconcile", result.stdout)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from mailroom.clock import iso
 from mailroom.message import Key
@@ -23,7 +22,7 @@ from ops.resend.deployed import Deployed
 from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, run
+from tests.ops.repair_support import RepairStage, reconciled, repair_stage, run
 from tests.pipeline.items import mail, typed
 
 NOW = 1_800_000_000.0
@@ -38,16 +37,8 @@ LYING = 1.0
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with mock_aws():
-        stage = RepairStage()
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with repair_stage(monkeypatch, tmp_path) as stage:
         yield stage
-
-
-def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
-    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
-    return result.exit_code, valid("reconcile", result.stdout)
 
 
 def known(status: str, age: float, event_type: str = "mail", **attributes: Any) -> dict[str, Any]:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from moto import mock_aws
 
 from ops.reconcile.lock import locked
 from ops.reconcile.look import Head, Look
 from ops.screen import Refused
 from tests.ops.ops_support import ACCOUNT, REGION
-from tests.ops.repair_support import RepairStage, run
+from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail
 
 HOLD = """
@@ -27,10 +26,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with mock_aws():
-        stage = RepairStage()
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with repair_stage(monkeypatch, tmp_path) as stage:
         yield stage
 
 

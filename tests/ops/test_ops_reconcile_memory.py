@@ -3,16 +3,13 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from mailroom.clock import iso
 from ops.reconcile.memory import DAY, Memory
 from ops.reconcile.tables import Described, Tables
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, run
+from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
 from tests.pipeline.items import mail
 
 NOW = 1_800_000_000.0
@@ -22,16 +19,8 @@ TTL = 90 * DAY
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with mock_aws():
-        stage = RepairStage()
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with repair_stage(monkeypatch, tmp_path) as stage:
         yield stage
-
-
-def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
-    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
-    return result.exit_code, valid("reconcile", result.stdout)
 
 
 def table(since: float, *, restored: bool = False) -> Described:

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from mailroom.clock import iso
 from tests.ops.answers_support import valid
-from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, run
+from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, repair_stage, run
 from tests.pipeline.items import mail, typed
 
 OLD_SECONDS = 900 * 86_400
@@ -20,12 +19,9 @@ OLD_SECONDS = 900 * 86_400
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
     """A stage that is older than its ledger remembers."""
-    with mock_aws():
-        stage = RepairStage()
+    with repair_stage(monkeypatch, tmp_path) as stage:
         for table in (MAILBOX, LEDGER):
             stage.made(table, time.time() - OLD_SECONDS)
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
         yield stage
 
 
