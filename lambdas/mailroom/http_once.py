@@ -10,7 +10,7 @@ from requests import PreparedRequest, Response, Session
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectTimeout, RequestException
 from urllib3 import Timeout
-from urllib3.exceptions import HTTPError, MaxRetryError, NewConnectionError
+from urllib3.exceptions import HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
 CONNECT_SECONDS = 3.0
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -64,22 +64,29 @@ class OnceSession(Session):
         response.encoding = response.encoding or "utf-8"  # JSON; guessing takes longer than reading
         return response
 
-    def _chunk(self, response: Response, deadline: float) -> bytes:
-        connection = response.raw.connection
-        if connection is not None and connection.sock is not None:  # else all of it was read with the head
-            connection.sock.settimeout(max(0.001, deadline - self._clock()))
-        chunk: bytes = response.raw.read1(_CHUNK_BYTES, decode_content=True)
-        return chunk
-
     def _body(self, response: Response, deadline: float) -> bytes:
         body = b""
         while chunk := self._chunk(response, deadline):
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 raise Unclear(f"an answer ({response.status_code}) of over {MAX_BODY_BYTES} bytes")
-            if self._clock() > deadline:
-                raise Unclear(f"an answer ({response.status_code}) that did not end in {self._seconds} s")
         return body
+
+    def _chunk(self, response: Response, deadline: float) -> bytes:
+        left = deadline - self._clock()
+        if left <= 0:
+            raise self._late(response)
+        connection = response.raw.connection
+        if connection is not None and connection.sock is not None:  # else all of it was read with the head
+            connection.sock.settimeout(left)
+        try:
+            chunk: bytes = response.raw.read1(_CHUNK_BYTES, decode_content=True)
+        except ReadTimeoutError:
+            raise self._late(response) from None
+        return chunk
+
+    def _late(self, response: Response) -> Unclear:
+        return Unclear(f"an answer ({response.status_code}) that did not end in {self._seconds} s")
 
 
 @contextmanager

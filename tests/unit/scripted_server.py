@@ -45,6 +45,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     """Whether the connection breaks in the middle of the body."""
+    halfway: Callable[[], object] = lambda: None
+    """Called when half of the body is out."""
 
 
 class Silence:
@@ -107,9 +109,13 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if answer.cut else body)
+        half = len(body) // 2
+        self.wfile.write(body[:half])
+        answer.halfway()
         if answer.cut:
             self.close_connection = True
+        else:
+            self.wfile.write(body[half:])
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
         pass

@@ -1,6 +1,7 @@
 """Requests to providers: sent once, in bounded time, and what a failure proves."""
 
 import socket
+from threading import Event
 
 import pytest
 import requests
@@ -12,6 +13,7 @@ from mailroom.http_once import NotSent, OnceSession, Unclear
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.unit.support import FakeClock
 
+LATE = "did not end in 5 s"
 SECRET = "/faxes?To=%2B15555550100"
 
 
@@ -62,11 +64,23 @@ def test_an_answer_that_does_not_come_in_time_proves_nothing_and_is_not_tried_ag
 
 def test_a_body_that_comes_in_drops_is_over_at_the_deadline() -> None:
     clock = FakeClock()
-    with (
-        scripted(lambda: clock.advance(6)) as server,
-        OnceSession(5, clock) as session,
-        pytest.raises(Unclear, match="did not end in 5 s"),
-    ):
+    drops = Answer(200, b"drip, drop", halfway=lambda: clock.advance(6))
+    with scripted(drops) as server, OnceSession(5, clock) as session, pytest.raises(Unclear, match=LATE):
+        session.get(server.url)
+
+
+def test_a_body_of_which_no_more_comes_is_over_at_the_deadline() -> None:
+    stopped = Event()
+    with scripted(Answer(200, b"drip, drop", halfway=lambda: stopped.wait(10))) as server:
+        with OnceSession(0.2) as session, pytest.raises(Unclear, match=r"did not end in 0\.2 s"):
+            session.get(server.url)
+        stopped.set()
+
+
+def test_a_head_that_comes_at_the_last_moment_leaves_no_time_for_a_body() -> None:
+    clock = FakeClock()
+    late = scripted(lambda: clock.advance(6))
+    with late as server, OnceSession(5, clock) as session, pytest.raises(Unclear, match=LATE):
         session.get(server.url)
 
 
