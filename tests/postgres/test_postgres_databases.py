@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from psycopg import Connection, sql
+from psycopg_pool.base import AttemptWithBackoff
 
 from mailroom.campaigns.databases import Databases, Unreachable
 from tests.postgres.conftest import Make
@@ -41,7 +42,7 @@ def test_nothing_is_opened_or_read_before_a_connection_is_asked_for(
 
 def test_a_process_holds_no_more_connections_than_the_pool_has(make: Make, app: Connection) -> None:
     databases, most = make(pool_size=2), []
-    threads = [threading.Thread(target=one, args=(databases, "SELECT pg_sleep(0.05)")) for _ in range(8)]
+    threads = [threading.Thread(target=one, args=(databases, "SELECT pg_sleep(0.2)")) for _ in range(8)]
     for each in threads:
         each.start()
     while any(each.is_alive() for each in threads):
@@ -101,14 +102,13 @@ def role(app: Connection, vault: Vault) -> Iterator[str]:
 
 
 def test_a_rotated_password_is_read_anew_and_at_once(
-    databases: Databases, vault: Vault, app: Connection, role: str
+    databases: Databases, vault: Vault, app: Connection, role: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(AttemptWithBackoff, "INITIAL_DELAY", 3600)  # the pool's own next try comes too late
     assert one(databases) == 1
     rotate(app, role, "new")
     vault.secret["password"] = "new"
-    begun = time.monotonic()
     assert one(databases) == 1
-    assert time.monotonic() - begun < 1
     assert vault.reads == 2
 
 
@@ -224,7 +224,7 @@ def test_closed_databases_hold_nothing_and_open_again(databases: Databases, app:
     for _ in range(20):
         one(databases)
         databases.close()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while held(app) and time.monotonic() < deadline:
         pass
     assert held(app) == 0
