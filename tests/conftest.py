@@ -1,8 +1,11 @@
 """What every test needs before the library is imported: no test ever reaches a real account."""
 
+import gc
 import os
 
+import botocore.session
 import pytest
+from botocore.loaders import Loader
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -13,6 +16,23 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
+
+# The models of AWS's services are millions of small objects that stay. To look through them for garbage over
+# and over takes more than a tenth of the time.
+gc.set_threshold(100_000, 20, 100)
+
+_new_loader = botocore.session.create_loader
+_models: dict[object, object] = {}
+
+
+def _loader(search_path_string: str | None = None) -> Loader:
+    """moto gives each test a new session, which would find and read the same models once more."""
+    loader = _new_loader(search_path_string)
+    loader._cache = _models  # type: ignore[attr-defined] # as a session keeps them for all its clients
+    return loader
+
+
+botocore.session.create_loader = _loader
 
 # A screen is as wide as this said when it was made; one process of several is told a width, a single one not.
 os.environ.pop("COLUMNS", None)
