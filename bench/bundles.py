@@ -1,7 +1,6 @@
 """What is deployed for each function: its bundle's size, and the memory that the function takes."""
 
 import json
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from bench.events import Context, queue_batch, stream_batch
 from bench.imports import CLIENTS
 from bench.stubs import answer_at_once
 from local.assembly import read
+from local.memory import most_megabytes
 
 BATCHES = 100
 RUN = ("dispatch", "dispatch_scheduled", "send_mail")
@@ -57,8 +57,7 @@ def main(handler: str) -> None:
     batch = stream_batch if handler == "dispatch" else queue_batch
     for number in range(BATCHES):
         run(batch(number * 100), Context())
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"megabytes": peak / 1e6}), file=sys.stderr)
+    print(json.dumps({"megabytes": most_megabytes()}), file=sys.stderr)
 
 
 if __name__ == "__main__":

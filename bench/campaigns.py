@@ -14,6 +14,7 @@ from bench import campaign_calls
 from bench.campaign_calls import CAMPAIGN, PEOPLE
 from local import stage
 from local.aws import LocalSession, patient
+from local.memory import most_megabytes
 from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 from mailroom.campaigns.runs import Runs
@@ -79,12 +80,11 @@ def _run(running: State, name: str) -> dict[str, float]:
 def _memory(function: str) -> float:
     """The most that a process of this function ever had, in MB; 0 where the system does not tell."""
     mark = f"AWS_LAMBDA_FUNCTION_NAME={function}".encode()
-    most = 0
+    most = 0.0
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if mark in (folder / "environ").read_bytes().split(b"\0"):
-                text = (folder / "status").read_text()
-                most = max(most, int(text.partition("VmHWM:")[2].split()[0]))
-        except (OSError, IndexError):
+                most = max(most, most_megabytes(folder.name))
+        except OSError:
             continue
-    return round(most / 1024, 1)
+    return round(most, 1)

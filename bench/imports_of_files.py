@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from bench import REPOSITORY
 from local import stage
 from local.aws import STAGE
+from local.memory import most_megabytes_until_its_end
 from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 
@@ -54,21 +54,8 @@ def imported(running: State, folder: Path, name: str, rows: int) -> tuple[float,
     output = folder / f"{name}.json"
     with output.open("wb") as out:
         started = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=out)
-        memory = _peak(started)
+        memory = round(most_megabytes_until_its_end(started), 1)
     answer: dict[str, Any] = json.loads(output.read_text())
     if (answer["put"], answer["state"]) != (rows, "done"):
         raise RuntimeError(f"{answer['put']} of {rows} rows were put; the figures would be wrong")
     return memory, answer
-
-
-def _peak(process: "subprocess.Popen[bytes]") -> float:
-    """The most memory of a process until its end, in MB; 0 where the system does not tell."""
-    kilobytes = 0
-    while process.poll() is None:
-        try:
-            text = Path(f"/proc/{process.pid}/status").read_text()
-            kilobytes = max(kilobytes, int(text.partition("VmHWM:")[2].split()[0]))
-        except (OSError, IndexError):
-            pass
-        time.sleep(0.05)
-    return round(kilobytes / 1024, 1)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from local.memory import most_megabytes_until_its_end
 from local.workspace import REPOSITORY
 from ops.imports.source import Source
 from tests.ops.import_child import CTRL_C, DEATHS, WORKERS
@@ -41,10 +42,9 @@ def imported(file: Path, counts: Path, *death: str) -> tuple[int, dict[str, Any]
     output = file.with_suffix(".answer")
     with output.open("wb") as out:
         child = subprocess.Popen(command, cwd=REPOSITORY, env=environment, stdout=out)
-        _, status, used = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
+        most = most_megabytes_until_its_end(child)
     said = output.read_text()
-    return child.returncode, json.loads(said) if said else {}, used.ru_maxrss / 1024
+    return child.returncode, json.loads(said) if said else {}, most
 
 
 def each_once(rows: int) -> bytes:

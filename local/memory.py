@@ -1,0 +1,31 @@
+"""The most memory that a process has had, as Linux tells it.
+
+Not by `resource.getrusage`: its figure outlives `exec`, so a new process starts at what its parent had.
+"""
+
+import subprocess
+from pathlib import Path
+
+_EVERY_SECONDS = 0.05
+
+
+def most_megabytes(pid: int | str = "self") -> float:
+    """Of a process so far, in MB of 1,048,576 bytes; 0 where it is over or the system does not tell."""
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    peak = text.partition("VmHWM:")[2].split()
+    return int(peak[0]) / 1024 if peak else 0
+
+
+def most_megabytes_until_its_end(process: "subprocess.Popen[bytes]") -> float:
+    """Of a process that runs, which is waited for; else as `most_megabytes`."""
+    most = 0.0
+    while True:
+        most = max(most, most_megabytes(process.pid))
+        try:
+            process.wait(_EVERY_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+        return most
