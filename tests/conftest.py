@@ -2,12 +2,15 @@
 
 import gc
 import os
+from collections.abc import Iterator
 
 import botocore.session
 import pytest
 from botocore.loaders import Loader
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.support.dynamodb.against_moto import compared
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -36,6 +39,15 @@ botocore.session.create_loader = _loader
 
 # A screen is as wide as this said when it was made; one process of several is told a width, a single one not.
 os.environ.pop("COLUMNS", None)
+
+
+@pytest.fixture(autouse=True)
+def _like_moto() -> Iterator[None]:
+    """What the table double does in a test, moto does too."""
+    with compared() as differences:
+        yield
+    assert not differences, "\n".join(differences)
+
 
 _TOGETHER = ("pipeline", "stacks", "postgres")
 """Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-import boto3
-
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
@@ -23,6 +21,7 @@ from mailroom.mailbox_writer import MailboxWriter
 from mailroom.preferences import Preferences
 from tests.faults.outside import Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
+from tests.support.dynamodb import in_memory_client
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
@@ -97,21 +96,17 @@ class CampaignWorld:
         self.milliseconds = int(FUNCTION_SECONDS * 1000)
         """What an invocation of compose has left, whenever it asks."""
         self.definition = definition
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        self.dynamodb = in_memory_client()
         for table, keys in TABLES.items():
-            create_table(self._dynamodb, table, *keys)
+            create_table(self.dynamodb, table, *keys)
         self._watched = self.outside.watch(
-            self._dynamodb, "update_item", "put_item", "get_item", "batch_get_item"
+            self.dynamodb, "update_item", "put_item", "get_item", "batch_get_item"
         )
         self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
         self._people = self.outside.watch(self.people, "page")
         self._asking = self.outside.watch(self.asking, "compose")
-        self.preferences = Preferences(self._dynamodb, "preferences", self.clock)
-        self.runs = Runs(self._dynamodb, "runs", lease=LEASE, clock=self.clock)
-
-    def close(self) -> None:
-        for table in TABLES:
-            self._dynamodb.delete_table(TableName=table)
+        self.preferences = Preferences(self.dynamodb, "preferences", self.clock)
+        self.runs = Runs(self.dynamodb, "runs", lease=LEASE, clock=self.clock)
 
     def speaks(self, module: Any) -> None:
         """From here on the campaign's module is this."""
@@ -182,12 +177,12 @@ class CampaignWorld:
 
     def mailbox(self) -> dict[str, dict[str, Any]]:
         """The mailbox's items by their recipient's key."""
-        items = [plain(each) for each in self._dynamodb.scan(TableName="mailbox")["Items"]]
+        items = [plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]]
         return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
 
     def ledger(self) -> dict[str, dict[str, Any]]:
         """The ledger's items by their recipient's key."""
-        items = [plain(each) for each in self._dynamodb.scan(TableName="ledger")["Items"]]
+        items = [plain(each) for each in self.dynamodb.scan(TableName="ledger")["Items"]]
         return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
 
     def calls(self) -> Mapping[str, int]:

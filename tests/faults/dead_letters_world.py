@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import boto3
-
 from mailroom import telemetry
 from mailroom.channels.fax import Fax
 from mailroom.channels.mail import Mail
@@ -21,6 +19,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Key, Message
 from tests.faults.outside import Clock, Outside, Queued, Queues, Stopped
 from tests.faults.world import create_table
+from tests.support.dynamodb import in_memory_client
 
 FUNCTION_SECONDS = 50.0
 EVERY_SECONDS = 3600.0
@@ -100,26 +99,22 @@ class DeadLettersWorld:
         self.queues = DeadLetterQueues(self.clock)
         self.log = io.StringIO()
         self._restarted = False
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        create_table(self._dynamodb, "ledger")
-        self._dynamodb.create_table(
+        self.dynamodb = in_memory_client()
+        create_table(self.dynamodb, "ledger")
+        self.dynamodb.create_table(
             TableName="dead-letters",
             BillingMode="PAY_PER_REQUEST",
             KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
             AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
         )
         # The senders' writes: they are no place for this function to stop. Whoever claims anew has waited.
-        self.ledger = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
+        self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._watched: Any = self.outside.watch(
-            self._dynamodb, "update_item", "put_item", "batch_get_item", "get_item"
+            self.dynamodb, "update_item", "put_item", "batch_get_item", "get_item"
         )
         self._sqs: Any = self.outside.watch(
             self.queues, "receive_message", "get_queue_attributes", "change_message_visibility_batch"
         )
-
-    def close(self) -> None:
-        for table in ("ledger", "dead-letters"):
-            self._dynamodb.delete_table(TableName=table)
 
     def put(self, url: str, body: Item | str) -> None:
         self.queues.put(url, body if isinstance(body, str) else json.dumps(body))
@@ -190,9 +185,9 @@ class DeadLettersWorld:
 
     def remembered(self) -> set[str]:
         """The letters in the table."""
-        return {each["message_id"]["S"] for each in self._dynamodb.scan(TableName="dead-letters")["Items"]}
+        return {each["message_id"]["S"] for each in self.dynamodb.scan(TableName="dead-letters")["Items"]}
 
     def found(self, key: Key) -> Item:
         """The ledger's item ({}: none)."""
         where: Any = {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
-        return plain(self._dynamodb.get_item(TableName="ledger", Key=where).get("Item", {}))
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=where).get("Item", {}))

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-import boto3
-
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.dynamo import plain
 from mailroom.environment import FaxSender
@@ -19,8 +17,9 @@ from mailroom.retry_mover import RetryMover
 from mailroom.worker import Worker
 from tests.faults.fax_network import FaxNetwork
 from tests.faults.fifo import Fifo
-from tests.faults.outside import Clock, Outside, Queues, Stopped
+from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.faults.stream import Recording
+from tests.support.dynamodb import in_memory_client
 
 FUNCTION_SECONDS = 60.0
 LEASE = FUNCTION_SECONDS + 60
@@ -56,9 +55,9 @@ class FaxWorld:
         self.fifo = Fifo(self.clock, VISIBILITY, MAX_RECEIVES)
         self.queues = Queues(self.clock, VISIBILITY, 12)
         self.network = FaxNetwork(self.clock)
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        create_ledger(self._dynamodb)
-        self._stream = Recording(self._dynamodb)
+        self.dynamodb = in_memory_client()
+        create_ledger(self.dynamodb)
+        self._stream = Recording(self.dynamodb)
         self._read = 0
         self.ledger = Ledger(
             self.outside.watch(self._stream, "update_item", "get_paginator"),
@@ -67,13 +66,10 @@ class FaxWorld:
             ttl=1e6,
             clock=self.clock,
         )
-        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+        self._payloads = Payloads(NO_BUCKET, "payloads")
         self._sqs = self.outside.watch(
             _Sqs(self.fifo, self.queues), "send_message_batch", "change_message_visibility_batch"
         )
-
-    def close(self) -> None:
-        self._dynamodb.delete_table(TableName="ledger")
 
     def put(self, *faxes: Item, group: str | None = None) -> None:
         """An upstream application writes to the fax queue."""
@@ -163,7 +159,7 @@ class FaxWorld:
     def found(self, name: str) -> Item:
         """The ledger's item ({}: none)."""
         key: Any = {"id": {"S": name}, "event_type": {"S": "fax"}}
-        return plain(self._dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def callbacks(self, name: str) -> list[tuple[str, str]]:
         """What a receiver that drops repeats was told of a fax: status and sentence, in order."""

@@ -1,7 +1,7 @@
 """The outside world of the functions, with every call to it counted and any call a place to stop.
 
-DynamoDB is moto's, so that conditions are judged by an implementation that is not ours. Queues, schedules
-and SES are small models on a virtual clock: they keep what a test has to judge, and nothing sleeps.
+DynamoDB is the double in memory, which is held against moto. Queues, schedules and SES are small models on a
+virtual clock: they keep what a test has to judge, and nothing sleeps.
 """
 
 from collections import defaultdict
@@ -13,6 +13,9 @@ from typing import Any, Literal
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 Side = Literal["before", "after"]
+
+NO_BUCKET: Any = object()
+"""An S3 client for worlds whose messages have no objects."""
 
 
 class Stopped(BaseException):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any
 
-import boto3
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.channels.sms_adapter import SmsAdapter
@@ -28,8 +27,9 @@ from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger
-from tests.faults.outside import Clock, Outside, Queues, Stopped, refused
+from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
 from tests.faults.world import create_table
+from tests.support.dynamodb import in_memory_client
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
@@ -134,20 +134,16 @@ class PeopleWorld:
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self.carrier = Carrier(self.clock, self.queues)
         self.sns = Sns()
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        create_ledger(self._dynamodb)
-        create_table(self._dynamodb, "suppressions", "recipient", "channel")
-        create_table(self._dynamodb, "preferences", "recipient", "topic")
-        watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item", "get_paginator")
+        self.dynamodb = in_memory_client()
+        create_ledger(self.dynamodb)
+        create_table(self.dynamodb, "suppressions", "recipient", "channel")
+        create_table(self.dynamodb, "preferences", "recipient", "topic")
+        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item", "get_paginator")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.list = Suppressions(watched, "suppressions", self.clock)
         self.preferences = Preferences(watched, "preferences", self.clock)
-        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+        self._payloads = Payloads(NO_BUCKET, "payloads")
         self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
-
-    def close(self) -> None:
-        for table in ("ledger", "suppressions", "preferences"):
-            self._dynamodb.delete_table(TableName=table)
 
     def enqueue(self, *items: Item | str) -> None:
         for item in items:
@@ -227,11 +223,11 @@ class PeopleWorld:
     def found(self, name: str, event_type: str = "sms") -> Item:
         """The ledger's item ({}: none)."""
         key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
-        return plain(self._dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def listed(self) -> list[str]:
         """Who is on the suppression list."""
-        quiet = Suppressions(self._dynamodb, "suppressions", self.clock)
+        quiet = Suppressions(self.dynamodb, "suppressions", self.clock)
         return sorted(each.recipient for each in quiet.listed())
 
 

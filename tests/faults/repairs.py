@@ -92,7 +92,7 @@ def of_mail(world: World, letters: Mapping[str, int] = MappingProxyType({})) -> 
 
     routes = {"mail": {"normal": MAIL, "bulk": BULK}}
     handlers: dict[str, Handler] = {"dispatch": dispatch}
-    return _stage(world.outside, world._dynamodb, world._sqs, handlers, routes, world.clock, letters)
+    return _stage(world.outside, world.dynamodb, world._sqs, handlers, routes, world.clock, letters)
 
 
 def sends(world: World) -> Counter[str]:

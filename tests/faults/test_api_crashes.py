@@ -42,7 +42,7 @@ class Api:
 
     def __init__(self, world: World, s3: Any, threads: "Threads | None" = None) -> None:
         outside = threads or world.outside
-        self.dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        self.dynamodb = world.dynamodb
         watched = outside.watch(self.dynamodb, "put_item", "get_item")
         payloads = outside.watch(s3, "put_object")
         admission = Admission(

@@ -5,10 +5,9 @@ is remembered and was not told of would never be told of.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from moto import mock_aws
 
 from mailroom.channels.mail import Mail
 from mailroom.message import Key
@@ -28,19 +27,15 @@ BEHIND = "m7"
 
 
 @pytest.fixture
-def new_world() -> Iterator[NewWorld]:
-    """Worlds with nine letters; each ends with its tables gone."""
-    worlds: list[DeadLettersWorld] = []
+def new_world() -> NewWorld:
+    """Worlds with nine letters."""
 
     def make() -> DeadLettersWorld:
-        if worlds:
-            worlds.pop().close()
-        worlds.append(DeadLettersWorld())
-        put(worlds[-1])
-        return worlds[-1]
+        world = DeadLettersWorld()
+        put(world)
+        return world
 
-    with mock_aws():
-        yield make
+    return make
 
 
 def put(world: DeadLettersWorld) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import boto3
 import pytest
 
 from mailroom.message import Key
@@ -135,7 +134,7 @@ def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
 def stranded_faxes(world: FaxWorld) -> Here:
     """A fax whose next attempt was lost, one that was purged from its queue while it was on the line, and one
     that waits behind them."""
-    create_table(boto3.client("dynamodb", region_name="us-east-1"), "mailbox")
+    create_table(world.dynamodb, "mailbox")
     world.put(fax("busy-once"))
     world.send_fax()
     world.draw_consequences()
@@ -155,7 +154,6 @@ FAXES = ("busy-once", "slow", "good")
 
 def check_faxes(world: FaxWorld, where: str) -> None:
     world.settle()
-    boto3.client("dynamodb", region_name="us-east-1").delete_table(TableName="mailbox")
     assert world.network.delivered() == dict.fromkeys(FAXES, 1), where
     assert set(world.network.most_at_once().values()) == {1}, where
     tries = [call.name for call in world.network.by_line()[HERE]]

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from typing import Any
 
-import boto3
+from botocore.exceptions import ClientError
 from msgspec import structs
 from standardwebhooks import Webhook as Signature
 
@@ -23,8 +23,9 @@ from mailroom.secret import Secret
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery
 from mailroom.worker import Worker
-from tests.faults.outside import Clock, Outside, Queues, Stopped
+from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
+from tests.support.dynamodb import in_memory_client
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
@@ -70,6 +71,19 @@ class Receivers:
             self.forged += 1
 
 
+class Secrets:
+    """Secrets Manager: one value, and none before it."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such version."""
+
+    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> Item:  # noqa: N803 - boto3's names
+        if (SecretId, VersionStage) != ("signing", "AWSCURRENT"):
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetSecretValue")
+        return {"SecretString": KEY, "CreatedDate": datetime.fromtimestamp(0, UTC)}
+
+
 class WebhookWorld:
     """Callbacks of messages in the ledger, and webhooks that are messages."""
 
@@ -78,27 +92,22 @@ class WebhookWorld:
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, len(DELAYS) + 1)
         self.receivers = Receivers(self.clock)
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
-        create_table(self._dynamodb, "ledger")
+        self.dynamodb = in_memory_client()
+        create_table(self.dynamodb, "ledger")
         self.ledger = Ledger(
-            self.outside.watch(self._dynamodb, "update_item"),
+            self.outside.watch(self.dynamodb, "update_item"),
             "ledger",
             lease=LEASE,
             ttl=1e6,
             clock=self.clock,
         )
-        self._secrets = boto3.client("secretsmanager", region_name="us-east-1")
-        self._secrets.create_secret(Name="signing", SecretString=KEY)
-        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
+        self._secrets = Secrets()
+        self._payloads = Payloads(NO_BUCKET, "payloads")
         self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
-
-    def close(self) -> None:
-        self._dynamodb.delete_table(TableName="ledger")
-        self._secrets.delete_secret(SecretId="signing", ForceDeleteWithoutRecovery=True)
 
     def callback(self, name: str) -> None:
         """A callback of a message that the ledger knows; its name begins with its receiver's fate."""
-        writer = Ledger(self._dynamodb, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        writer = Ledger(self.dynamodb, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         message = Message(id=name, event_type="fax", callback_url=self._url(name))
         claim: Any = writer.claim(message)
         writer.complete(claim, "signalwire", "fx-1")
@@ -152,7 +161,7 @@ class WebhookWorld:
     def found(self, name: str, event_type: str) -> Item:
         """The ledger's item ({}: none)."""
         key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
-        return plain(self._dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
 
     def _url(self, name: str) -> str:
         return f"https://hooks.example.com/{name.partition('-')[0]}/{name}"

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-import boto3
-
+from mailroom.attribute_values import image_of
 from mailroom.channels.ses import SesMail
 from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
@@ -24,7 +23,8 @@ from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions
 from mailroom.templates import Templates
 from mailroom.worker import Worker
-from tests.faults.outside import Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.support.dynamodb import in_memory_client
 from tests.told import told
 
 FUNCTION_SECONDS = 60.0
@@ -54,36 +54,31 @@ class World:
         self.ses = Ses()
         self.scheduler = Scheduler(self.queues)
         self.on_unknown = on_unknown
-        self._dynamodb = boto3.client("dynamodb", region_name="us-east-1")
+        self.dynamodb = in_memory_client()
         for table in ("ledger", "mailbox"):
-            create_table(self._dynamodb, table)
-        create_table(self._dynamodb, "suppressions", "recipient", "channel")
-        create_table(self._dynamodb, "preferences", "recipient", "topic")
-        watched = self.outside.watch(self._dynamodb, "update_item", "batch_get_item")
+            create_table(self.dynamodb, table)
+        create_table(self.dynamodb, "suppressions", "recipient", "channel")
+        create_table(self.dynamodb, "preferences", "recipient", "topic")
+        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
         self.preferences = Preferences(watched, "preferences", self.clock)
         # Another function's writes: they are no place for this one to stop.
-        self._feedback = Ledger(self._dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
+        self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._mailbox = Mailbox(watched, "mailbox")
         self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
-        self._payloads = Payloads(boto3.client("s3", region_name="us-east-1"), "payloads")
-
-    def close(self) -> None:
-        for table in ("ledger", "mailbox", "suppressions", "preferences"):
-            self._dynamodb.delete_table(TableName=table)
+        self._payloads = Payloads(NO_BUCKET, "payloads")
 
     def put(self, *items: Item) -> None:
         """What producers put, kept for those that are read back later."""
         self.items = list(items)
-        table = boto3.resource("dynamodb", region_name="us-east-1").Table("mailbox")
         for item in items:
-            table.put_item(Item=item)
+            self.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
 
     def take_back(self, name: str) -> None:
         """A producer deletes its item."""
         key: Any = {"id": {"S": name}, "event_type": {"S": "mail"}}
-        self._dynamodb.delete_item(TableName="mailbox", Key=key)
+        self.dynamodb.delete_item(TableName="mailbox", Key=key)
 
     def enqueue(self, *bodies: Item | str) -> None:
         """Messages that are in the mail queue already."""
@@ -202,7 +197,7 @@ class World:
 
     def found(self, name: str) -> dict[str, Any]:
         """The ledger's item ({}: none)."""
-        reply = self._dynamodb.get_item(
+        reply = self.dynamodb.get_item(
             TableName="ledger", Key={"id": {"S": name}, "event_type": {"S": "mail"}}
         )
         return plain(reply.get("Item", {}))

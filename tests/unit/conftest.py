@@ -3,18 +3,17 @@
 import io
 import json
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
-from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
 from mailroom import clients, telemetry
 from mailroom.ledger import Ledger
+from tests.support.dynamodb import in_memory_dynamodb
 from tests.unit.consequences import outcomes as outcomes
 from tests.unit.dispatching import dispatcher as dispatcher
 from tests.unit.fax_credentials import opened as opened
@@ -71,7 +70,7 @@ def _keyed(first: str, second: str) -> Any:
 
 @pytest.fixture(scope="module")
 def _world() -> Iterator[Aws]:
-    with pytest.MonkeyPatch.context() as patch, mock_aws():
+    with pytest.MonkeyPatch.context() as patch, mock_aws(), in_memory_dynamodb():
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             patch.delenv(name)
         for name, value in _CREDENTIALS.items():
@@ -128,8 +127,8 @@ def _make(aws: Aws) -> None:
 @pytest.fixture
 def aws(_world: Aws) -> Aws:
     """AWS with empty tables and queues."""
-    for table in dynamodb_backends["123456789012"][REGION].tables.values():
-        table.items = defaultdict(dict)
+    tables: Any = _world.dynamodb
+    tables.empty()
     for queue in sqs_backends["123456789012"][REGION].queues.values():
         queue._messages.clear()
         queue.pending_messages.clear()

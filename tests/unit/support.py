@@ -1,15 +1,20 @@
 """What the unit tests share: a clock of their own, AWS in process, items and messages."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.client import BaseClient
 
 from mailroom.channels.mail import Mail
 from mailroom.claim import Claim, Claimed
 from mailroom.dynamo import plain
 from mailroom.ledger import Ledger
 from mailroom.message import Key
+from tests.support.dynamodb import InMemoryDynamoDB
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -113,6 +118,30 @@ class Aws:
 
     def bodies(self, queue: str = "mail") -> list[Item]:
         return [json.loads(each["Body"]) for each in self.receive(queue)]
+
+
+def before_each_call(patch: pytest.MonkeyPatch, look: Callable[[str], None]) -> None:
+    """From here on `look` is told the operation of each call to AWS before the call, and may raise."""
+
+    def watch(make: Any) -> Any:
+        def call(client: Any, operation: str, arguments: Any) -> Any:
+            look(operation)
+            return make(client, operation, arguments)
+
+        return call
+
+    clients: tuple[Any, ...] = (BaseClient, InMemoryDynamoDB)
+    for client in clients:
+        patch.setattr(client, "_make_api_call", watch(client._make_api_call))
+
+
+def refuse_calls(patch: pytest.MonkeyPatch) -> None:
+    """From here on a call to AWS fails the test."""
+
+    def refuse(operation: str) -> None:
+        pytest.fail(f"asks AWS for {operation}")
+
+    before_each_call(patch, refuse)
 
 
 def image(**attributes: Any) -> dict[str, Any]:

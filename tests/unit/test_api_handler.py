@@ -13,7 +13,7 @@ import pytest
 from tests.unit.api_requests import ENVIRONMENT, event
 from tests.unit.events import lambda_context
 from tests.unit.functions import Handler
-from tests.unit.support import MAILBOX, Aws, item
+from tests.unit.support import MAILBOX, Aws, item, refuse_calls
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
 def test_a_cold_start_asks_nobody_for_anything(
     load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", None)
+    refuse_calls(monkeypatch)
     load()
 
 

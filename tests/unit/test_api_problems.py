@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from mailroom.api.intake import Intake
 from mailroom.ledger_reader import LedgerReader
 from tests.unit.api_requests import Api
-from tests.unit.support import Aws, FakeClock, item
+from tests.unit.support import Aws, FakeClock, before_each_call, item
 
 THROTTLED = ClientError(
     {"Error": {"Code": "ThrottlingException", "Message": "slow down, vincent@example.com"}}, "PutItem"
@@ -24,17 +24,13 @@ def api(aws: Aws, clock: FakeClock) -> Api:
 
 def failing(monkeypatch: pytest.MonkeyPatch, operation: str, error: Exception, from_call: int = 0) -> None:
     """From that call on the operation fails."""
-    from botocore.client import BaseClient
-
-    make = BaseClient._make_api_call  # type: ignore[attr-defined]
     calls = iter(range(1_000_000))
 
-    def maybe(self: Any, name: str, arguments: Any) -> Any:
+    def fail(name: str) -> None:
         if name == operation and next(calls) >= from_call:
             raise error
-        return make(self, name, arguments)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", maybe)
+    before_each_call(monkeypatch, fail)
 
 
 @pytest.mark.parametrize("error", [THROTTLED, OUT_OF_REACH])

@@ -1,5 +1,6 @@
 """The AWS clients: what may be repeated is, and a mail is asked for once."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,20 +9,30 @@ import boto3
 import pytest
 
 from mailroom import clients
-from tests.unit.support import Aws
 
 Make = Callable[[], Any]
 REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3, clients.scheduler]
 
 
-def test_a_mail_is_asked_for_once_and_within_its_time(aws: Aws) -> None:
+@pytest.fixture(autouse=True)
+def _nobodys_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real clients, for none of these tests makes a call; of no profile and no endpoint of the machine's."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+
+
+def test_a_mail_is_asked_for_once_and_within_its_time() -> None:
     config = clients.sesv2(9.0).meta.config
     assert config.retries["total_max_attempts"] == 1  # type: ignore[attr-defined]
     assert config.connect_timeout + config.read_timeout <= 9.0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("make", REPEATABLE)
-def test_what_is_safe_to_repeat_is_repeated_and_bounded(aws: Aws, make: Make) -> None:
+def test_what_is_safe_to_repeat_is_repeated_and_bounded(make: Make) -> None:
     config = make().meta.config
     assert config.retries["total_max_attempts"] == 4
     assert config.read_timeout <= 10
@@ -38,18 +49,16 @@ def test_what_is_safe_to_repeat_is_repeated_and_bounded(aws: Aws, make: Make) ->
     ],
 )
 def test_a_url_of_an_object_leads_to_its_own_region_whoever_fetches_it(
-    aws: Aws, monkeypatch: pytest.MonkeyPatch, region: str, host: str
+    monkeypatch: pytest.MonkeyPatch, region: str, host: str
 ) -> None:
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     url = urlsplit(_presigned("payloads-1"))
     assert (url.netloc, url.path) == (f"payloads-1.{host}", "/f-1.pdf")
     assert f"%2F{region}%2Fs3%2Faws4_request" in url.query
 
 
-def test_on_one_machine_the_bucket_stands_in_the_path(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_one_machine_the_bucket_stands_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4566")
-    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     url = urlsplit(_presigned("payloads-1"))
     assert (url.netloc, url.path) == ("127.0.0.1:4566", "/payloads-1/f-1.pdf")
 
@@ -59,5 +68,5 @@ def _presigned(bucket: str) -> str:
 
 
 @pytest.mark.parametrize("make", [*REPEATABLE, lambda: clients.sesv2(9.0)])
-def test_a_client_is_made_once_a_process(aws: Aws, make: Make) -> None:
+def test_a_client_is_made_once_a_process(make: Make) -> None:
     assert make() is make()

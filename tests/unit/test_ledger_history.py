@@ -21,10 +21,10 @@ from tests.unit.support import (
 from tests.unit.verbs import OWN_VERBS
 
 
-def _worn(aws: Aws, ledger: Ledger) -> Claimed:
-    """A claim of an item whose history is full."""
+def _worn(aws: Aws, ledger: Ledger, count: int = MAX_HISTORY) -> Claimed:
+    """A claim of an item whose history has so many lines: it is full, unless a test wants fewer."""
     claim = claimed(ledger)
-    lines = [{"at": at, "status": "retrying"} for at in range(MAX_HISTORY)]
+    lines = [{"at": at, "status": "retrying"} for at in range(count)]
     aws.dynamodb.update_item(
         TableName=LEDGER,
         Key=image(id="m-1", event_type="mail"),
@@ -61,10 +61,6 @@ def test_a_full_history_does_not_keep_an_event_out(ledger: Ledger, aws: Aws) -> 
 
 
 def test_the_last_line_that_fits_is_still_written(ledger: Ledger, aws: Aws) -> None:
-    claim = _worn(aws, ledger)
-    aws.dynamodb.update_item(
-        TableName=LEDGER, Key=image(id="m-1", event_type="mail"), UpdateExpression="REMOVE history[0]"
-    )
-    ledger.complete(claim, "ses", "p-1")
+    ledger.complete(_worn(aws, ledger, MAX_HISTORY - 1), "ses", "p-1")
     assert aws.item()["history"][-1] == {"at": NOW_MS, "status": "sent"}
     assert len(aws.item()["history"]) == MAX_HISTORY

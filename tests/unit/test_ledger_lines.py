@@ -82,7 +82,8 @@ def test_a_fax_is_on_its_line_whatever_came_of_it(fax_ledger: Ledger) -> None:
 def test_more_faxes_than_one_answer_holds_are_all_found(
     fax_ledger: Ledger, aws: Aws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("moto.dynamodb.models.table.RESULT_SIZE_LIMIT", 400)
+    for limit in ("tests.support.dynamodb.client.PAGE_BYTES", "moto.dynamodb.models.table.RESULT_SIZE_LIMIT"):
+        monkeypatch.setattr(limit, 400)
     for at in range(12):
         fax_ledger.checkpoint(claimed(fax_ledger, f"f-{at}"), "telnyx", f"p-{at}", LINE)
     assert fax_ledger.ids_on_line(LINE, 0) == {f"p-{at}" for at in range(12)}

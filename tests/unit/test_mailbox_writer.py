@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from mailroom.mailbox_writer import MailboxWriter
-from tests.unit.support import MAILBOX, NOW, Aws, FakeClock, item
+from tests.unit.support import MAILBOX, NOW, Aws, FakeClock, before_each_call, item
 
 
 @pytest.fixture
@@ -69,10 +69,10 @@ def test_what_dynamodb_cannot_hold_is_refused_in_a_sentence(
 def test_an_outage_is_no_verdict(
     writer: MailboxWriter, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def fail(*_: Any) -> Any:
+    def fail(_operation: str) -> None:
         raise error
 
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", fail)
+    before_each_call(monkeypatch, fail)
     written = writer.put(item())
     assert written.state == "failed"
     assert written.error

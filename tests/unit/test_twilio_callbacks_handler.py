@@ -12,7 +12,7 @@ import pytest
 from tests.unit.events import lambda_context
 from tests.unit.feedback_callbacks import PUBLIC_URL, SECRET, post
 from tests.unit.functions import Handler
-from tests.unit.support import Aws
+from tests.unit.support import Aws, refuse_calls
 
 VARIABLES = ("TWILIO_SECRET_ARN", "PUBLIC_URL", "FEEDBACK_QUEUE_URL")
 _NAMES = iter(range(1000))
@@ -56,7 +56,7 @@ def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
 
 
 def test_a_cold_start_asks_nobody_for_anything(callbacks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", None)
+    refuse_calls(monkeypatch)
     callbacks()
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.unit.events import lambda_context
 from tests.unit.functions import REPOSITORY, Handler
-from tests.unit.support import PREFERENCES, Aws, FakeClock
+from tests.unit.support import PREFERENCES, Aws, FakeClock, refuse_calls
 from tests.unit.unsubscribing import (
     ADA,
     KEY,
@@ -88,7 +88,7 @@ def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
 
 
 def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("botocore.client.BaseClient._make_api_call", None)
+    refuse_calls(monkeypatch)
     loaded()
 
 

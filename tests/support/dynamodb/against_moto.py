@@ -1,0 +1,155 @@
+"""Holds the double against moto: what a test asks of the double for the first time, moto is asked too.
+
+"For the first time" goes by operation, expressions, options and outcome, in one process. So every expression
+that Mailroom makes is compared with moto, both where its condition holds and where not.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import botocore.session
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from tests.support.dynamodb.client import InMemoryDynamoDB
+from tests.support.dynamodb.values import Item, Refusal
+
+_READS = ("Query", "Scan", "BatchGetItem")
+_WRITES = ("GetItem", "PutItem", "UpdateItem", "DeleteItem")
+_TOLD = ("Item", "Attributes", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses")
+_VALUES = ("TableName", "Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey", "RequestItems")
+"""What is different each time, and does not make a request a new one."""
+_MOST_ITEMS = 200
+"""Of a table that is read whole: to fill moto's with more costs more than it tells."""
+Images = Mapping[str, list[Item]]
+"""Items by their table."""
+
+_ask: Callable[..., Any] = BaseClient._make_api_call  # type: ignore[attr-defined] # before a test replaces it
+_lock = threading.Lock()
+_seen: set[object] = set()
+
+
+@contextmanager
+def compared() -> Iterator[list[str]]:
+    """Until the block ends, compare. What differs is in the list."""
+    differences: list[str] = []
+    answer = InMemoryDynamoDB._make_api_call
+
+    def call(double: InMemoryDynamoDB, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        before = _item(double, request) if name in _WRITES else {}
+        error: ClientError | None = None
+        reply: dict[str, Any] = {}
+        try:
+            reply = answer(double, name, request)
+        except ClientError as raised:
+            error, reply = raised, dict(raised.response)
+        with _lock:
+            if _is_new(name, request, reply):
+                items = before if name in _WRITES else _items(double, request)
+                differences.extend(_differences(double, name, request, items, reply))
+        if error is not None:
+            raise error
+        return reply
+
+    InMemoryDynamoDB._make_api_call = call  # type: ignore[method-assign, assignment]
+    try:
+        yield differences
+    finally:
+        InMemoryDynamoDB._make_api_call = answer  # type: ignore[method-assign]
+
+
+def _is_new(name: str, request: Mapping[str, Any], reply: Mapping[str, Any]) -> bool:
+    if name not in (*_READS, *_WRITES) or "Segment" in request:  # which items are in one is DynamoDB's own
+        return False
+    shape = {option: value for option, value in request.items() if option not in _VALUES}
+    inner = [sorted(each.keys()) for each in request.get("RequestItems", {}).values()]
+    look = repr((name, shape, inner, reply.get("Error", {}).get("Code"), sorted(reply)))
+    if look in _seen:
+        return False
+    _seen.add(look)
+    return True
+
+
+def _item(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
+    """What stands where a request writes; the table alone where its key is wrong."""
+    name = request["TableName"]
+    if name not in double.tables:
+        return {}
+    key = request.get("Key") or request["Item"]
+    keys = double.tables[name].keys
+    try:
+        item = double.image(name, {each: key[each] for each in keys if each in key})
+    except Refusal:
+        item = None
+    return {name: [item] if item else []}
+
+
+def _items(double: InMemoryDynamoDB, request: Mapping[str, Any]) -> Images:
+    names = request["RequestItems"] if "RequestItems" in request else [request["TableName"]]
+    return {each: list(double.tables[each].items.values()) for each in names if each in double.tables}
+
+
+def _differences(
+    double: InMemoryDynamoDB, name: str, request: Mapping[str, Any], items: Images, reply: Mapping[str, Any]
+) -> Iterator[str]:
+    if sum(map(len, items.values())) > _MOST_ITEMS:
+        return
+    with mock_aws():
+        try:
+            theirs, left = _asked_of_moto(double, name, request, items)
+        except KeyError:
+            return  # moto breaks on an alias that nobody has defined
+    if _said(reply) != _said(theirs):
+        yield f"{name} {dict(request)} answers {_said(reply)}; moto: {_said(theirs)}"
+    if name in _WRITES and _comparable(after := _item(double, request)) != _comparable(left):
+        yield f"{name} {dict(request)} leaves {after}; moto: {left}"
+
+
+def _asked_of_moto(
+    double: InMemoryDynamoDB, name: str, request: Mapping[str, Any], items: Images
+) -> tuple[Mapping[str, Any], Images]:
+    """What moto answers, and what the tables are after that."""
+    client = _client()
+    try:
+        for table, each in items.items():
+            _ask(client, "CreateTable", double.tables[table].definition)
+            for item in each:
+                _ask(client, "PutItem", {"TableName": table, "Item": item})
+        try:
+            reply = _ask(client, name, dict(request))
+        except ClientError as raised:
+            reply = raised.response
+        return reply, {table: _ask(client, "Scan", {"TableName": table})["Items"] for table in items}
+    finally:
+        for table in items:
+            _ask(client, "DeleteTable", {"TableName": table})
+
+
+def _said(reply: Mapping[str, Any]) -> Any:
+    """What counts of an answer; of an error its code, for moto's sentences are no promise of DynamoDB's."""
+    told = {name: reply[name] for name in _TOLD if name in reply}
+    return reply.get("Error", {}).get("Code"), _comparable(told)
+
+
+def _comparable(value: Any) -> Any:
+    """Numbers by value, sets in any order."""
+    match value:
+        case {"N": str(number), **others} if not others:
+            return Decimal(number)
+        case {"SS": list(several), **others} | {"NS": list(several), **others} if not others:
+            return sorted(several)
+        case dict():
+            return {name: _comparable(each) for name, each in value.items()}
+        case list():
+            return [_comparable(each) for each in value]
+    return value
+
+
+@cache
+def _client() -> Any:
+    return botocore.session.Session().create_client("dynamodb", region_name="us-east-1")

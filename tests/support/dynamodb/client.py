@@ -1,0 +1,379 @@
+"""Tables in memory, behind those operations of boto3's client that Mailroom uses."""
+
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from datetime import UTC, datetime
+from functools import cache, wraps
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+import boto3
+from botocore.exceptions import ClientError
+
+from tests.support.dynamodb.expressions import Condition, condition, projection, update
+from tests.support.dynamodb.values import Item, Refusal, Value, copied, scalar, size_of
+
+ITEM_BYTES = 405_000
+"""As moto has it, whose authors found the service's own limit between 400,000 and 409,600."""
+ACCOUNT = "123456789012"  # moto's own
+KEY_BYTES = (2048, 1024)
+PAGE_BYTES = 1_000_000
+BATCH_KEYS = 100
+BATCH_BYTES = 16 * 1024 * 1024
+_FAILED = "ConditionalCheckFailedException"
+_ERRORS = (_FAILED, "ResourceInUseException", "ResourceNotFoundException")
+Position = tuple[Any, ...]
+"""Where an item stands in the order of a table or of an index."""
+Operation = Callable[..., dict[str, Any]]
+
+
+class Table:
+    def __init__(self, definition: Mapping[str, Any]) -> None:
+        self.definition = deepcopy(definition)
+        self.keys = _keys(definition)
+        self.types = {
+            each["AttributeName"]: each["AttributeType"] for each in definition["AttributeDefinitions"]
+        }
+        self.indexes = {each["IndexName"]: each for each in definition.get("GlobalSecondaryIndexes", ())}
+        self.items: dict[Position, Item] = {}
+        self.made = datetime.now(UTC)
+
+    def position(self, key: Mapping[str, Value]) -> Position:
+        """Where the item of this key stands. Raises Refusal for what is no key of the table."""
+        if key.keys() != set(self.keys):
+            raise Refusal("The provided key element does not match the schema")
+        for name, most in zip(self.keys, KEY_BYTES, strict=False):
+            held = key[name].get(self.types[name])
+            if not held or len(held.encode() if isinstance(held, str) else held) > most:
+                raise Refusal(f"One or more parameter values were invalid: type or size of the key {name}")
+        return tuple(scalar(key[name]) for name in self.keys)
+
+    def keep(self, position: Position, item: Item, noun: str) -> None:
+        """Store an item. Raises Refusal where the item is too large or an index cannot have it."""
+        if size_of(item) > ITEM_BYTES:
+            raise Refusal(f"Item size{noun} has exceeded the maximum allowed size")
+        for name, index in self.indexes.items():
+            for key in _keys(index):
+                if key in item and not item[key].get(self.types[key]):
+                    raise Refusal(f"One or more parameter values were invalid: {key} for the index {name}")
+        self.items[position] = item
+
+
+def _keys(definition: Mapping[str, Any]) -> tuple[str, ...]:
+    """A table's or an index's: the partition key first."""
+    schema = sorted(definition["KeySchema"], key=lambda each: str(each["KeyType"]))
+    return tuple(each["AttributeName"] for each in schema)
+
+
+@cache
+def _error(code: str) -> type[ClientError]:
+    return type(code, (ClientError,), {}) if code in _ERRORS else ClientError
+
+
+_OPERATIONS: dict[str, Operation] = {}
+
+
+def _operation(options: str) -> Callable[[Operation], Operation]:
+    """An operation of the client, with these options."""
+    known = frozenset(options.split())
+
+    def decorate(method: Operation) -> Operation:
+        name = "".join(map(str.capitalize, method.__name__.split("_")))
+
+        @wraps(method)
+        def call(self: "InMemoryDynamoDB", **request: Any) -> dict[str, Any]:
+            if not known.issuperset(request):
+                raise NotImplementedError(f"{name} with {sorted(request.keys() - known)}")
+            return self._make_api_call(name, request)
+
+        _OPERATIONS[name] = method
+        return call
+
+    return decorate
+
+
+_NAMED = "TableName ExpressionAttributeNames "
+_CONDITIONAL = f"{_NAMED} ConditionExpression ExpressionAttributeValues ReturnValuesOnConditionCheckFailure "
+_PAGED = (
+    f"{_NAMED} ExpressionAttributeValues FilterExpression ProjectionExpression Select Limit"
+    " ExclusiveStartKey ConsistentRead IndexName "
+)
+
+
+class InMemoryDynamoDB:
+    """What `boto3.client("dynamodb")` is, as far as Mailroom uses it. Operations take boto3's arguments."""
+
+    exceptions = SimpleNamespace(**{code: _error(code) for code in _ERRORS})
+
+    def __init__(self, region: str = "us-east-1") -> None:
+        self.meta = SimpleNamespace(region_name=region)
+        self.tables: dict[str, Table] = {}
+        self._lock = threading.RLock()
+
+    def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One call at a time, as a client of botocore's own makes it. A refusal becomes the error that boto3
+        raises."""
+        try:
+            with self._lock:
+                return _OPERATIONS[name](self, request)
+        except Refusal as refusal:
+            answer: Any = {"Error": {"Code": refusal.code, "Message": str(refusal)}}
+            answer["ResponseMetadata"] = {"HTTPStatusCode": 400}
+            if refusal.item is not None:
+                answer["Item"] = copied(refusal.item)
+            raise _error(refusal.code)(answer, name) from None
+
+    def empty(self) -> None:
+        """Take every item out of every table."""
+        for table in self.tables.values():
+            table.items.clear()
+
+    def image(self, table: str, key: Mapping[str, Value]) -> Item | None:
+        """An item as it stands, for a stream's record; later writes do not change it. Raises Refusal."""
+        return self.tables[table].items.get(self.tables[table].position(key))
+
+    @_operation(
+        "TableName KeySchema AttributeDefinitions BillingMode GlobalSecondaryIndexes StreamSpecification"
+    )
+    def create_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if request["TableName"] in self.tables:
+            raise Refusal(f"Table already exists: {request['TableName']}", "ResourceInUseException")
+        self.tables[request["TableName"]] = Table(request)
+        return {"TableDescription": {"TableName": request["TableName"]}}
+
+    @_operation("TableName")
+    def delete_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        self._table(request)
+        del self.tables[request["TableName"]]
+        return {"TableDescription": {"TableName": request["TableName"]}}
+
+    @_operation("TableName")
+    def describe_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        table, name = self._table(request), request["TableName"]
+        arn = f"arn:aws:dynamodb:{self.meta.region_name}:{ACCOUNT}:table/{name}"
+        about = {"TableName": name, "TableArn": arn, "CreationDateTime": table.made}
+        return {"Table": {**about, "ItemCount": len(table.items)}}
+
+    @_operation("")
+    def list_tables(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return {"TableNames": sorted(self.tables)}
+
+    @_operation(f"{_NAMED} Key ConsistentRead ProjectionExpression")
+    def get_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        table, wanted = self._table(request), _wanted(request)
+        item = table.items.get(table.position(request["Key"]))
+        return {} if item is None else {"Item": copied(_part(item, wanted))}
+
+    @_operation("RequestItems")
+    def batch_get_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        asked = request["RequestItems"]
+        if sum(len(each["Keys"]) for each in asked.values()) > BATCH_KEYS:
+            raise Refusal("Too many items requested for the BatchGetItem call")
+        found: dict[str, list[Item]] = {name: [] for name in asked}
+        left: dict[str, Any] = {}
+        size = 0
+        for name, each in asked.items():
+            known = {"Keys", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames"}
+            if not known.issuperset(each):
+                raise NotImplementedError(f"BatchGetItem with {sorted(each.keys() - known)}")
+            table, wanted = self._table({"TableName": name}), _wanted(each)
+            positions = [table.position(key) for key in each["Keys"]]
+            if len(set(positions)) < len(positions):
+                raise Refusal("Provided list of item keys contains duplicates")
+            for key, position in zip(each["Keys"], positions, strict=True):
+                item = _part(table.items.get(position, {}), wanted)
+                size += size_of(item)
+                if size > BATCH_BYTES:
+                    left.setdefault(name, {**each, "Keys": []})["Keys"].append(key)
+                elif item:
+                    found[name].append(copied(item))
+        return {"Responses": found, "UnprocessedKeys": left}
+
+    @_operation(f"{_CONDITIONAL} Item")
+    def put_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        table, new = self._table(request), copied(request["Item"])
+        position = table.position({name: new[name] for name in table.keys if name in new})
+        _require(request, condition(*_texts(request, "ConditionExpression")), table.items.get(position))
+        table.keep(position, new, "")
+        return {}
+
+    @_operation(f"{_CONDITIONAL} Key ReturnValues")
+    def delete_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        table = self._table(request)
+        position = table.position(request["Key"])
+        old = table.items.get(position)
+        _require(request, condition(*_texts(request, "ConditionExpression")), old)
+        table.items.pop(position, None)
+        return _returned(request, old, None)
+
+    @_operation(f"{_CONDITIONAL} Key UpdateExpression ReturnValues")
+    def update_item(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        table = self._table(request)
+        position = table.position(request["Key"])
+        change = update(*_texts(request, "UpdateExpression"))
+        if any(path[0] in table.keys for path in change.paths):
+            raise Refusal("One or more parameter values were invalid: Cannot update a part of the key")
+        old = table.items.get(position)
+        _require(request, condition(*_texts(request, "ConditionExpression")), old, change.mentions)
+        before = copied(request["Key"]) if old is None else old
+        new = change.apply(before, request.get("ExpressionAttributeValues") or {})
+        table.keep(position, new, " to update")
+        return _returned(request, old, new)
+
+    @_operation(f"{_PAGED} KeyConditionExpression ScanIndexForward")
+    def query(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._page(request, condition(*_texts(request, "KeyConditionExpression")))
+
+    @_operation(f"{_PAGED} Segment TotalSegments")
+    def scan(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._page(request, condition(None, ()))
+
+    def _page(self, request: Mapping[str, Any], keys: Condition) -> dict[str, Any]:
+        """One page of a query or a scan, in the order of the table or of the index."""
+        table, values = self._table(request), request.get("ExpressionAttributeValues") or {}
+        only, wanted = condition(*_texts(request, "FilterExpression")), _wanted(request, check=False)
+        _, mentioned = projection(*_texts(request, "ProjectionExpression"))
+        _check_mentions(request, keys.mentions | only.mentions | mentioned)
+        order, shown = table.keys, None
+        if index := self._index(request, table):
+            order = (*_keys(index), *table.keys)
+            shown = _shown(index, order)
+        segment, total = request.get("Segment", 0), request.get("TotalSegments", 1)
+        standing = sorted(
+            (
+                (tuple(scalar(item[name]) for name in order), item)
+                for position, item in table.items.items()
+                if all(name in item for name in order) and keys.holds(item, values)
+                if total == 1 or zlib.crc32(str(position[0]).encode()) % total == segment
+            ),
+            key=lambda each: each[0],
+            reverse=not request.get("ScanIndexForward", True),
+        )
+        if start := request.get("ExclusiveStartKey"):
+            last = tuple(scalar(start[name]) for name in order)
+            ahead = request.get("ScanIndexForward", True)
+            standing = [each for each in standing if (each[0] > last if ahead else each[0] < last)]
+        read = _read(standing, request.get("Limit"))
+        found = [_part(_part(item, shown), wanted) for _, item in read if only.holds(item, values)]
+        reply: dict[str, Any] = {"Count": len(found), "ScannedCount": len(read)}
+        if request.get("Select", "COUNT") != "COUNT":
+            raise NotImplementedError(f"Select {request['Select']}")
+        if "Select" not in request:
+            reply["Items"] = [copied(item) for item in found]
+        if len(read) < len(standing):
+            reply["LastEvaluatedKey"] = {name: read[-1][1][name] for name in order}
+        return reply
+
+    def _index(self, request: Mapping[str, Any], table: Table) -> Mapping[str, Any] | None:
+        name = request.get("IndexName")
+        if name is not None and (name not in table.indexes or request.get("ConsistentRead")):
+            raise Refusal(f"The table does not have the index {name}, or not for consistent reads")
+        return table.indexes.get(name)
+
+    def get_paginator(self, operation: str) -> Any:
+        """boto3's paginator, as far as a loop over its pages goes."""
+
+        def pages(**request: Any) -> Iterator[dict[str, Any]]:
+            while True:
+                page = getattr(self, operation)(**request)
+                yield page
+                if "LastEvaluatedKey" not in page:
+                    return
+                request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+        return SimpleNamespace(paginate=pages)
+
+    def _table(self, request: Mapping[str, Any]) -> Table:
+        if request["TableName"] not in self.tables:
+            raise Refusal("Requested resource not found", "ResourceNotFoundException")
+        return self.tables[request["TableName"]]
+
+
+def _texts(request: Mapping[str, Any], kind: str) -> tuple[Any, tuple[tuple[str, str], ...]]:
+    """An expression, and the names that are given for it."""
+    return request.get(kind), tuple((request.get("ExpressionAttributeNames") or {}).items())
+
+
+def _wanted(request: Mapping[str, Any], *, check: bool = True) -> frozenset[str] | None:
+    """The attributes that a read asks for; None: all."""
+    wanted, mentioned = projection(*_texts(request, "ProjectionExpression"))
+    if check:
+        _check_mentions(request, mentioned)
+    return wanted
+
+
+def _require(
+    request: Mapping[str, Any], only_if: Condition, old: Item | None, more: frozenset[str] = frozenset()
+) -> None:
+    """Raises Refusal where the request's condition does not hold."""
+    _check_mentions(request, only_if.mentions | more)
+    if not only_if.holds(old or {}, request.get("ExpressionAttributeValues") or {}):
+        shown = old if request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD" else None
+        raise Refusal("The conditional request failed", _FAILED, shown)
+
+
+def _check_mentions(request: Mapping[str, Any], mentioned: frozenset[str]) -> None:
+    """What a request gives must be mentioned, and what its expressions mention must be given."""
+    names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+    if values is not None and not values:
+        raise Refusal("ExpressionAttributeValues must not be empty")
+    if mentioned != {*(names or ()), *(values or ())}:
+        odd = sorted(mentioned.symmetric_difference({*(names or ()), *(values or ())}))
+        raise Refusal(f"Names or values are given and unused in expressions, or not defined: {odd}")
+
+
+def _returned(request: Mapping[str, Any], old: Item | None, new: Item | None) -> dict[str, Any]:
+    wanted = request.get("ReturnValues", "NONE")
+    if wanted not in ("NONE", "ALL_OLD", "ALL_NEW"):
+        raise NotImplementedError(f"ReturnValues {wanted}")
+    image = {"NONE": None, "ALL_OLD": old, "ALL_NEW": new}[wanted]
+    return {"Attributes": copied(image)} if image else {}
+
+
+def _shown(index: Mapping[str, Any], keys: Sequence[str]) -> frozenset[str] | None:
+    """The attributes that an index has; None: all."""
+    projected = index["Projection"]
+    return (
+        None
+        if projected["ProjectionType"] == "ALL"
+        else frozenset((*keys, *projected.get("NonKeyAttributes", ())))
+    )
+
+
+def _part(item: Item, wanted: frozenset[str] | None) -> Item:
+    return item if wanted is None else {name: item[name] for name in item if name in wanted}
+
+
+def _read(standing: Sequence[tuple[Position, Item]], limit: int | None) -> Sequence[tuple[Position, Item]]:
+    """What one page reads: `limit` items at most, and no more than its bytes."""
+    size = 0
+    for at, (_, item) in enumerate(standing):
+        size += size_of(item)
+        if at == limit or (at and size > PAGE_BYTES):
+            return standing[:at]
+    return standing
+
+
+def in_memory_client() -> Any:
+    """New tables, for whoever takes boto3's client."""
+    return InMemoryDynamoDB()
+
+
+@contextmanager
+def in_memory_dynamodb() -> Iterator[None]:
+    """Until the block ends, who asks boto3 for DynamoDB gets tables in memory, one set a region."""
+    regions: dict[str, InMemoryDynamoDB] = {}
+    real = boto3.Session.client
+
+    def client(session: boto3.Session, service_name: Any, region_name: Any = None, **options: Any) -> Any:
+        if service_name != "dynamodb":
+            return real(session, service_name, region_name, **options)
+        region = region_name or session.region_name or "us-east-1"
+        return regions.setdefault(region, InMemoryDynamoDB(region))
+
+    with patch.object(boto3.Session, "client", client):
+        yield

@@ -1,0 +1,154 @@
+"""Attribute values in DynamoDB's form: checked, copied, measured, compared and added.
+
+Stored values are never changed in place, so an item that was read before a write stays as it was.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+Value = dict[str, Any]
+Item = dict[str, Value]
+
+
+class Refusal(Exception):
+    """DynamoDB's answer where it refuses; `item` is what stood in the way of a failed condition."""
+
+    def __init__(self, message: str, code: str = "ValidationException", item: Item | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.item = item
+
+
+def copied(image: Mapping[str, Value]) -> Item:
+    """An item that shares nothing with this one. Raises Refusal for a value that cannot be stored."""
+    return {name: copy_of(value) for name, value in image.items()}
+
+
+def copy_of(value: Value) -> Value:
+    """The same for one value."""
+    ((kind, held),) = value.items()
+    match kind:
+        case "S" if isinstance(held, str):
+            return {"S": held}
+        case "N" if isinstance(held, str):
+            _number(held)
+            return {"N": held}
+        case "B" | "BOOL" | "NULL":
+            return {kind: held}
+        case "L":
+            return {"L": [copy_of(each) for each in held]}
+        case "M":
+            return {"M": copied(held)}
+        case "SS" | "NS" | "BS" if held:
+            return {kind: list(held)}
+        case "SS" | "NS" | "BS":
+            raise Refusal("One or more parameter values were invalid: A set may not be empty")
+    raise NotImplementedError(f"attribute type {kind} of a {type(held).__name__}")
+
+
+def _number(text: str) -> None:
+    if len(text) < 100 and text.isdecimal():
+        return
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite() or text != text.strip():
+        raise Refusal(f"The parameter cannot be converted to a numeric value: {text}")
+    if number and not Decimal("1e-130") <= abs(number) < Decimal("1e126"):
+        raise Refusal(f"A number with magnitude outside of the supported range: {text}")
+
+
+def size_of(image: Mapping[str, Value]) -> int:
+    """The bytes of an item: those of its names and values, as moto counts them."""
+    return sum(len(name.encode()) + _size(value) for name, value in image.items())
+
+
+def _size(value: Value) -> int:
+    ((kind, held),) = value.items()
+    match kind:
+        case "S":
+            return len(held.encode())
+        case "L":
+            return sum(map(_size, held))
+        case "M":
+            return size_of(held)
+        case "SS" | "NS" | "BS":
+            return sum(map(len, held))
+        case "N" | "B":
+            return len(held)
+    return 1
+
+
+def scalar(value: Value) -> Any:
+    """What a key is found and ordered by: numbers by their value."""
+    ((kind, held),) = value.items()
+    if kind not in ("S", "N", "B"):
+        raise NotImplementedError(f"an order of {kind}")
+    return Decimal(held) if kind == "N" else held
+
+
+def equal(one: Value | None, other: Value | None) -> bool:
+    """By type and value: numbers whatever their text, sets in any order. A missing value equals nothing."""
+    if one is None or other is None:
+        return False
+    return one == other or _comparable(one) == _comparable(other)
+
+
+def _comparable(value: Value) -> Any:
+    ((kind, held),) = value.items()
+    match kind:
+        case "N":
+            return kind, Decimal(held)
+        case "NS":
+            return kind, frozenset(map(Decimal, held))
+        case "SS" | "BS":
+            return kind, frozenset(held)
+        case "L":
+            return kind, [_comparable(each) for each in held]
+        case "M":
+            return kind, {name: _comparable(each) for name, each in held.items()}
+    return kind, held
+
+
+def contains(whole: Value | None, part: Value | None) -> bool:
+    """Whether a set or a list has an element, or a text a part."""
+    ((kind, held),) = (whole or {"L": []}).items()
+    match kind:
+        case "S":
+            return part is not None and "S" in part and part["S"] in held
+        case "SS" | "NS":
+            return any(equal({kind[0]: each}, part) for each in held)
+        case "L":
+            return any(equal(each, part) for each in held)
+    return False
+
+
+def length(value: Value | None) -> Value | None:
+    """The function `size` of a condition."""
+    if value is None:
+        return None
+    ((kind, held),) = value.items()
+    if kind not in ("S", "SS", "NS", "L", "M"):
+        raise NotImplementedError(f"size of {kind}")
+    return {"N": str(len(held))}
+
+
+def plus(one: Value, other: Value, sign: int = 1) -> Value:
+    """The sum of two numbers, or their difference."""
+    if "N" not in one or "N" not in other:
+        raise Refusal("Invalid UpdateExpression: Incorrect operand type for operator or function; + or -")
+    return {"N": str(Decimal(one["N"]) + sign * Decimal(other["N"]))}
+
+
+def added(old: Value | None, value: Value) -> Value:
+    """What ADD makes of an attribute: a number grows, a set gets the elements that it lacks."""
+    ((kind, held),) = value.items()
+    if kind not in ("N", "SS", "NS") or (old is not None and kind not in old):
+        raise Refusal("An operand in the update expression has an incorrect data type")
+    if old is None:
+        return copy_of(value)
+    if kind == "N":
+        return plus(old, value)
+    return {kind: [*old[kind], *(each for each in held if not contains(old, {kind[0]: each}))]}
