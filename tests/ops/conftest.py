@@ -11,11 +11,12 @@ from moto import mock_aws
 from ops.campaigns.deployed import Campaigns
 from tests.ops.campaign_support import NOW, World
 from tests.ops.ops_support import BUCKET, REGION, Shelf
+from tests.support.dynamodb import in_memory_dynamodb
 
 
 @pytest.fixture
 def shelf() -> Iterator[Shelf]:
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         s3 = boto3.client("s3", region_name=REGION)
         s3.create_bucket(Bucket=BUCKET)
         yield Shelf(s3)
@@ -23,7 +24,7 @@ def shelf() -> Iterator[Shelf]:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         world = World(tmp_path)
         monkeypatch.setattr("ops.campaigns.files.ROOT", tmp_path)
         monkeypatch.setattr("boto3.Session", lambda: world.session)

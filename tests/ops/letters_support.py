@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from mailroom.attribute_values import image_of
 from mailroom.dynamo import plain
 from tests.ops.ops_support import ACCOUNT, REGION
+from tests.support.dynamodb import in_memory_dynamodb
 
 STAGE = "dev"
 TABLES = {
@@ -199,7 +200,7 @@ def run(app: Any, *arguments: str, typed: str | None = None) -> Result:
 @contextmanager
 def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterator[Stage]:
     """The stage in place of AWS, until the block ends, with nothing that an erasure would wait for."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)

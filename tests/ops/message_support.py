@@ -17,6 +17,7 @@ from mailroom.attribute_values import image_of, plain
 from ops.imports.command import import_
 from ops.messages.commands import failures, send, status, watch
 from tests.ops.ops_support import ACCOUNT, REGION
+from tests.support.dynamodb import in_memory_dynamodb
 
 MAILBOX, LEDGER = "mailroom-dev-mailbox", "mailroom-dev-ledger"
 PAYLOADS = f"mailroom-dev-payloads-{ACCOUNT}-{REGION}"
@@ -144,7 +145,7 @@ def write(path: Path, *lines: str) -> Path:
 @contextmanager
 def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """The stage, in place of AWS, until the block ends."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
         yield stage

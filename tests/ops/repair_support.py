@@ -13,7 +13,6 @@ import pytest
 import typer
 from botocore.exceptions import ClientError
 from moto import mock_aws
-from moto.dynamodb.models import dynamodb_backends
 from typer.testing import CliRunner, Result
 
 from mailroom.dynamo import plain
@@ -22,8 +21,9 @@ from mailroom.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
 from tests.ops.answers_support import valid
-from tests.ops.ops_support import ACCOUNT, REGION
+from tests.ops.ops_support import REGION
 from tests.pipeline.items import typed
+from tests.support.dynamodb import in_memory_dynamodb
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
 QUEUES = ("mail", "mail-bulk", "sms", "webhook", "scheduled", "fax-retry")
@@ -100,7 +100,7 @@ class RepairStage:
     """The stage dev."""
 
     def __init__(self) -> None:
-        self.dynamodb = boto3.client("dynamodb", region_name=REGION)
+        self.dynamodb: Any = boto3.client("dynamodb", region_name=REGION)
         self.sqs = boto3.client("sqs", region_name=REGION)
         for name, keys in (
             ("ledger", ("id", "event_type")),
@@ -143,8 +143,11 @@ class RepairStage:
 
     def made(self, table: str, at: float) -> None:
         """Let a table be one that was made then (epoch seconds)."""
-        known = dynamodb_backends[ACCOUNT][REGION].tables[table]
-        known.created_at = datetime.fromtimestamp(at, UTC).replace(tzinfo=None)
+        self.dynamodb.tables[table].about["CreationDateTime"] = datetime.fromtimestamp(at, UTC)
+
+    def restored(self, table: str) -> None:
+        """Let a table be one that was made of a backup."""
+        self.dynamodb.tables[table].about["RestoreSummary"] = {"RestoreInProgress": False}
 
     def verbs(self) -> Ledger:
         """The ledger, as functions write it."""
@@ -225,7 +228,7 @@ class RepairStage:
 @contextmanager
 def repair_stage(monkeypatch: pytest.MonkeyPatch, state: Path) -> Iterator[RepairStage]:
     """A stage that the commands take for the account's own; what `reconcile` keeps lies below `state`."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
         monkeypatch.setenv("XDG_STATE_HOME", str(state))

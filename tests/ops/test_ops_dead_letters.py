@@ -8,13 +8,14 @@ from moto import mock_aws
 
 from ops.dead_letters.commands import app
 from tests.ops.letters_support import Stage, run
+from tests.support.dynamodb import in_memory_dynamodb
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)

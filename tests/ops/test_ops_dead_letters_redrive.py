@@ -12,13 +12,14 @@ from ops.dead_letters.commands import app
 from ops.dead_letters.one_by_one import OneByOne
 from ops.dead_letters.queues import DeadQueues
 from tests.ops.letters_support import Stage, run, unknown_call
+from tests.support.dynamodb import in_memory_dynamodb
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.one_by_one.LONG_POLL_SECONDS", 0)

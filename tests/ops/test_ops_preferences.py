@@ -12,6 +12,7 @@ from tests.ops.answers_support import valid
 from tests.ops.campaign_support import NOW, make_table
 from tests.ops.campaign_support import run as cli
 from tests.ops.ops_support import REGION
+from tests.support.dynamodb import in_memory_dynamodb
 
 ADA = "ada@example.com"
 TABLE = "mailroom-dev-preferences"
@@ -20,7 +21,7 @@ TABLE = "mailroom-dev-preferences"
 @pytest.fixture
 def preferences(monkeypatch: pytest.MonkeyPatch) -> Iterator[Preferences]:
     """The account, with an empty table."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         client = boto3.client("dynamodb", region_name=REGION)
         make_table(client, TABLE, "recipient", "topic")
         session = boto3.Session(region_name=REGION)

@@ -3,12 +3,16 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
+from moto import mock_aws
 
 from mailroom.clock import iso
 from ops.reconcile.memory import DAY, Memory
-from ops.reconcile.tables import Described, Tables
+from ops.reconcile.tables import Described, Tables, described
+from tests.ops.ops_support import REGION
 from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
 from tests.pipeline.items import mail
 
@@ -58,6 +62,21 @@ def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> 
     assert not memory(both["mailbox"], both["ledger"]).covers(mail("a"), NOW)
 
 
+@mock_aws
+def test_a_table_that_was_made_of_a_backup_is_known_as_such() -> None:
+    client = boto3.client("dynamodb", region_name=REGION)
+    keyed: Any = {
+        "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    }
+    client.create_table(TableName=LEDGER, BillingMode="PAY_PER_REQUEST", **keyed)
+    assert not described(client, LEDGER).restored
+    backup = client.create_backup(TableName=LEDGER, BackupName="nightly")["BackupDetails"]
+    client.delete_table(TableName=LEDGER)
+    client.restore_table_from_backup(TargetTableName=LEDGER, BackupArn=backup["BackupArn"])
+    assert described(client, LEDGER).restored
+
+
 def test_after_the_ledger_was_made_anew_no_old_message_is_put_back(stage: RepairStage) -> None:
     stage.put(mail("sent long ago"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
@@ -69,9 +88,7 @@ def test_after_the_ledger_was_made_anew_no_old_message_is_put_back(stage: Repair
 
 def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_put_back(stage: RepairStage) -> None:
     stage.put(mail("sent since the backup"))
-    backup = stage.dynamodb.create_backup(TableName=LEDGER, BackupName="nightly")["BackupDetails"]
-    stage.dynamodb.delete_table(TableName=LEDGER)
-    stage.dynamodb.restore_table_from_backup(TargetTableName=LEDGER, BackupArn=backup["BackupArn"])
+    stage.restored(LEDGER)
     code, answer = reconciled("--yes")
     assert not stage.functions.invoked
     assert (code, answer["found"]) == (1, {"undated": {"mail": 1}})

@@ -12,11 +12,12 @@ from mailroom.suppressions import Suppression, Suppressions
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail
+from tests.support.dynamodb import in_memory_dynamodb
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
         yield stage

@@ -11,6 +11,7 @@ from mailroom.batch_get import Unread
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail
+from tests.support.dynamodb import in_memory_dynamodb
 from tests.unit.fakes import client_error
 
 IDS = ("a", "b", "c")
@@ -20,7 +21,7 @@ OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
     """Three mails that failed, and clients that every part of the command shares."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         clients = {"dynamodb": stage.dynamodb, "lambda": stage.functions, "sqs": stage.sqs}
         monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])

@@ -13,6 +13,7 @@ from mailroom.suppressions import Suppression, Suppressions
 from ops import cli
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
+from tests.support.dynamodb import in_memory_dynamodb
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"
@@ -54,7 +55,7 @@ class Session(boto3.Session):
 @pytest.fixture
 def ses(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSes]:
     """The account: an empty table, and SES."""
-    with mock_aws():
+    with mock_aws(), in_memory_dynamodb():
         boto3.client("dynamodb", region_name=REGION).create_table(
             TableName="mailroom-dev-suppressions",
             BillingMode="PAY_PER_REQUEST",

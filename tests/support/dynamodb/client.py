@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import boto3
+from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from tests.support.dynamodb.expressions import Condition, condition, projection, update
@@ -40,7 +40,8 @@ class Table:
         }
         self.indexes = {each["IndexName"]: each for each in definition.get("GlobalSecondaryIndexes", ())}
         self.items: dict[Position, Item] = {}
-        self.made = datetime.now(UTC)
+        self.about: dict[str, Any] = {"CreationDateTime": datetime.now(UTC)}
+        """What DescribeTable says of it beside its name and its size."""
 
     def position(self, key: Mapping[str, Value]) -> Position:
         """Where the item of this key stands. Raises Refusal for what is no key of the table."""
@@ -155,8 +156,7 @@ class InMemoryDynamoDB:
     def describe_table(self, request: Mapping[str, Any]) -> dict[str, Any]:
         table, name = self._table(request), request["TableName"]
         arn = f"arn:aws:dynamodb:{self.meta.region_name}:{ACCOUNT}:table/{name}"
-        about = {"TableName": name, "TableArn": arn, "CreationDateTime": table.made}
-        return {"Table": {**about, "ItemCount": len(table.items)}}
+        return {"Table": {"TableName": name, "TableArn": arn, "ItemCount": len(table.items), **table.about}}
 
     @_operation("")
     def list_tables(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,13 +367,13 @@ def in_memory_client() -> Any:
 def in_memory_dynamodb() -> Iterator[None]:
     """Until the block ends, who asks boto3 for DynamoDB gets tables in memory, one set a region."""
     regions: dict[str, InMemoryDynamoDB] = {}
-    real = boto3.Session.client
+    real = Session.client
 
-    def client(session: boto3.Session, service_name: Any, region_name: Any = None, **options: Any) -> Any:
+    def client(session: Session, service_name: Any, region_name: Any = None, **options: Any) -> Any:
         if service_name != "dynamodb":
             return real(session, service_name, region_name, **options)
         region = region_name or session.region_name or "us-east-1"
         return regions.setdefault(region, InMemoryDynamoDB(region))
 
-    with patch.object(boto3.Session, "client", client):
+    with patch.object(Session, "client", client):
         yield
