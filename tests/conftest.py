@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import botocore.session
 import pytest
@@ -11,6 +12,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.dynamodb.against_moto import compared
+from tests.support.run_report import lines
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -70,3 +72,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The pipeline comes first: it is the longest, and the others fill the rest of the time."""
     items.sort(key=lambda item: "pipeline" not in item.path.parts)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The end of a run."""
+    reports = (each for found in terminalreporter.stats.values() for each in found)
+    terminalreporter.section("seconds of work")
+    for line in lines(each for each in reports if isinstance(each, pytest.TestReport)):
+        terminalreporter.line(line)

@@ -1,12 +1,23 @@
 """Worlds for the fault tests: a test walks through many, one for each place to stop at."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.faults.campaign_world import CampaignWorld
 from tests.faults.fax_world import FaxWorld
+from tests.faults.outside import PLACES
 from tests.faults.people_world import PeopleWorld
 from tests.faults.webhook_world import WebhookWorld
 from tests.faults.world import World
+
+
+@pytest.fixture(autouse=True)
+def _places(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Each test's part in the count that the end of a run shows."""
+    PLACES.clear()
+    yield
+    request.node.user_properties.extend(PLACES.items())
 
 
 @pytest.fixture

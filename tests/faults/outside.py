@@ -4,7 +4,7 @@ DynamoDB is the double in memory, which is held against moto. Queues, schedules 
 virtual clock: they keep what a test has to judge, and nothing sleeps.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,6 +14,8 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 Side = Literal["before", "after"]
 
+PLACES: Counter[str] = Counter()
+"""Places where a test has stopped a function, or let somebody in, so far."""
 NO_BUCKET: Any = object()
 """An S3 client for worlds whose messages have no objects."""
 
@@ -52,6 +54,7 @@ class Outside:
         if self.time_is_up():
             raise Stopped(f"timed out before {name}")
         if self.intrude is not None and self.intrude[0] == at:
+            PLACES["let in"] += 1
             self.intrude[1]()
         self._stop_here(at, "before", name)
         try:
@@ -61,6 +64,7 @@ class Outside:
 
     def _stop_here(self, at: int, side: Side, name: str) -> None:
         if self.stop == (at, side):
+            PLACES["stopped at"] += 1
             self.stopped_at = f"{side} {name}"
             raise Stopped(self.stopped_at)
 

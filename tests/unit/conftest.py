@@ -9,6 +9,7 @@ from typing import Any
 import boto3
 import pytest
 from moto import mock_aws
+from moto.scheduler.models import scheduler_backends
 from moto.sqs.models import sqs_backends
 
 from mailroom import clients, telemetry
@@ -132,8 +133,8 @@ def aws(_world: Aws) -> Aws:
     for queue in sqs_backends["123456789012"][REGION].queues.values():
         queue._messages.clear()
         queue.pending_messages.clear()
-    for each in _world.scheduler.list_schedules(GroupName=GROUP)["Schedules"]:
-        _world.scheduler.delete_schedule(Name=each["Name"], GroupName=GROUP)
+    for group in scheduler_backends["123456789012"][REGION].schedule_groups.values():
+        group.schedules.clear()
     return _world
 
 
