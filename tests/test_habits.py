@@ -186,7 +186,8 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     page = (ROOT / "docs" / "deploying.md").read_text()
     patterns = (r"--qualifier ([\w-]+)", r'"qualifier": "([\w-]+)"', r"CDKToolkit-([\w-]+)")
     assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
-    block = next(each for each in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if " bootstrap " in each)
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    (block,) = (each for each in blocks if "bootstrap aws://" in each)
     assert "make policy STAGE=prod" in block
     assert block.count("aws iam create-policy ") == 1
     assert '--cloudformation-execution-policies "$policies"' in block
