@@ -91,7 +91,7 @@ schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items, doc
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
 	@$(PY) -m ops schema --all-commands docs/cli
 
-bench: setup ## measure the figures that the README quotes; writes bench/results.json
+bench: setup ## measure the figures of docs/measured.md; writes bench/results.json
 	@$(PY) -m bench
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii

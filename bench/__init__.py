@@ -1,4 +1,4 @@
-"""The figures that the README quotes, each with its baseline measured in the same run."""
+"""The figures of docs/measured.md, each with its baseline measured in the same run."""
 
 import sys
 from pathlib import Path

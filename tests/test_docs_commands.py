@@ -10,13 +10,14 @@ from ops.cli import app
 from tests.docs_pages import Page, pages
 
 PATHS = [page.path for page in pages()]
+NAMES = {"mailroom", ".venv/bin/mailroom"}
 COMMAND = typer.main.get_command(app)
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_every_command_is_one_that_mailroom_takes(path: str) -> None:
     for words in Page(path).command_lines():
-        if words and words[0] in {"mailroom", ".venv/bin/mailroom"}:
+        if words and words[0] in NAMES:
             _parse(words[1:], path)
 
 
@@ -24,7 +25,7 @@ def test_every_command_is_one_that_mailroom_takes(path: str) -> None:
 def test_every_command_that_the_text_mentions_is_there_with_its_options(path: str) -> None:
     for span in Page(path).spans():
         words = span.split()
-        if words[0] == "mailroom" and len(words) > 1:
+        if words[0] in NAMES and len(words) > 1:
             command, rest = _found(words[1:], f"{path}: {span}")
             known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
             named = {word.partition("=")[0] for word in rest if word.startswith("--")}

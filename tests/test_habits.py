@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
 REQUIREMENTS = sorted(
     [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("lambdas/requirements/*.in")]
 )
+APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+"""The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s;#]+)", re.MULTILINE)
 
 
@@ -183,7 +186,8 @@ def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:
     page = (ROOT / "docs" / "deploying.md").read_text()
     patterns = (r"--qualifier ([\w-]+)", r'"qualifier": "([\w-]+)"', r"CDKToolkit-([\w-]+)")
     assert [{*re.findall(pattern, page)} for pattern in patterns] == [{"mailprod"}] * len(patterns)
-    block = next(each for each in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if " bootstrap " in each)
+    blocks = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    (block,) = (each for each in blocks if "bootstrap aws://" in each)
     assert "make policy STAGE=prod" in block
     assert block.count("aws iam create-policy ") == 1
     assert '--cloudformation-execution-policies "$policies"' in block
@@ -201,3 +205,10 @@ def test_the_changelog_knows_the_version() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert re.search(rf"^## \[{re.escape(version)}\]", changes, re.MULTILINE)
     assert "## [Unreleased]" in changes
+
+
+def test_the_license_is_the_whole_text_of_the_one_that_package_and_readme_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert sha256((ROOT / "LICENSE").read_bytes()).hexdigest() == APACHE_2
+    assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE"])
+    assert "[Apache-2.0](LICENSE)" in (ROOT / "README.md").read_text()

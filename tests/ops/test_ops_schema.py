@@ -22,7 +22,8 @@ from ops.cli import app
 from ops.schema.contracts import schema_of
 from tests.ops.schema_support import agree_on
 
-README = (REPOSITORY / "README.md").read_text()
+PAGES = ("README.md", "docs/messages.md")
+"""Each begins with a mail."""
 SCHEMA = schema_of("mail")
 VALIDATOR = Draft202012Validator(SCHEMA)
 ITEM = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
@@ -75,21 +76,22 @@ def test_the_schema_is_a_valid_schema() -> None:
     assert Draft202012Validator(Draft202012Validator.META_SCHEMA).is_valid(SCHEMA)
 
 
-def items_of_the_readme() -> list[dict[str, Any]]:
-    """What its shell and its Python example put."""
-    typed = json.loads(re.findall(r"put-item .*?--item '(\{.*?\})'\n", README, re.DOTALL)[0])
-    code = ast.parse(re.findall(r"```python\n(.*?)```", README, re.DOTALL)[0])
-    arguments = (each for each in ast.walk(code) if isinstance(each, ast.keyword) and each.arg == "Item")
+def items_of(path: str) -> list[dict[str, Any]]:
+    """What the page's first shell and its first Python example put."""
+    page = (REPOSITORY / path).read_text()
+    typed = json.loads(re.findall(r"put-item .*?--item '(\{.*?\})'\n", page, re.DOTALL)[0])
     plain = {name: TypeDeserializer().deserialize(value) for name, value in typed.items()}
+    code = ast.parse("".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[:1]))
+    arguments = (each for each in ast.walk(code) if isinstance(each, ast.keyword) and each.arg == "Item")
     return [plain, *(ast.literal_eval(each.value) for each in arguments)]
 
 
-def test_the_readme_has_an_item_for_the_shell_and_one_for_python() -> None:
-    assert len(items_of_the_readme()) == 2
+def test_the_readme_has_an_item_and_the_page_of_messages_one_for_the_shell_and_one_for_python() -> None:
+    assert [len(items_of(path)) for path in PAGES] == [1, 2]
 
 
-@pytest.mark.parametrize("item", items_of_the_readme())
-def test_the_schema_and_the_model_accept_the_items_of_the_readme(item: dict[str, Any]) -> None:
+@pytest.mark.parametrize("item", [item for path in PAGES for item in items_of(path)])
+def test_the_schema_and_the_model_accept_the_items_of_the_documentation(item: dict[str, Any]) -> None:
     VALIDATOR.validate(item)
     assert parse(item, CONTRACTS).key.id == item["id"]
 
