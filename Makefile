@@ -13,7 +13,7 @@ CDK = npx --yes aws-cdk@2.1148.1
 APPROVAL ?= broadening
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 
-.PHONY: help setup demo up down inbox synth diff deploy policy test check audit format hooks schema bench lock clean
+.PHONY: help setup demo up down inbox synth diff deploy policy test quick check audit format hooks schema bench lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -66,8 +66,13 @@ deploy: .venv/.ready ## deploy STAGE with the credentials of the environment
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(PY) -m stacks.deploy_policy --stage $(STAGE) --output .local/policy/$(STAGE)
 
+# The order is our own: what takes longest begins first.
+PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 test: setup .local/checkov/.ready ## every test, on as many cores as there are
-	$(PY) -m pytest tests --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
+	$(PYTEST) tests
+
+quick: .venv/.ready ## unit and fault tests, for every save
+	$(PYTEST) tests/unit tests/faults -m 'not process'
 
 check: .venv/.ready ## ruff and mypy, strict
 	$(PY) -m ruff check .

@@ -18,7 +18,7 @@ STATUSES = (
     "bounced",
     "complained",
 )
-"""In the order of what is known, as README has them."""
+"""In the order of what is known, as docs/messages.md has them."""
 Key = tuple[str, str]
 
 

@@ -53,6 +53,7 @@ def test_a_cold_start_asks_nobody_for_anything(
     load()
 
 
+@pytest.mark.process
 def test_nothing_that_a_sender_needs_is_imported() -> None:
     script = (
         "import sys; import mailroom.api.application; "

@@ -19,6 +19,7 @@ print(*{{"psycopg", "psycopg_pool"}} & sys.modules.keys())
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("settings", "loaded"),
     [("{}", set()), ('{"app": Database(secret_arn="arn")}', {"psycopg", "psycopg_pool"})],

@@ -8,6 +8,8 @@ import tracemalloc
 from collections.abc import Iterator
 from functools import lru_cache
 
+import pytest
+
 from local.memory import most_megabytes
 from local.workspace import REPOSITORY
 from mailroom.campaigns.csv_lines import CsvAudience
@@ -82,6 +84,7 @@ def test_the_generated_file_is_what_it_says() -> None:
         assert content.read(begin, end) == whole[begin:end]
 
 
+@pytest.mark.process
 def test_a_million_lines_take_no_more_memory_than_a_tenth_of_them() -> None:
     begun = time.monotonic()
     answer = subprocess.run(

@@ -4,6 +4,10 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+pytestmark = pytest.mark.process
+
 OTHERS = ("msgspec", "aws_lambda_powertools", "pydantic", "aws_cdk", "jinja2", "phonenumbers", "psycopg")
 
 

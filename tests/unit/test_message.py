@@ -193,6 +193,7 @@ def test_a_null_counts_as_left_out() -> None:
     assert (message.due(), message.callback_url) == (None, None)
 
 
+@pytest.mark.process
 def test_the_contracts_load_neither_aws_s_library_nor_the_logger() -> None:
     loaded = (
         "import sys, mailroom.channels.contracts; print(*{each.partition('.')[0] for each in sys.modules})"

@@ -60,6 +60,7 @@ def test_a_cold_start_asks_nobody_for_anything(callbacks: Any, monkeypatch: pyte
     callbacks()
 
 
+@pytest.mark.process
 def test_of_twilios_package_the_validator_alone_is_imported() -> None:
     import subprocess
 

@@ -92,6 +92,7 @@ def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest
     loaded()
 
 
+@pytest.mark.process
 def test_neither_templates_nor_providers_are_imported() -> None:
     script = (
         "import sys; import mailroom.unsubscribe; "
