@@ -68,8 +68,9 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
-test: setup .local/checkov/.ready ## every test, on as many cores as there are
-	$(PYTEST) tests
+TESTS ?= tests
+test: setup .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
+	$(PYTEST) $(TESTS)
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'

@@ -91,6 +91,14 @@ def test_a_deployment_waits_for_its_stages_environment_and_for_the_tests() -> No
     assert "permissions" not in jobs["test"]  # the workflow's own: no token for AWS
 
 
+def test_the_parts_of_the_tests_that_run_side_by_side_are_all_tests() -> None:
+    (check,) = (each for each in WORKFLOWS if each.stem == "check")
+    parts = parsed(check)["jobs"]["test"]["strategy"]["matrix"]["tests"]
+    named = [file for part in parts for each in part.split() for file in ROOT.glob(each)]
+    found = [file for each in named for file in ([each] if each.is_file() else each.rglob("test_*.py"))]
+    assert sorted(found) == sorted((ROOT / "tests").rglob("test_*.py"))
+
+
 def test_no_workflow_takes_text_of_others_into_a_script() -> None:
     """A branch's name or a title can be a command."""
     for workflow in WORKFLOWS:
