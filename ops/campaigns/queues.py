@@ -22,6 +22,7 @@ class CampaignQueues:
     def __init__(self, sqs: "SQSClient", stage: str) -> None:
         self._sqs = sqs
         self._stage = stage
+        self._urls: dict[str, str] = {}  # whoever waits for a run looks at all queues every second
 
     def start(self, body: str) -> None:
         """Put a start on the collect queue."""
@@ -36,11 +37,13 @@ class CampaignQueues:
         return sum(self._depth(f"{short}-dlq") for short in QUEUES)
 
     def _url(self, short: str) -> str:
-        name = stages.name(self._stage, short)
-        try:
-            return self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
-        except self._sqs.exceptions.QueueDoesNotExist:
-            raise without_campaigns(f"queue {name}", self._stage) from None
+        if short not in self._urls:
+            name = stages.name(self._stage, short)
+            try:
+                self._urls[short] = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            except self._sqs.exceptions.QueueDoesNotExist:
+                raise without_campaigns(f"queue {name}", self._stage) from None
+        return self._urls[short]
 
     def _depth(self, short: str) -> int:
         return stages.depth(self._sqs, self._url(short)).all
