@@ -44,24 +44,25 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     aws_port, providers_port, database_port = emulator.free_ports(3)
     base = f"http://{emulator.LOOPBACK}"
     running = State(Endpoints(f"{base}:{aws_port}", f"{base}:{providers_port}"))
+    aws = ("--emulator", running.endpoints.aws)
+    # Neither is awaited: they come up while the stacks are synthesized and deployed.
+    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    database = _start_database(workspace, running, database_port)
     running.processes["ministack"] = emulator.start(
         workspace, aws_port, running.endpoints.providers, running.endpoints.sns
     )
     running.save(workspace)
-    aws = ("--emulator", running.endpoints.aws)
-    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
-    database = _start_database(workspace, running, database_port)
     announce("synthesizing the stacks")
     synthesize(workspace)
-    _await_providers(workspace, running)
-    _await_database(workspace)
-    with database.connect() as connection:
-        example_people.create(connection, _people(people), datetime.now(UTC))
     announce("deploying the stacks")
     deployment = Deployment(running.endpoints.aws)
     deployment.keep(DATABASE_SECRET, database.secret)
     running.outputs = deployment.deploy(workspace.assembly, running.endpoints.providers)
     _module(workspace, running, "pump", *aws)
+    _await_providers(workspace, running)
+    _await_database(workspace)
+    with database.connect() as connection:
+        example_people.create(connection, _people(people), datetime.now(UTC))
     _await_pump(workspace)
     _write_environment(workspace, running)
     return running
@@ -110,7 +111,6 @@ def _people(mailed: int) -> People:
 
 
 def _start_database(workspace: Workspace, running: State, port: int) -> Postgres:
-    """Not awaited: it comes up while the stacks are synthesized."""
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(port))
     _module(workspace, running, "postgres", *options, variables={ASKED_FOR: password})
