@@ -12,11 +12,10 @@ from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
 from stacks.derived import DAY
 from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings import NEARLY_ALL, Settings
 from stacks.stage_stack import StageStack
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"
-NEARLY_ALL = 0.8
 MINUTES_IN_A_ROW = 5
 
 
@@ -64,7 +63,9 @@ class MonitoringStack(StageStack):
             f"--messages 100000 --stage {settings.stage})",
         )
         claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
-        rings = Rings({"claimed": claimed}, threshold=round(quota * NEARLY_ALL), periods=MINUTES_IN_A_ROW)
+        rings = Rings(
+            {"claimed": claimed}, threshold=settings.monitoring.many_functions, periods=MINUTES_IN_A_ROW
+        )
         StageAlarm(self, "Concurrency", settings, about, rings)
 
 
