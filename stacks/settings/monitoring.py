@@ -52,12 +52,13 @@ class SendingRates(Section):
 
 
 class Monitoring(Section):
-    """The alarms' topic: who is subscribed to it, and what the alarms count as too much."""
+    """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
-    """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
+    """Https endpoints that understand SNS, such as an incident service's; they hear of ends as well.
+    They stand in the template."""
     slack: Slack | None = None
     """null: nothing is written to Slack."""
     teams: Teams | None = None
