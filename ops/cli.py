@@ -1,5 +1,6 @@
 """The commands, and the order in which `--help` shows them."""
 
+import os
 from collections.abc import Callable
 
 import typer
@@ -49,6 +50,10 @@ app.command(rich_help_panel="Building")(schema)
 
 @app.callback()
 def main(context: typer.Context) -> None:
-    """Operate a Mailroom stage. AWS credentials and region are the environment's, as for the AWS CLI."""
+    """Operate a Mailroom stage. AWS credentials and region (AWS_REGION) are the environment's, as for the AWS
+    CLI."""
+    # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.
+    if region := os.environ.get("AWS_REGION"):
+        os.environ["AWS_DEFAULT_REGION"] = region
     context.with_resource(complaints_on_stderr())
     context.with_resource(quiet())

@@ -5,28 +5,27 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
 from stacks.chat import write_to_chats
-from stacks.constructs.alarms import TOPIC, About, Metric, Rings, StageAlarm
+from stacks.constructs.alarms import BEGUN, ENDED, About, Metric, Rings, StageAlarm
 from stacks.constructs.inventory import inventory
 from stacks.constructs.outputs import publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
 from stacks.derived import DAY
 from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings import NEARLY_ALL, Settings
 from stacks.stage_stack import StageStack
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"
-NEARLY_ALL = 0.8
 MINUTES_IN_A_ROW = 5
 
 
 class MonitoringStack(StageStack):
-    """The topic, the one alarm that is about the whole account, and the dashboard. It is made last, shows
+    """The topics, the one alarm that is about the whole account, and the dashboard. It is made last, shows
     what all others have, and takes nothing from them but names: so it stands in nobody's way."""
 
     def __init__(self, app: App, settings: Settings) -> None:
         super().__init__(app, settings, "monitoring")
-        self.topic = self._topic(settings)
+        begun, ended = self._topics(settings)
         self._concurrency(settings)
         _possible_waits(self, settings)
         cloudwatch.CfnDashboard(
@@ -37,21 +36,27 @@ class MonitoringStack(StageStack):
         )
         publish(
             self,
-            AlarmTopicName=self.topic.topic_name,
-            AlarmTopicArn=self.topic.topic_arn,
+            AlarmTopicName=begun.topic_name,
+            AlarmTopicArn=begun.topic_arn,
+            AlarmEndedTopicName=ended.topic_name,
+            AlarmEndedTopicArn=ended.topic_arn,
             DashboardName=settings.name(),
         )
 
-    def _topic(self, settings: Settings) -> EventTopic:
-        topic = EventTopic(self, "Alarms", settings, name=TOPIC)
+    def _topics(self, settings: Settings) -> tuple[EventTopic, EventTopic]:
+        """What hears of begun alarms, and of ended ones. People are subscribed to the first. Programs need
+        both: an incident that nobody closes would swallow the next alarm of the same name."""
+        begun = EventTopic(self, "Alarms", settings, name=BEGUN)
+        ended = EventTopic(self, "AlarmsEnded", settings, name=ENDED, key=begun.key)
         alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name('*')}"
-        topic.let_publish(CLOUDWATCH, alarms)
+        for topic in (begun, ended):
+            topic.let_publish(CLOUDWATCH, alarms)
+            for url in settings.monitoring.urls:
+                topic.add_subscription(subscriptions.UrlSubscription(url))
         for address in settings.monitoring.emails:
-            topic.add_subscription(subscriptions.EmailSubscription(address))
-        for url in settings.monitoring.urls:
-            topic.add_subscription(subscriptions.UrlSubscription(url))
-        write_to_chats(self, settings, topic.topic_arn)
-        return topic
+            begun.add_subscription(subscriptions.EmailSubscription(address))
+        write_to_chats(self, settings, begun.topic_arn)
+        return begun, ended
 
     def _concurrency(self, settings: Settings) -> None:
         quota = settings.monitoring.concurrency_quota
@@ -64,7 +69,9 @@ class MonitoringStack(StageStack):
             f"--messages 100000 --stage {settings.stage})",
         )
         claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
-        rings = Rings({"claimed": claimed}, threshold=round(quota * NEARLY_ALL), periods=MINUTES_IN_A_ROW)
+        rings = Rings(
+            {"claimed": claimed}, threshold=settings.monitoring.many_functions, periods=MINUTES_IN_A_ROW
+        )
         StageAlarm(self, "Concurrency", settings, about, rings)
 
 

@@ -18,6 +18,7 @@ os.environ.update(
     AWS_ACCESS_KEY_ID="test",
     AWS_SECRET_ACCESS_KEY="test",
     AWS_DEFAULT_REGION="us-east-1",
+    AWS_REGION="us-east-1",
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )

@@ -12,7 +12,8 @@ from stacks.constructs.inventory import WatchedAlarm, inventory
 from stacks.constructs.outputs import pascal, publish
 from stacks.settings import Settings
 
-TOPIC = "alarms"
+BEGUN, ENDED = "alarms", "alarms-ended"
+"""The topics that hear when an alarm begins, and when it ends."""
 LONGEST_DESCRIPTION = 1024
 """CloudWatch takes no longer one."""
 FIVE_MINUTES = 300
@@ -103,21 +104,24 @@ class About:
 
 
 class StageAlarm(Construct):
-    """Named mailroom-{stage}-{subject}-{kind}; tells the stage's topic when it begins and when it ends."""
+    """Named mailroom-{stage}-{subject}-{kind}; tells the stage's topics when it begins and when it ends.
+
+    An alarm that is made ends as well, for CloudWatch: it goes from no data to OK. So what ends has a topic
+    of its own, and nobody's inbox is full of all alarms after the first deployment.
+    """
 
     def __init__(
         self, scope: Construct, construct_id: str, settings: Settings, about: About, rings: Rings
     ) -> None:
         super().__init__(scope, construct_id)
         self.alarm_name = settings.name(about.short)
-        topic = topic_arn(settings)
         alarm = cloudwatch.CfnAlarm(
             self,
             "Resource",
             alarm_name=self.alarm_name,
             alarm_description=about.description,
-            alarm_actions=[topic],
-            ok_actions=[topic],
+            alarm_actions=[_topic_arn(settings, BEGUN)],
+            ok_actions=[_topic_arn(settings, ENDED)],
             **rings.properties(),
         )
         inventory(self).alarms.append(WatchedAlarm(self.alarm_name, about.kind))
@@ -125,10 +129,10 @@ class StageAlarm(Construct):
         publish(self, **{f"{output}AlarmName": alarm.ref, f"{output}AlarmArn": alarm.attr_arn})
 
 
-def topic_arn(settings: Settings) -> str:
-    """The alarms' topic, by name: the stack that has it shows what all others have, and comes last.
-    CloudWatch looks for the topic when an alarm rings, not when it is made."""
-    return f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{settings.name(TOPIC)}"
+def _topic_arn(settings: Settings, topic: str) -> str:
+    """A topic, by name: the stack that has it shows what all others have, and comes last. CloudWatch looks
+    for the topic when an alarm rings, not when it is made."""
+    return f"arn:{Aws.PARTITION}:sns:{Aws.REGION}:{Aws.ACCOUNT_ID}:{settings.name(topic)}"
 
 
 def read_log(settings: Settings, function: str) -> str:

@@ -94,12 +94,13 @@ class StreamReader(Construct):
         )
 
     def _give_up(self) -> list[Grant]:
-        """What Lambda itself does with the function's role when retries are used up."""
+        """What Lambda itself does with the function's role when retries are used up. When the mapping is made
+        it may check the role, and it documents both actions for the bucket as a whole."""
         return [
             Grant(["s3:ListBucket"], [self.unprocessed.bucket_arn]),
             Grant(
                 ["s3:PutObject"],
-                [self.unprocessed.arn_for_objects("aws/lambda/*")],
+                [self.unprocessed.arn_for_objects("*")],
                 wildcard="Lambda names the objects after mapping, shard and time.",
             ),
         ]

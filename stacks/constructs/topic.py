@@ -12,11 +12,20 @@ OWN_ACCOUNT = {"aws:SourceAccount": Aws.ACCOUNT_ID}
 
 
 class EventTopic(sns.Topic):
-    """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of its own, for AWS's shared one
+    """Named mailroom-{stage}-`name`; TLS only. It is encrypted with a key of our own, for AWS's shared one
     lets no service publish."""
 
-    def __init__(self, scope: Construct, construct_id: str, settings: Settings, *, name: str) -> None:
-        self.key = kms.Key(
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        settings: Settings,
+        *,
+        name: str,
+        key: kms.Key | None = None,
+    ) -> None:
+        """`key` is another topic's, which the same services publish to; without one it makes its own."""
+        self.key = key or kms.Key(
             scope,
             f"{construct_id}Key",
             alias=f"alias/{settings.name(name)}",

@@ -42,9 +42,9 @@ def functions(settings: Settings, has: Inventory) -> Iterator[Widget]:
     )
     for function in has.functions:
         yield from _function(function)
-    quota = settings.monitoring.concurrency_quota
+    monitoring = settings.monitoring
     claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", {})
-    marks = [Mark("alarm", round(quota * 0.8)), Mark("quota", quota)]
+    marks = [Mark("alarm", monitoring.many_functions), Mark("quota", monitoring.concurrency_quota)]
     yield graph("The account's concurrency", [claimed], stat="Maximum", marks=marks, width=24)
 
 

@@ -30,7 +30,8 @@ def needs(stack: Stack, around: Around) -> Needs:
 
 def _send_email(stack: Stack, settings: Settings) -> Grant:
     return Grant(
-        ["ses:SendEmail"],
+        # The call is SendEmail. As what SES authorizes one with headers or attachments is documented nowhere.
+        ["ses:SendEmail", "ses:SendRawEmail"],
         [
             stack.format_arn(service="ses", resource="identity", resource_name="*"),
             stack.format_arn(

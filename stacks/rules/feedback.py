@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stacks.derived import feedback_rules
 from stacks.rules.queues import broken_queue
 from stacks.sentences import number
-from stacks.settings import Feedback, Settings
+from stacks.settings import NEARLY_ALL, Feedback, Settings
 
 WITHOUT_WINDOW = 10
 """The most messages that Lambda takes at once from a queue that it may not wait at."""
@@ -16,6 +16,7 @@ EVENT_SECONDS = 0.1
 def broken_feedback(settings: Settings) -> Iterator[str]:
     """Rules of the section `feedback`."""
     yield from _batch(settings.feedback)
+    yield from _concurrency(settings)
     yield from broken_queue("feedback", settings.feedback, feedback_rules(settings), settings)
 
 
@@ -32,4 +33,18 @@ def _batch(feedback: Feedback) -> Iterator[str]:
         yield (
             f"feedback.batch_size: {size} x {EVENT_SECONDS} s an event = {number(size * EVENT_SECONDS)} s "
             f"must be under timeout_seconds {timeout}; use {fits} or less."
+        )
+
+
+def _concurrency(settings: Settings) -> Iterator[str]:
+    """What follows from sending may not take all functions that the account has, and so end sending."""
+    events, callbacks = settings.feedback.maximum_concurrency, settings.webhook.maximum_concurrency
+    many, together = settings.monitoring.many_functions, events + callbacks
+    if together >= many:
+        yield (
+            f"feedback.maximum_concurrency: {events} + webhook.maximum_concurrency {callbacks} = {together} "
+            f"functions for events and callbacks must be under {many}, at which the alarm concurrency rings "
+            f"({NEARLY_ALL} x monitoring.concurrency_quota {settings.monitoring.concurrency_quota}), so "
+            f"that some are left for sending; use {many - 1} or less in all, or have the account's quota "
+            "raised."
         )

@@ -8,7 +8,7 @@ from stacks.settings.databases import Database
 from stacks.settings.deploy import Deploy
 from stacks.settings.fax import Fax, RetryMover
 from stacks.settings.feedback import DeadLetters, Feedback
-from stacks.settings.monitoring import Monitoring, SendingRates, Slack, Teams
+from stacks.settings.monitoring import NEARLY_ALL, Monitoring, SendingRates, Slack, Teams
 from stacks.settings.push import Push
 from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
 from stacks.settings.sms import Sms
@@ -17,6 +17,7 @@ from stacks.settings.urls import PROVIDERS_AT_SYNTH
 from stacks.settings.webhook import Webhook
 
 __all__ = [
+    "NEARLY_ALL",
     "PROVIDERS_AT_SYNTH",
     "Api",
     "Audience",

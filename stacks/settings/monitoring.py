@@ -11,6 +11,8 @@ _ADDRESS = r"^[^@\s]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+$"
 _HTTPS = r"^https://[^\s/]+(/\S*)?$"
 LONGEST_MINUTES = 20_160
 """No queue keeps a message for longer than 14 days."""
+NEARLY_ALL = 0.8
+"""The share of the account's functions from which on an alarm rings."""
 
 
 class Slack(Section):
@@ -50,12 +52,13 @@ class SendingRates(Section):
 
 
 class Monitoring(Section):
-    """The alarms' topic: who is subscribed to it, and what the alarms count as too much."""
+    """The alarms' topics: who is subscribed to them, and what the alarms count as too much."""
 
     emails: tuple[Annotated[str, Field(pattern=_ADDRESS)], ...] = ()
     """Each gets a mail of SNS first, and has to confirm it."""
     urls: tuple[Annotated[str, Field(pattern=_HTTPS)], ...] = ()
-    """Https endpoints that understand SNS, such as an incident service's. They stand in the template."""
+    """Https endpoints that understand SNS, such as an incident service's; they hear of ends as well.
+    They stand in the template."""
     slack: Slack | None = None
     """null: nothing is written to Slack."""
     teams: Teams | None = None
@@ -69,3 +72,8 @@ class Monitoring(Section):
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
     ses: SendingRates = SendingRates()
+
+    @property
+    def many_functions(self) -> int:
+        """How many functions at once let the alarm `concurrency` ring."""
+        return round(self.concurrency_quota * NEARLY_ALL)

@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from local.workspace import REPOSITORY
 from ops import cli
+from ops.screen import Refused
 from tests.ops.ops_support import FakeDispatch, Session, Shelf, document, event, key
 
 FAILED = {"batchItemFailures": [{"itemIdentifier": "0"}]}
@@ -27,7 +30,7 @@ def in_place_of_aws(monkeypatch: pytest.MonkeyPatch, dispatch: FakeDispatch) -> 
     return dispatch
 
 
-def run(*arguments: str, environment: dict[str, str] | None = None) -> Result:
+def run(*arguments: str, environment: Mapping[str, str | None] | None = None) -> Result:
     return CliRunner().invoke(cli.app, arguments, env=environment)
 
 
@@ -111,10 +114,11 @@ def test_the_stage_may_come_from_the_environment_that_make_up_writes() -> None:
     ("given", "trouble"),
     [
         ({"AWS_DEFAULT_REGION": "us-east-1"}, "Unable to locate credentials"),
+        ({"AWS_REGION": "us-east-1"}, "Unable to locate credentials"),
         ({"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x"}, "You must specify a region."),
         ({"AWS_PROFILE": "nobody"}, "The config profile (nobody) could not be found"),
     ],
-    ids=["credentials", "region", "profile"],
+    ids=["credentials", "credentials, the region as all but botocore read it", "region", "profile"],
 )
 def test_without_credentials_region_or_profile_it_says_what_to_check(
     given: dict[str, str], trouble: str
@@ -141,3 +145,22 @@ def test_the_help_of_a_command_has_an_example(command: str) -> None:
     result = run(command, "--help")
     assert result.exit_code == 0
     assert f"mailroom {command} " in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "region"),
+    [
+        ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": None}, "eu-west-1"),
+        ({"AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "us-east-1"}, "eu-west-1"),
+        ({"AWS_REGION": None, "AWS_DEFAULT_REGION": "us-east-1"}, "us-east-1"),
+    ],
+    ids=["alone", "before the other", "not set"],
+)
+def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str | None], region: str
+) -> None:
+    def refuse(session: Any, _stage: str) -> None:
+        raise Refused(f"It would ask {session.region_name}.")
+
+    monkeypatch.setattr("ops.replay.command.Replay", refuse)
+    assert run("replay", environment=given).stderr == f"It would ask {region}.\n"

@@ -301,6 +301,21 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
         *("functions", "concurrency", "warning", "the account has 10 of 10"),
     ),
     (
+        "lambda.GetAccountSettings",
+        {"AccountLimit": {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}},
+        *("functions", "concurrency", "warning", "10 functions at once, monitoring.concurrency_quota is"),
+    ),
+    (
+        "lambda.GetAccountSettings",
+        {"AccountLimit": {"ConcurrentExecutions": 5000, "UnreservedConcurrentExecutions": 5000}},
+        *(
+            "functions",
+            "concurrency",
+            "warning",
+            "5,000 functions at once, monitoring.concurrency_quota is",
+        ),
+    ),
+    (
         "lambda.GetFunctionConcurrency",
         lambda asked: {"ReservedConcurrentExecutions": 0} if asked["FunctionName"].endswith("fax") else {},
         *("functions", "concurrency", "failed", "send-fax is stopped"),
@@ -376,6 +391,29 @@ def test_each_fault_is_found_by_its_own_check_alone(
     others = {each.check for each in found} - {check}
     assert others <= BESIDE.get((asked, check), set()), found
     assert all(each.fix for each in own if each.state in {"warning", "failed"})
+
+
+def test_a_new_accounts_quota_is_to_be_set_so_that_its_alarm_can_ring(answers: dict[str, Answer]) -> None:
+    limits = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
+    found = [each for each in looked(Aws(answers), ["functions"]) if "concurrency_quota" in each.sentence]
+    assert [(each.state, each.sentence) for each in found] == [
+        (
+            "warning",
+            "Lambda lets the account run 10 functions at once, monitoring.concurrency_quota is 1,000: the "
+            "alarm concurrency rings at 800.",
+        )
+    ]
+    assert "Set mailroom.dev.monitoring.concurrency_quota to 10" in found[0].fix
+
+
+def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
+    answers: dict[str, Answer],
+) -> None:
+    limits = {"ConcurrentExecutions": 5000, "UnreservedConcurrentExecutions": 5000}
+    answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
+    found = looked(Aws(answers), ["functions"], Written(trouble="It is gone."))
+    assert [each.state for each in found if each.check == "concurrency"] == ["ok"]
 
 
 def test_what_aws_forbids_is_a_warning_that_names_the_action(answers: dict[str, Answer]) -> None:

@@ -37,6 +37,7 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
         "dynamodb:BatchGetItem",
         "dynamodb:UpdateItem",
         "ses:SendEmail",
+        "ses:SendRawEmail",
         "s3:GetObject",
         "s3:ListBucket",
         "secretsmanager:GetSecretValue",
@@ -50,10 +51,14 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
     assert "ExportsOutputRefUnsubscribeSecret" in secret
     assert may["s3:GetObject"] == {f"{PAYLOADS}/*"}
     assert may["s3:ListBucket"] == {PAYLOADS}
-    assert may["ses:SendEmail"] == {
-        f"arn:aws:ses:{ACCOUNT}:identity/*",
-        f"arn:aws:ses:{ACCOUNT}:configuration-set/mailroom-dev",
-    }
+    assert (
+        may["ses:SendEmail"]
+        == may["ses:SendRawEmail"]
+        == {
+            f"arn:aws:ses:{ACCOUNT}:identity/*",
+            f"arn:aws:ses:{ACCOUNT}:configuration-set/mailroom-dev",
+        }
+    )
 
 
 def statements(role: dict[str, Any]) -> list[dict[str, Any]]:
@@ -65,7 +70,7 @@ def test_mail_may_be_sent_from_the_stages_senders_alone(dev: Templates) -> None:
         each
         for role in dev["channels"].all("IAM::Role")
         for each in statements(role)
-        if each["Action"] == "ses:SendEmail"
+        if "ses:SendEmail" in each["Action"] or "ses:SendRawEmail" in each["Action"]
     ]
     assert len(sending) == 2
     for each in sending:
@@ -87,7 +92,7 @@ def test_dispatch_reads_the_stream_sends_to_the_channels_and_makes_schedules(dev
     }
     assert may["scheduler:CreateSchedule"] == {f"arn:aws:scheduler:{ACCOUNT}:schedule/mailroom-dev/*"}
     assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-mailbox/stream/*"}
-    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
+    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/*"}
     sent_to = {re.search("ExportsOutputFnGetAtt(.*)Queue", each) for each in may["sqs:SendMessage"]}
     queues = {"Mail", "MailBulk", "Sms", "Fax", "FaxRetry", "Webhook"}
     assert {found[1] for found in sent_to if found} == queues
@@ -158,7 +163,7 @@ def test_outcomes_reads_the_ledgers_stream_and_sends_to_the_webhook_and_retry_qu
         (read,) = may[action]
         assert re.search("ExportsOutputFnGetAttLedger.*StreamArn", read)
     assert may["dynamodb:ListStreams"] == {f"arn:aws:dynamodb:{ACCOUNT}:table/mailroom-dev-ledger/stream/*"}
-    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/aws/lambda/*"}
+    assert may["s3:PutObject"] == {f"<{bucket}.Arn>/*"}
     retry, webhook = sorted(may["sqs:SendMessage"])
     assert "ExportsOutputFnGetAttFaxRetryQueue" in retry
     assert "ExportsOutputFnGetAttWebhookQueue" in webhook

@@ -16,17 +16,37 @@ def statements(template: Template, kind: str, document: str) -> list[dict[str, A
     return listed
 
 
-def test_the_topic_is_named_by_its_stage_and_encrypted_with_a_key_of_its_own(dev: Templates) -> None:
-    topic = dev["monitoring"].one("SNS::Topic", TopicName="mailroom-dev-alarms")
+TOPICS = ("mailroom-dev-alarms", "mailroom-dev-alarms-ended")
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_a_topic_is_named_by_its_stage_and_encrypted_with_the_alarms_own_key(
+    dev: Templates, name: str
+) -> None:
+    topic = dev["monitoring"].one("SNS::Topic", TopicName=name)
     key = topic["KmsMasterKeyId"]["Fn::GetAtt"][0]
     assert dev["monitoring"].body["Resources"][key]["Properties"]["EnableKeyRotation"] is True
     alias = dev["monitoring"].one("KMS::Alias", AliasName="alias/mailroom-dev-alarms")
     assert alias["TargetKeyId"]["Fn::GetAtt"][0] == key
 
 
-def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_nobody_else_may(dev: Templates) -> None:
-    policy = statements(dev["monitoring"], "SNS::TopicPolicy", "PolicyDocument")
-    (allowed,) = (each for each in policy if each["Effect"] == "Allow")
+def policy(template: Template, topic: str) -> list[dict[str, Any]]:
+    """The statements of a topic's policy."""
+    (found,) = (
+        each["PolicyDocument"]["Statement"]
+        for each in template.all("SNS::TopicPolicy")
+        if {template.body["Resources"][of["Ref"]]["Properties"]["TopicName"] for of in each["Topics"]}
+        == {topic}
+    )
+    listed: list[dict[str, Any]] = found
+    return listed
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_nobody_else_may(
+    dev: Templates, name: str
+) -> None:
+    (allowed,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Allow")
     assert (allowed["Action"], allowed["Principal"]) == (
         "sns:Publish",
         {"Service": "cloudwatch.amazonaws.com"},
@@ -37,9 +57,9 @@ def test_cloudwatch_may_publish_alarms_of_this_account_and_stage_and_nobody_else
     assert source == "arn:aws:cloudwatch:eu-central-1:111122223333:alarm:mailroom-dev-*"
 
 
-def test_whatever_is_not_tls_is_refused(dev: Templates) -> None:
-    policy = statements(dev["monitoring"], "SNS::TopicPolicy", "PolicyDocument")
-    (denied,) = (each for each in policy if each["Effect"] == "Deny")
+@pytest.mark.parametrize("name", TOPICS)
+def test_whatever_is_not_tls_is_refused(dev: Templates, name: str) -> None:
+    (denied,) = (each for each in policy(dev["monitoring"], name) if each["Effect"] == "Deny")
     assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
@@ -63,17 +83,19 @@ def kinds(template: Template) -> set[str]:
     return {each["Type"] for each in template.body["Resources"].values()}
 
 
-def test_addresses_and_urls_are_subscribed() -> None:
+def test_people_hear_when_an_alarm_begins_and_programs_when_it_ends_too() -> None:
     template = variant({"monitoring": TOLD})["monitoring"]
-    found = {(each["Protocol"], each["Endpoint"]) for each in template.all("SNS::Subscription")}
-    assert found == {
-        ("email", "ada@example.com"),
-        ("email", "on-call@example.com"),
-        ("https", "https://events.example.com/integration/abc/enqueue"),
+    resources = template.body["Resources"]
+    found = {
+        (resources[each["TopicArn"]["Ref"]]["Properties"]["TopicName"], each["Protocol"], each["Endpoint"])
+        for each in template.all("SNS::Subscription")
     }
-    for each in template.all("SNS::Subscription"):
-        topic = template.body["Resources"][each["TopicArn"]["Ref"]]
-        assert topic["Type"] == "AWS::SNS::Topic"
+    assert found == {
+        ("mailroom-dev-alarms", "email", "ada@example.com"),
+        ("mailroom-dev-alarms", "email", "on-call@example.com"),
+        ("mailroom-dev-alarms", "https", "https://events.example.com/integration/abc/enqueue"),
+        ("mailroom-dev-alarms-ended", "https", "https://events.example.com/integration/abc/enqueue"),
+    }
 
 
 def test_chats_read_alarms_and_may_do_nothing() -> None:
@@ -89,7 +111,7 @@ def test_chats_read_alarms_and_may_do_nothing() -> None:
     assert (teams["TeamsTenantId"], teams["TeamId"], teams["TeamsChannelId"]) == tuple(TEAMS.values())
     for chat in (slack, teams):
         (topic,) = chat["SnsTopicArns"]
-        assert template.body["Resources"][topic["Ref"]]["Type"] == "AWS::SNS::Topic"
+        assert template.body["Resources"][topic["Ref"]]["Properties"]["TopicName"] == "mailroom-dev-alarms"
         assert [text(each) for each in chat["GuardrailPolicies"]] == [
             "arn:aws:iam::aws:policy/CloudWatchReadOnlyAccess"
         ]
@@ -100,9 +122,10 @@ def test_chats_read_alarms_and_may_do_nothing() -> None:
         assert text(trust["Condition"]["StringEquals"]["aws:SourceAccount"]) == "111122223333"
 
 
-def test_topic_and_dashboard_are_outputs(dev: Templates) -> None:
+def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
     assert dev["monitoring"].output("AlarmTopicName") == "<Alarms04B5A0BF.TopicName>"
     assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
+    assert "AlarmsEnded" in str(dev["monitoring"].output("AlarmEndedTopicArn"))
     assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
 
 

@@ -163,6 +163,22 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "retention; use 6 or more.",
         ),
         (
+            "monitoring.concurrency_quota",
+            10,
+            "feedback.maximum_concurrency: 10 + webhook.maximum_concurrency 10 = 20 functions for events and "
+            "callbacks must be under 8, at which the alarm concurrency rings (0.8 x "
+            "monitoring.concurrency_quota 10), so that some are left for sending; use 7 or less in all, or "
+            "have the account's quota raised.",
+        ),
+        (
+            "webhook.maximum_concurrency",
+            790,
+            "feedback.maximum_concurrency: 10 + webhook.maximum_concurrency 790 = 800 functions for events "
+            "and callbacks must be under 800, at which the alarm concurrency rings (0.8 x "
+            "monitoring.concurrency_quota 1000), so that some are left for sending; use 799 or less in all, "
+            "or have the account's quota raised.",
+        ),
+        (
             "dead_letters.every_minutes",
             4,
             "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide the "

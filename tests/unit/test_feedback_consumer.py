@@ -176,6 +176,18 @@ def test_a_malformed_record_soon_reaches_the_dead_letters_and_its_neighbours_are
     assert ADA not in str(log())
 
 
+def test_another_programs_mail_over_our_configuration_set_is_no_dead_letter(desk: Desk) -> None:
+    anothers = ses("Delivery", "m-1")
+    anothers["mail"] |= {"headers": [{"name": "X-Correlation-ID", "value": "req/7"}], "tags": {}}
+    assert desk.handle(by_sns(anothers)) == []
+
+
+def test_an_event_of_ours_that_cannot_be_understood_is_a_dead_letter(desk: Desk) -> None:
+    ours = ses("Delivery", "m-1")
+    del ours["delivery"]
+    assert desk.handle(by_sns(ours)) == ["r-0"]
+
+
 def test_an_event_of_a_foreign_topic_is_not_believed(desk: Desk, ledger: Ledger, aws: Aws) -> None:
     _sent(ledger)
     foreign = by_sns(
@@ -189,7 +201,7 @@ def test_a_batch_of_events_in_one_record_is_taken_in_but_for_what_is_malformed(
     desk: Desk, ledger: Ledger, aws: Aws
 ) -> None:
     _sent(ledger)
-    body = json.dumps([ses("Delivery", "m-1"), {"eventType": "Bounce"}])
+    body = json.dumps([ses("Delivery", "m-1"), {"eventType": 7}])
     assert desk.handle(body) == ["r-0"]
     assert aws.item()["status"] == "delivered"
 

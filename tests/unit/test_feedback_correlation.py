@@ -7,7 +7,8 @@ import pytest
 
 from mailroom.message import Key
 from mailroom.reference import Reference
-from tests.unit.feedback_words import event, events, fault, ses
+from tests.unit.feedback_words import event, events, ses
+from tests.unit.post import Log
 
 Counted = Callable[[], dict[str, float]]
 M2 = Reference("m-2").text
@@ -68,7 +69,7 @@ def test_a_header_that_is_no_reference_leaves_the_word_to_the_tags(header: str |
 def test_several_headers_that_differ_leave_the_word_to_the_tags() -> None:
     headers = [("X-Correlation-ID", Reference(id_).text) for id_ in ("m-2", "m-3")]
     assert event(about(*headers, correlation=Reference("m-3").text)).key.id == "m-3"
-    assert "reference" in fault(about(*headers))
+    assert events(about(*headers)) == []
     assert event(about(headers[0], headers[0])).key.id == "m-2"
 
 
@@ -98,15 +99,37 @@ def test_a_notice_without_its_headers_is_not_mailrooms(counted: Counted) -> None
     assert counted() == {"EventsUncorrelated": 1}
 
 
+@pytest.mark.parametrize("name", ["send", "notice_of_delivery"])
 @pytest.mark.parametrize(
-    "tags", [{"correlation": "!"}, {"correlation": M2, "attempt": "0"}, {"correlation": M2, "attempt": "-1"}]
+    "tags",
+    [
+        {},
+        {"correlation": "!"},
+        {"correlation": M2, "attempt": "0"},
+        {"correlation": M2, "attempt": "-1"},
+    ],
 )
-def test_a_published_event_whose_reference_cannot_be_read_is_malformed(tags: dict[str, str]) -> None:
-    assert "reference" in fault(about(**tags))
-    assert "reference" in fault(about(("X-Correlation-ID", "!"), **tags))
-
-
-def test_a_notice_of_another_programs_mail_is_no_fault(counted: Counted) -> None:
+def test_another_programs_header_and_tags_are_dropped_and_logged_and_counted_once(
+    name: str, tags: dict[str, str], log: Log, counted: Counted
+) -> None:
     header = ("X-Correlation-ID", "550e8400-e29b-41d4-a716-446655440000")
-    assert events(about(header, name="notice_of_delivery")) == []
+    assert events(about(header, name=name, **tags)) == []
+    assert [(line["level"], line["message"]) for line in log()] == [
+        ("INFO", "event of a mail that is not Mailroom's")
+    ]
+    assert counted() == {"EventsUncorrelated": 1}
+
+
+def test_an_event_that_lacks_its_mail_names_no_message_and_is_dropped(counted: Counted) -> None:
+    words = ses("delivery")
+    del words["mail"]
+    assert events(words) == []
+    assert events(words | {"mail": None}) == []
+    assert counted() == {"EventsUncorrelated": 2}
+
+
+def test_an_event_of_another_programs_mail_may_lack_what_it_would_be_read_by(counted: Counted) -> None:
+    words = about(("X-Correlation-ID", "!"), name="delivery")
+    del words["mail"]["timestamp"], words["delivery"]
+    assert events(words) == []
     assert counted() == {"EventsUncorrelated": 1}

@@ -213,7 +213,6 @@ def test_where_an_event_has_no_time_of_its_own_the_mails_counts() -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("mail",), None),
         (("mail",), []),
         (("mail", "timestamp"), None),
         (("mail", "timestamp"), "yesterday"),
@@ -233,12 +232,6 @@ def test_an_event_that_is_wrong_is_malformed_and_named(path: tuple[str, ...], va
         target = target[each]
     target[path[-1]] = value
     assert path[0] in fault(words) or "timestamp" in fault(words)
-
-
-def test_an_event_without_a_mail_is_malformed() -> None:
-    words = ses("delivery")
-    del words["mail"]
-    assert "`mail` of an SES event" in fault(words)
 
 
 @pytest.mark.parametrize("name", ["delivery", "bounce", "complaint"])

@@ -20,7 +20,7 @@ class Header(Struct, frozen=True):
 
 
 def find(
-    headers: Sequence[Header], tags: Mapping[str, Sequence[str]], *, truncated: bool, published: bool
+    headers: Sequence[Header], tags: Mapping[str, Sequence[str]], *, truncated: bool
 ) -> Reference | None:
     """The reference in a mail's header, else in its tags; None: the mail is not Mailroom's.
 
@@ -29,20 +29,16 @@ def find(
     differ are none. The last of a `truncated` list may be cut, and half a reference is another's: it is not
     read.
 
-    `published`: the event came through a configuration set, which is Mailroom's own, so what cannot be read
-    there is a fault. Raises Malformed for it. The notices of an identity tell of other programs' mails too,
-    whose X-Correlation-ID may be anything.
+    What cannot be read is another program's: many write an X-Correlation-ID of their own, and their mails go
+    through the stage's configuration set where it is their identity's default. Every mail of Mailroom's has a
+    reference in both.
     """
     whole = headers[:-1] if truncated else headers
     written = [each.value.strip() for each in whole if each.name.lower() == HEADER and each.value]
-    tagged = _texts(tags)
-    by_header, by_tags = _only(_readable(written)), _only(_readable(tagged))
+    by_header, by_tags = _only(_readable(written)), _only(_readable(_texts(tags)))
     if by_header is not None and by_tags is not None and by_header.id == by_tags.id:
         return max(by_header, by_tags, key=lambda each: each.attempt)
-    found = by_header or by_tags
-    if found is None and published and (written or tagged):
-        raise Malformed("neither the mail's header nor its tags hold a reference of ours")
-    return found
+    return by_header or by_tags
 
 
 def _texts(tags: Mapping[str, Sequence[str]]) -> list[str]:

@@ -17,7 +17,7 @@ from mailroom.telemetry import count, logger
 class Mail(Struct, frozen=True, rename="camel"):
     """The mail that an event is about. An identity's notices have no tags, and headers where asked for."""
 
-    timestamp: str
+    timestamp: str = ""
     message_id: str | None = None
     destination: list[str] | None = None
     headers: list[Header] | None = None
@@ -27,14 +27,15 @@ class Mail(Struct, frozen=True, rename="camel"):
 
 def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
     """What an event of a type in READERS says: one Event, or for a bounce of several recipients one for each
-    reason; [] where the mail is not Mailroom's. Raises Malformed.
+    reason; [] where nothing names a mail of Mailroom's. Raises Malformed for an event of such a mail that
+    cannot be understood, and for values that no event of SES has.
 
     Whatever its tags say, it is a mail's: no event of SES reaches another channel's item.
     """
-    mail = bounded.convert("`mail` of an SES event", words.get("mail"), Mail)
+    raw = words.get("mail")
+    mail = Mail() if raw is None else bounded.convert("`mail` of an SES event", raw, Mail)
     truncated = mail.headers_truncated in {True, "true"}
-    published = "eventType" in words
-    found = correlation.find(mail.headers or (), mail.tags or {}, truncated=truncated, published=published)
+    found = correlation.find(mail.headers or (), mail.tags or {}, truncated=truncated)
     if found is None:
         logger.info("event of a mail that is not Mailroom's", kind=kind)
         count("EventsUncorrelated")

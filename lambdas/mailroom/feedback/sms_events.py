@@ -10,10 +10,12 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom import reference
+from mailroom.errors import Malformed
 from mailroom.feedback import bounded, recipients
 from mailroom.feedback.event import Event
 from mailroom.message import Key
 from mailroom.outcome import Facts
+from mailroom.reference import Reference
 from mailroom.status import Status
 from mailroom.telemetry import count, logger
 
@@ -28,7 +30,7 @@ class Said(Struct, frozen=True, rename="camel"):
     """An event, as far as it is used; times are epoch milliseconds."""
 
     event_type: str
-    event_timestamp: int
+    event_timestamp: int = -1  # no time: what names a message and has none is malformed
     is_final: bool = False
     message_id: str | None = None
     destination_phone_number: str | None = None
@@ -38,16 +40,16 @@ class Said(Struct, frozen=True, rename="camel"):
 
 
 def read(words: Mapping[str, Any], region: str) -> list[Event]:
-    """The event of a type that begins with one of PREFIXES; [] where it carries no reference. Raises
-    Malformed."""
+    """The event of a type that begins with one of PREFIXES; [] where it carries no reference of Mailroom's.
+    Raises Malformed for an event of such an SMS that cannot be understood, and for values that no event of
+    an SMS has."""
     said = bounded.convert("an event of an SMS", words, Said)
-    at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
-    text = (said.context or {}).get(CONTEXT)
-    if text is None:
+    found = _reference(said)
+    if found is None:
         logger.info("event of an SMS that is not Mailroom's", kind=bounded.word(said.event_type))
         count("EventsUncorrelated")
         return []
-    found = reference.read(text if isinstance(text, str) else "")
+    at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
     status = _status(said)
     return [
         Event(
@@ -63,6 +65,15 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
             detail=_detail(said) if status == "undelivered" else "",
         )
     ]
+
+
+def _reference(said: Said) -> Reference | None:
+    """None: the SMS is another program's, whose context may have the same key."""
+    text = (said.context or {}).get(CONTEXT)
+    try:
+        return reference.read(text if isinstance(text, str) else "")
+    except Malformed:
+        return None
 
 
 def _status(said: Said) -> Status:

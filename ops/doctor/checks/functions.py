@@ -56,12 +56,26 @@ def concurrency(look: Look) -> Iterator[Verdict]:
         f"The stage's queues may run {together:,} functions at once; the account has {free:,} of {total:,}."
     )
     yield ok(sentence) if together < free else warning(f"{sentence} Others are then throttled.", _QUOTA)
+    yield from _as_watched(look, total)
     for each in look.mappings:
         reserved = client.get_function_concurrency(FunctionName=f"{look.prefix}{each.function}").get(
             "ReservedConcurrentExecutions"
         )
         if reserved is not None and reserved < (each.concurrency or 1):
             yield _reserved(look, each, reserved)
+
+
+def _as_watched(look: Look, total: int) -> Iterator[Verdict]:
+    """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
+    written = look.written.settings
+    if written is None or look.local or written.monitoring.concurrency_quota == total:
+        return
+    monitoring = written.monitoring
+    yield warning(
+        f"Lambda lets the account run {total:,} functions at once, monitoring.concurrency_quota is "
+        f"{monitoring.concurrency_quota:,}: the alarm concurrency rings at {monitoring.many_functions:,}.",
+        f"Set mailroom.{look.stage}.monitoring.concurrency_quota to {total}, then {look.deploy}. {_QUOTA}",
+    )
 
 
 def _trouble(look: Look, mapped: Mapped) -> Verdict:
