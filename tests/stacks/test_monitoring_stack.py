@@ -130,7 +130,7 @@ def test_chats_read_alarms_and_may_do_nothing(tmp_path: Path) -> None:
 def test_topics_and_dashboard_are_outputs(dev: Templates) -> None:
     assert dev["monitoring"].output("AlarmTopicName") == "<Alarms04B5A0BF.TopicName>"
     assert dev["monitoring"].output("AlarmTopicArn") == "<Alarms04B5A0BF>"
-    assert "AlarmsEnded" in dev["monitoring"].output("AlarmEndedTopicArn")
+    assert "AlarmsEnded" in str(dev["monitoring"].output("AlarmEndedTopicArn"))
     assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
 
 
