@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,10 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
+
+# Many tests start processes. Who may keep no bytecode compiles every library anew in each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The models of AWS's services are millions of small objects that stay. To look through them for garbage over
 # and over takes more than a tenth of the time.
