@@ -26,6 +26,8 @@ PUSH_CREDENTIAL = {"PlatformCredential": "local"}
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 DEPLOY_SECONDS = 120
+PROVIDERS = "http://providers.invalid"
+"""Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
 
 
 class DeployError(RuntimeError):
@@ -50,10 +52,10 @@ class Deployment:
         """Create a secret of somebody else's, which the stacks only read: a database's, for one."""
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
-    def deploy(self, folder: Path) -> dict[str, str]:
-        """Create every stack, and do what a person does in a real account: verify the mail senders, put the
-        providers' credentials, create platform applications and topics for pushes. The outputs of all stacks,
-        by their names."""
+    def deploy(self, folder: Path, providers: str) -> dict[str, str]:
+        """Create every stack, with the simulators' URL `providers` in place of PROVIDERS, and do what a
+        person does in a real account: verify the mail senders, put the providers' credentials, create
+        platform applications and topics for pushes. The outputs of all stacks, by their names."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
         stacks = assembly.read(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
@@ -61,7 +63,7 @@ class Deployment:
             self._s3.create_bucket(Bucket=bucket)
         outputs: dict[str, str] = {}
         for stack in stacks:
-            outputs |= self._create(stack)
+            outputs |= self._create(stack, providers)
         variables = self._variables()
         self._verify_senders(variables)
         self._create_push_targets(variables)
@@ -71,9 +73,12 @@ class Deployment:
                 self._secrets.put_secret_value(SecretId=outputs[output], SecretString=secret)
         return outputs
 
-    def _create(self, stack: StackArtifact) -> dict[str, str]:
+    def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
         for asset in stack.assets:
-            self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=asset.content())
+            content = asset.content()
+            if asset.source == stack.template:
+                content = content.replace(PROVIDERS.encode(), providers.encode())
+            self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=content)
         self._formation.create_stack(
             StackName=stack.name, TemplateURL=self._template_url(stack), Capabilities=CAPABILITIES
         )

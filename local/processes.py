@@ -63,13 +63,13 @@ def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[s
     return process
 
 
-def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
-    """Whether the condition came true within so many seconds."""
+def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL_SECONDS) -> bool:
+    """Whether the condition came true within so many seconds; it is asked for every `poll`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(POLL_SECONDS)
+        time.sleep(poll)
     return True
 
 

@@ -7,24 +7,24 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 
 from local import emulator, example_people, processes, state
 from local.aws import STAGE, Endpoints
-from local.deploy import Deployment
+from local.deploy import PROVIDERS, Deployment
 from local.example_people import People
 from local.postgres import ASKED_FOR, LISTENING, Postgres
 from local.processes import StartError, wait_until
 from local.pump import DRIVING
 from local.state import State
 from local.workspace import REPOSITORY, Workspace
+from stacks.assemblies import assembly
 
 START_SECONDS = 15.0
 PEOPLE = 50
 """How many the example campaign's database has with news for them, where nobody wants more."""
 DATABASE_SECRET = f"mailroom-{STAGE}-app"
 """Where cdk.json has the campaigns' database of this stage."""
-NOWHERE = "http://127.0.0.1:9"
-"""The providers of an assembly that nobody deploys."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
@@ -44,49 +44,51 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     aws_port, providers_port, database_port = emulator.free_ports(3)
     base = f"http://{emulator.LOOPBACK}"
     running = State(Endpoints(f"{base}:{aws_port}", f"{base}:{providers_port}"))
+    aws = ("--emulator", running.endpoints.aws)
+    # Neither is awaited: they come up while the stacks are synthesized and deployed.
+    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    database = _start_database(workspace, running, database_port)
     running.processes["ministack"] = emulator.start(
         workspace, aws_port, running.endpoints.providers, running.endpoints.sns
     )
     running.save(workspace)
-    aws = ("--emulator", running.endpoints.aws)
-    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
-    database = _start_database(workspace, running, database_port)
     announce("synthesizing the stacks")
-    synthesize(workspace, running.endpoints.providers)
+    synthesize(workspace)
+    announce("deploying the stacks")
+    deployment = Deployment(running.endpoints.aws)
+    deployment.keep(DATABASE_SECRET, database.secret)
+    running.outputs = deployment.deploy(workspace.assembly, running.endpoints.providers)
+    _module(workspace, running, "pump", *aws)
     _await_providers(workspace, running)
     _await_database(workspace)
     with database.connect() as connection:
         example_people.create(connection, _people(people), datetime.now(UTC))
-    announce("deploying the stacks")
-    deployment = Deployment(running.endpoints.aws)
-    deployment.keep(DATABASE_SECRET, database.secret)
-    running.outputs = deployment.deploy(workspace.assembly)
-    _module(workspace, running, "pump", *aws)
     _await_pump(workspace)
     _write_environment(workspace, running)
     return running
 
 
-def synthesize(workspace: Workspace, providers: str = NOWHERE) -> None:
-    """Write the local stage's cloud assembly, with the interpreter that runs this.
+def synthesize(workspace: Workspace) -> None:
+    """Let the workspace's `assembly` lead to the local stage's, which is synthesized where nobody did it
+    before. Raises StartError."""
+    made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
+    workspace.folder.mkdir(parents=True, exist_ok=True)
+    workspace.assembly.unlink(missing_ok=True)
+    workspace.assembly.symlink_to(made)
 
-    `providers` is the base URL of the simulators, which the fax and SMS senders have in their environment.
-    """
-    folder = str(REPOSITORY / ".venv" / "bin")
-    environment = os.environ | {
-        "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}",
-        "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true",
-    }
-    context = ["-c", f"stage={STAGE}", "-c", f"providers={providers}"]
+
+def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
+    """In a process of its own, so that the CDK's node ends with it."""
+    options = [f"--context={key}={value}" for key, value in context.items()]
     answer = subprocess.run(
-        [sys.executable, "app.py", *context, "--output", str(workspace.assembly)],
+        [sys.executable, "app.py", *options, "--output", output],
         cwd=REPOSITORY,
-        env=environment,
+        env=os.environ | {"JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true"},
         capture_output=True,
         text=True,
         check=False,
     )
-    if answer.returncode != 0 or not (workspace.assembly / "manifest.json").exists():
+    if answer.returncode != 0:
         raise StartError(
             f"The stacks of stage local could not be synthesized:\n{answer.stdout}{answer.stderr}"
         )
@@ -109,7 +111,6 @@ def _people(mailed: int) -> People:
 
 
 def _start_database(workspace: Workspace, running: State, port: int) -> Postgres:
-    """Not awaited: it comes up while the stacks are synthesized."""
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(port))
     _module(workspace, running, "postgres", *options, variables={ASKED_FOR: password})

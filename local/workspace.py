@@ -27,8 +27,8 @@ class Workspace:
 
     @property
     def assembly(self) -> Path:
-        """The cloud assembly of the local stage; a user's own `cdk.out` stays as it is."""
-        return self.folder / "cdk.out"
+        """A link to the cloud assembly that was deployed."""
+        return self.folder / "assembly"
 
     @property
     def scratch(self) -> Path:

@@ -15,7 +15,7 @@ from local.demo.accepted import of_mail
 from local.demo.campaign_people import with_news
 from local.demo.campaign_verdict import CAMPAIGN, ONE_CLICK, PREFIX, Told, link_of
 from local.demo.cast import Item
-from local.demo.patience import Unsettled
+from local.demo.patience import POLL_SECONDS, Unsettled
 from local.demo.postbox import Postbox
 from local.demo.watch import Watch
 from local.processes import wait_until
@@ -27,6 +27,8 @@ PEOPLE = 500
 TOPIC = "followers"
 KILLED_AT = 0.2
 """The part of its messages that is in the mailbox when it is killed; some more come until it stands."""
+SOON_SECONDS = 0.1
+"""How often it is looked: soon enough to kill it half-way, seldom enough to leave it the emulator's time."""
 STILL_SECONDS = 1.5
 LAST_WEEK = "last-week"
 COMMAND_SECONDS = MAIL_SECONDS = 60.0
@@ -65,7 +67,7 @@ class CampaignRun:
             put(count)
             return count >= enough or command.poll() not in (None, 0)
 
-        there = wait_until(some, KILL_SECONDS)
+        there = wait_until(some, KILL_SECONDS, SOON_SECONDS)
         self._kill()
         self._before = self._in_mailbox()
         composed = self._composed()
@@ -86,7 +88,7 @@ class CampaignRun:
             links[:] = [link_of(each) for each in self._mails() if of_mail(each) == item["id"]]
             return bool(links)
 
-        if not wait_until(received, MAIL_SECONDS) or not links[0]:
+        if not wait_until(received, MAIL_SECONDS, POLL_SECONDS) or not links[0]:
             raise Unsettled(f"Last week's mail has no link for opting out: {links}. {self._watch.held()}")
         _press(links[0])
 
@@ -100,7 +102,7 @@ class CampaignRun:
             ended(count)
             return count >= len(self.expected)
 
-        done = wait_until(over, SEND_SECONDS)
+        done = wait_until(over, SEND_SECONDS, POLL_SECONDS)
         self._seconds += time.monotonic() - started
         if not done:
             raise Unsettled(

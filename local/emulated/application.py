@@ -1,14 +1,15 @@
-"""MiniStack's application, as uvicorn serves it, with the two things that our stage needs beside it.
+"""MiniStack's application, as uvicorn serves it, with the three things that our stage needs beside it.
 
 MiniStack's CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first
 metric; its name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
 metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
-translated into it. This file runs with the emulator's own Python and packages.
+translated into it. For the third see unpacked.py. This file runs with the emulator's own Python and packages.
 """
 
 import string
 from typing import Any
 
+import unpacked  # type: ignore[import-not-found] # beside this file
 from ministack.app import app
 from ministack.services.cloudformation import provisioners
 
@@ -46,3 +47,4 @@ def _without_excluded(properties: dict[str, Any]) -> Any:
 
 provisioners._cw_metric_alarm_record = _on_first_metric
 provisioners._sm_secret_string = _without_excluded
+unpacked.share()

@@ -1,14 +1,13 @@
 """A stage's templates, and what they say of the place that a policy is for."""
 
 import json
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aws_cdk import DefaultStackSynthesizer
 from aws_cdk.region_info import RegionInfo
 
-from stacks.application import synthesize
+from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.deploy import QUALIFIER
 from stacks.deploy_policy.place import Place
 from stacks.load import load
@@ -16,7 +15,6 @@ from stacks.paths import ROOT
 from stacks.settings import Settings
 
 Templates = Sequence[Mapping[str, Any]]
-NO_BUNDLES: dict[str, object] = {"aws:cdk:bundling-stacks": []}
 DEPLOY = "deploy"
 """The stack that is a person's to deploy."""
 _KEYS_OF_TAGS = ("service", "stage")
@@ -27,10 +25,9 @@ def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates
     """The settings of `stage` and the templates of its stacks but `deploy`, without bundling anything.
     Raises SettingsError and NagError, as the app does."""
     settings = load(_over_cdk_json(context)["mailroom"], stage)
-    with tempfile.TemporaryDirectory() as folder:
-        assembly = synthesize({**context, "stage": stage, **NO_BUNDLES}, folder)
-        stacks = [each for each in assembly.stacks if each.stack_name != settings.name(DEPLOY)]
-        return settings, [each.template for each in stacks]
+    files = sorted(assembly({**context, "stage": stage, **NO_BUNDLES}).glob("*.template.json"))
+    others = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
+    return settings, [json.loads(file.read_text()) for file in others]
 
 
 def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:

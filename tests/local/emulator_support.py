@@ -50,7 +50,7 @@ def create_function(url: str, name: str, code: str, variables: Mapping[str, str]
     """A function whose handler is `handler` in `code`."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.writestr("index.py", code)
+        bundle.writestr(zipfile.ZipInfo("index.py"), code)  # without a time: the same code, the same archive
     functions(url).create_function(
         FunctionName=name,
         Runtime="python3.11",

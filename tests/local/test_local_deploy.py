@@ -8,7 +8,7 @@ from typing import Any
 
 from local import assembly
 from local.aws import LocalSession, patient
-from local.deploy import Deployment
+from local.deploy import PROVIDERS, Deployment
 from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
 from tests.local.emulator_support import create_function, emulated
 
@@ -65,13 +65,13 @@ def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None
 
 TWILIO = {
     "Resources": {"Secret": {"Type": "AWS::SecretsManager::Secret", "Properties": {"Name": "twilio"}}},
-    "Outputs": {"TwilioSecretName": {"Value": "twilio"}},
+    "Outputs": {"TwilioSecretName": {"Value": "twilio"}, "ApiUrl": {"Value": f"{PROVIDERS}/api"}},
 }
 
 NOTHING = {"Resources": {"Queue": {"Type": "AWS::SQS::Queue"}}}
 
 
-def test_a_deployment_puts_credentials_and_creates_what_functions_send_from_and_push_to(
+def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_from_and_push_to(
     tmp_path: Path,
 ) -> None:
     write_assembly(tmp_path / "assembly")
@@ -88,12 +88,13 @@ def test_a_deployment_puts_credentials_and_creates_what_functions_send_from_and_
     with emulated(tmp_path / "emulator") as url:
         create_function(url, "send-push", "", variables)
         create_function(url, "send-mail", "", variables)
-        outputs = Deployment(url).deploy(tmp_path / "assembly")
+        outputs = Deployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
         session = LocalSession()
         secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
         sns = session.client("sns", endpoint_url=url, config=patient())
         ses = session.client("sesv2", endpoint_url=url, config=patient())
         secret = secrets.get_secret_value(SecretId=outputs["TwilioSecretName"])
+        assert outputs["ApiUrl"] == "http://127.0.0.1:4711/api"
         assert json.loads(secret["SecretString"]) == {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}
         applications = sns.list_platform_applications()["PlatformApplications"]
         assert [each["PlatformApplicationArn"] for each in applications] == [application]

@@ -12,8 +12,8 @@ from stacks.campaign_files import EnabledCampaign
 from stacks.load import load, load_campaigns
 from stacks.sentences import SettingsError
 from tests.stacks.refusals import REMOVED, STAGES
-from tests.stacks.templates import Template
-from tests.stacks.variants import variant
+from tests.stacks.templates import Templates
+from tests.stacks.variants import AWS, PUSH, PUSH_ROW, TOLD, variant
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
 DATABASES: dict[str, Any] = {
@@ -79,9 +79,19 @@ def changes_for(*names: str, **changes: Any) -> dict[str, Any]:
     return {"campaigns.enabled": list(names), "databases": copy.deepcopy(DATABASES), **others}
 
 
-def with_campaigns(root: Path, folder: Path, *names: str, **changes: Any) -> dict[str, Template]:
+EVERYTHING: dict[str, Any] = {
+    "sms": AWS,
+    "push": PUSH,
+    "channels.push": PUSH_ROW,
+    "monitoring": TOLD,
+    **changes_for(*AUDIENCES, campaigns__network=NETWORK),
+}
+"""All that can be switched on, with campaigns `of_each_kind`."""
+
+
+def with_campaigns(folder: Path, *names: str, **changes: Any) -> Templates:
     """Stage dev with campaigns of `folder`."""
-    return variant(root / "out", changes_for(*names, **changes), campaigns=folder)
+    return variant(changes_for(*names, **changes), campaigns=folder)
 
 
 def enabled(folder: Path, *names: str, **changes: Any) -> tuple[EnabledCampaign, ...]:

@@ -1,27 +1,19 @@
-"""Each stage is synthesized once a run, without bundling."""
+"""Stages that many tests look at, without bundles. Each is synthesized once, whatever processes there are."""
 
 from collections.abc import Callable
-from functools import cache
 
 import pytest
 
-from stacks.application import synthesize
-from tests.stacks.campaign_folders import AUDIENCES, changes_for, of_each_kind
+from stacks.assemblies import NO_BUNDLES, assembly
+from tests.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
 from tests.stacks.templates import Templates
-from tests.stacks.variants import NO_BUNDLES, templates_of, variant
+from tests.stacks.variants import PUSH, PUSH_ROW, read, variant
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Templates]:
+def stage() -> Callable[[str], Templates]:
     """The templates of a stage's stacks, by short name."""
-
-    @cache
-    def synthesized(name: str) -> Templates:
-        folder = tmp_path_factory.mktemp(name)
-        assembly = synthesize({"stage": name, **NO_BUNDLES}, str(folder))
-        return Templates(folder, templates_of(assembly, name))
-
-    return synthesized
+    return lambda name: read(assembly({"stage": name, **NO_BUNDLES}), name)
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +31,17 @@ def prod(stage: Callable[[str], Templates]) -> Templates:
 @pytest.fixture(scope="session")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Templates:
     """Stage dev with a campaign for each kind of audience."""
-    folder = tmp_path_factory.mktemp("whole")
-    campaigns = of_each_kind(folder)
-    out = folder / "out"
-    return Templates(out, variant(out, changes_for(*AUDIENCES), campaigns=campaigns))
+    campaigns = of_each_kind(tmp_path_factory.mktemp("whole"))
+    return variant(changes_for(*AUDIENCES), campaigns=campaigns)
+
+
+@pytest.fixture(scope="session")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+    """Stage dev with all that can be switched on, AWS for SMS and a VPC among it."""
+    return variant(EVERYTHING, campaigns=of_each_kind(tmp_path_factory.mktemp("everything")))
+
+
+@pytest.fixture(scope="session")
+def every_function() -> Templates:
+    """Stage dev with every function that there is, as stage local has them."""
+    return variant({"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly-followers")})

@@ -13,17 +13,21 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
-from stacks.paths import ROOT
+from stacks.paths import ASSEMBLIES, ROOT
 from tests.stacks.templates import Template
+from tests.stacks.variants import read
 
 PAGE = ROOT / "docs" / "adding-a-channel.md"
 COPIED = ("lambdas", "stacks", "ops", "templates", "campaigns", "tests")
 BLOCK = re.compile(r"^\*\*`(?P<path>[^`]+)`\*\*[^\n]*\n\n```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 ENTRY = re.compile(r"in \*\*`cdk\.json`\*\*:\n\n```json\n(?P<text>.*?)^```$", re.M | re.S)
-SYNTH = (
-    "import sys; from stacks.application import synthesize; "
-    "synthesize({'stage': 'dev', 'aws:cdk:bundling-stacks': []}, sys.argv[1])"
-)
+SYNTH = """
+import sys
+from pathlib import Path
+from stacks import assemblies
+assemblies.ASSEMBLIES = Path(sys.argv[1])
+print(assemblies.assembly({"stage": "dev", **assemblies.NO_BUNDLES}))
+"""
 STAGE = "mailroom-dev"
 
 
@@ -51,12 +55,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def templates(tree: Path) -> dict[str, Template]:
     """The stage's stacks, by short name."""
-    _run(tree, "-c", SYNTH, str(tree / "cdk.out"))
-    files = (tree / "cdk.out").glob(f"{STAGE}-*.template.json")
-    return {
-        file.name.removeprefix(f"{STAGE}-").removesuffix(".template.json"): Template.read(file)
-        for file in files
-    }
+    folder = _run(tree, "-c", SYNTH, str(ASSEMBLIES)).strip()
+    return read(Path(folder), "dev").stacks
 
 
 def _blocks() -> Iterator[tuple[str, str, str]]:

@@ -1,7 +1,5 @@
 """When alarms ring, and what a silence means."""
 
-from pathlib import Path
-
 import pytest
 
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS
@@ -205,11 +203,9 @@ def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its
 
 
 @pytest.mark.parametrize(("delays", "cap"), [([5, 15], 36_000), ([39_600], 0), ([39_600], 39_600)])
-def test_an_endpoint_that_asks_for_long_waits_is_one_alarm_as_well(
-    tmp_path: Path, delays: list[int], cap: int
-) -> None:
+def test_an_endpoint_that_asks_for_long_waits_is_one_alarm_as_well(delays: list[int], cap: int) -> None:
     chosen = {"webhook.delays_seconds": delays, "webhook.retry_after_cap_seconds": cap}
-    made = variant(tmp_path, chosen)["webhook"]
+    made = variant(chosen)["webhook"]
     rings = made.one("CloudWatch::Alarm", AlarmName="mailroom-dev-webhooks-failing")
     looked_at = rings["EvaluationPeriods"] * rings["Period"]
     assert max(*delays, cap) + 3_600 <= looked_at <= 86_400
@@ -237,7 +233,7 @@ def test_everything_else_that_reports_nothing_is_idle(whole: Templates) -> None:
     assert {each["TreatMissingData"] for each in others} == {"notBreaching"}
 
 
-def test_thresholds_are_settings(tmp_path: Path) -> None:
+def test_thresholds_are_settings() -> None:
     rates = {"bounce_rate_warning": 0.01, "bounce_rate": 0.03, "complaint_rate": 0.002}
     chosen = {
         "waiting_minutes": {"sms": 3},
@@ -246,7 +242,7 @@ def test_thresholds_are_settings(tmp_path: Path) -> None:
         "concurrency_quota": 3_000,
         "ses": rates,
     }
-    stage = Templates(tmp_path, variant(tmp_path, {"monitoring": chosen}))
+    stage = variant({"monitoring": chosen})
     rings = {each.name.removeprefix("mailroom-dev-"): each.properties["Threshold"] for each in alarms(stage)}
     assert (rings["sms-waiting-long"], rings["mail-waiting-long"]) == (180, 1_800)
     assert rings["dispatch-iterator-age"] == 60_000

@@ -67,10 +67,9 @@ def rings(made: dict[str, Any], started: list[int], lasting: int) -> bool:
 
 
 @pytest.fixture(scope="module")
-def slow_functions(tmp_path_factory: pytest.TempPathFactory) -> Templates:
+def slow_functions() -> Templates:
     """Stage dev with functions that may take as long as Lambda lets them."""
-    folder = tmp_path_factory.mktemp("long")
-    return Templates(folder, variant(folder, LONG))
+    return variant(LONG)
 
 
 @pytest.mark.parametrize("which", ["whole", "prod", "slow_functions"])

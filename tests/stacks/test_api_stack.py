@@ -1,7 +1,6 @@
 """What may be called from outside, how often, and what is kept of it."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +8,23 @@ import pytest
 from mailroom.oversize import PREFIX
 from tests.stacks.refusals import REMOVED, refusal
 from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AWS, JWT, variant
+from tests.stacks.variants import AT_SIMULATORS, AWS, JWT, SIMULATED, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
+
+
+@pytest.fixture(scope="module")
+def changed() -> Template:
+    """The API of a stage with settings that have nothing to do with each other."""
+    changes = {
+        "api.public_docs": True,
+        "api.messages": {"memory_mb": 1024},
+        "api.unsubscribe": {"timeout_seconds": 5},
+        "retention.mailbox_days": 30,
+        "retention.payload_days": 50,
+    }
+    return variant(changes)["api"]
 
 
 def watched(template: Template, alarm: dict[str, Any]) -> str:
@@ -63,8 +75,8 @@ def test_messages_want_a_signature_links_and_callbacks_are_proofs_themselves(dev
     assert not dev["api"].all("ApiGatewayV2::Authorizer")
 
 
-def test_tokens_of_one_issuer_may_be_let_in_instead(tmp_path: Path) -> None:
-    api = variant(tmp_path, {"api.jwt": JWT})["api"]
+def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
+    api = variant({"api.jwt": JWT})["api"]
     routes = routes_of(api)
     assert {routes[each] for each in MESSAGES | DOCUMENTS} == {("messages-api", "JWT")}
     assert {routes[each][1] for each in LINKS | CALLBACKS} == {"NONE"}
@@ -76,8 +88,8 @@ def test_tokens_of_one_issuer_may_be_let_in_instead(tmp_path: Path) -> None:
     assert api.environment("mailroom-dev-messages-api")["JWT_ISSUER"] == JWT["issuer"]
 
 
-def test_the_description_may_be_for_everybody_and_messages_are_not(tmp_path: Path) -> None:
-    routes = routes_of(variant(tmp_path, {"api.public_docs": True})["api"])
+def test_the_description_may_be_for_everybody_and_messages_are_not(changed: Template) -> None:
+    routes = routes_of(changed)
     assert {routes[each] for each in DOCUMENTS} == {("messages-api", "NONE")}
     assert {routes[each] for each in MESSAGES} == {("messages-api", "AWS_IAM")}
 
@@ -143,8 +155,8 @@ def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
 
 
-def test_a_domain_of_its_own_is_a_setting(tmp_path: Path) -> None:
-    stacks = variant(tmp_path, {"api.public_url": "https://mail.example.com"})
+def test_a_domain_of_its_own_is_a_setting() -> None:
+    stacks = variant({"api.public_url": "https://mail.example.com"})
     assert stacks["api"].output("ApiUrl") == "https://mail.example.com"
     given = stacks["api"].environment("mailroom-dev-twilio-callbacks")
     assert given["PUBLIC_URL"] == "https://mail.example.com"
@@ -179,10 +191,8 @@ def test_an_alarm_rings_when_a_function_fails(dev: Templates, function: str) -> 
 
 
 @pytest.mark.parametrize("changes", [{"sms": AWS}, {"sms": None, "channels.sms": REMOVED}])
-def test_where_twilio_sends_nothing_it_has_no_route_function_or_secret(
-    tmp_path: Path, changes: dict[str, object]
-) -> None:
-    stacks = variant(tmp_path, changes)
+def test_where_twilio_sends_nothing_it_has_no_route_function_or_secret(changes: dict[str, object]) -> None:
+    stacks = variant(changes)
     assert routes_of(stacks["api"]).keys() == MESSAGES | DOCUMENTS | LINKS
     functions = {each["FunctionName"] for each in stacks["api"].all("Lambda::Function")}
     assert functions == {"mailroom-dev-messages-api", "mailroom-dev-unsubscribe"}
@@ -203,27 +213,25 @@ def test_messages_go_into_the_mailbox_are_looked_up_and_taken_back_by_the_ledger
     assert may["s3:PutObject"] == {f"{bucket}/{PREFIX}*"}
 
 
-def test_the_api_knows_the_lanes_of_every_channel(dev: Templates, tmp_path: Path) -> None:
+def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:
     lanes = json.loads(dev["api"].environment("mailroom-dev-messages-api")["LANES"])
     assert lanes == {
         "mail": ["normal", "bulk"],
         **{each: ["normal"] for each in ("sms", "fax", "webhook")},
     }
-    without = variant(tmp_path, {"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
+    without = variant({"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
     assert json.loads(without.environment("mailroom-dev-messages-api")["LANES"]).keys() == {"mail", "webhook"}
 
 
 def test_how_long_an_item_stays_in_the_mailbox_is_told_where_it_is_a_setting(
-    dev: Templates, tmp_path: Path
+    dev: Templates, changed: Template
 ) -> None:
     assert dev["api"].environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == "0"
-    bounded = variant(tmp_path, {"retention.mailbox_days": 30})["api"]
-    assert bounded.environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
+    assert changed.environment("mailroom-dev-messages-api")["MAILBOX_TTL_SECONDS"] == str(30 * 86_400)
 
 
-def test_how_long_large_content_is_kept_is_told(tmp_path: Path) -> None:
-    api = variant(tmp_path, {"retention.payload_days": 50})["api"]
-    assert api.environment("mailroom-dev-messages-api")["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
+def test_how_long_large_content_is_kept_is_told(changed: Template) -> None:
+    assert changed.environment("mailroom-dev-messages-api")["PAYLOAD_TTL_SECONDS"] == str(50 * 86_400)
 
 
 def test_who_opts_out_writes_one_table_and_reads_one_secret(dev: Templates) -> None:
@@ -251,24 +259,23 @@ def test_links_are_signed_and_checked_with_one_secret_that_aws_makes(dev: Templa
     assert dev["api"].output("UnsubscribeSecretName") == "mailroom-dev-unsubscribe"
 
 
-def test_mails_carry_links_to_the_apis_own_address(dev: Templates, tmp_path: Path) -> None:
+def test_mails_carry_links_to_the_apis_own_address(dev: Templates) -> None:
     assert dev["api"].output("UnsubscribeUrl") == f"{OWN_URL}/unsubscribe"
     told = dev["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/unsubscribe")
-    stacks = variant(tmp_path, {"api.public_url": "https://mail.example.com"})
+    stacks = variant({"api.public_url": "https://mail.example.com"})
     told = stacks["channels"].environment("mailroom-dev-send-mail-bulk")["UNSUBSCRIBE_URL"]
     assert told == stacks["api"].output("UnsubscribeUrl") == "https://mail.example.com/unsubscribe"
 
 
-def test_an_api_behind_the_simulators_is_where_the_app_is_told(tmp_path: Path) -> None:
-    changes = {"api.public_url": "providers"}
-    stacks = variant(tmp_path, changes, providers="http://127.0.0.1:4711")
+def test_an_api_behind_the_simulators_is_where_the_app_is_told() -> None:
+    stacks = variant(AT_SIMULATORS, providers=SIMULATED)
     assert stacks["api"].output("ApiUrl") == "http://127.0.0.1:4711/api"
     told = stacks["channels"].environment("mailroom-dev-send-sms")
     assert told["CALLBACK_URL"] == "http://127.0.0.1:4711/api/callbacks/twilio"
 
 
-def test_both_functions_have_numbers_of_their_own(tmp_path: Path, dev: Templates) -> None:
+def test_both_functions_have_numbers_of_their_own(dev: Templates, changed: Template) -> None:
     def numbers(template: Template, name: str) -> tuple[int, int]:
         function = template.one("Lambda::Function", FunctionName=f"mailroom-dev-{name}")
         return function["Timeout"], function["MemorySize"]
@@ -276,11 +283,9 @@ def test_both_functions_have_numbers_of_their_own(tmp_path: Path, dev: Templates
     assert numbers(dev["api"], "messages-api") == (29, 512)
     assert numbers(dev["api"], "unsubscribe") == (10, 256)
     assert numbers(dev["api"], "twilio-callbacks") == (10, 256)
-    changes = {"api.messages": {"memory_mb": 1024}, "api.unsubscribe": {"timeout_seconds": 5}}
-    api = variant(tmp_path, changes)["api"]
-    assert numbers(api, "messages-api") == (29, 1024)
-    assert numbers(api, "unsubscribe") == (5, 256)
-    assert numbers(api, "twilio-callbacks") == (10, 256)
+    assert numbers(changed, "messages-api") == (29, 1024)
+    assert numbers(changed, "unsubscribe") == (5, 256)
+    assert numbers(changed, "twilio-callbacks") == (10, 256)
 
 
 @pytest.mark.parametrize(

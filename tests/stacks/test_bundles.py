@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,7 @@ import app
 from stacks.constructs import bundle
 from stacks.constructs.bundle import Bundle, Target
 from stacks.paths import LAMBDAS, TEMPLATES
-from tests.stacks.campaign_folders import changes_for, put
-from tests.stacks.templates import Template
-from tests.stacks.variants import PUSH, PUSH_ROW, variant
+from tests.stacks.templates import Template, Templates
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
 TEMPLATED = {"jinja2", "markupsafe", "templates"}
@@ -73,7 +73,15 @@ EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose
 """What the stack puts there: the definitions of its campaigns."""
 TEMPLATES_OF = {"send_mail": "mail", "send_sms": "sms"}
 LISTING = """
-import sys, {handler}
+import site, sys
+from pathlib import Path
+import {handler}
+here = [Path(each) for each in site.getsitepackages()]
+for name, module in [*sys.modules.items()]:
+    file = getattr(module, "__file__", None)
+    if file and any(Path(file).is_relative_to(each) for each in here):
+        print(name.partition(".")[0])
+print()
 import mailroom.phone
 {later}
 for name in {modules}:
@@ -99,14 +107,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Pat
     return folders
 
 
-@pytest.fixture(scope="session")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Template]:
-    """Stage dev with every function that there is."""
-    root = tmp_path_factory.mktemp("everything")
-    changes = {"push": PUSH, "channels.push": PUSH_ROW, **changes_for("weekly")}
-    return variant(root / "out", changes, campaigns=put(root))
-
-
 def size(folder: Path) -> int:
     """Bytes of all files."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
@@ -127,76 +127,76 @@ def test_a_bundle_is_for_arm_and_python_3_14(built: dict[tuple[str, str], Path],
     assert all("cpython-314-aarch64-linux" in name for name in compiled)
 
 
+Imported = tuple[list[str], list[str]]
+"""The packages that a handler took from beside its bundle, and the files of those that it has in there."""
+
+
+@pytest.fixture(scope="module")
+def imported(built: dict[tuple[str, str], Path], every_function: Templates) -> Callable[[str], Imported]:
+    """What a handler's process imported, which is started once."""
+
+    @cache
+    def by(handler: str) -> Imported:
+        stack, name = FUNCTIONS[handler]
+        later = "\n".join(
+            work.format(provider=PROVIDERS.get(handler, handler))
+            for package, work in LATER.items()
+            if package in HANDLERS[handler]
+        )
+        # -P: not the folder we are in. boto3 comes from here, as on AWS from the runtime: after the bundle.
+        ended = subprocess.run(
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                LISTING.format(handler=handler, modules=modules(handler), later=later),
+            ],
+            cwd=built[handler, "host"],
+            env={
+                **os.environ,
+                **every_function[stack].environment(f"mailroom-dev-{name}"),
+                "PYTHONPATH": str(built[handler, "host"]),
+                "AWS_REGION": "eu-central-1",
+                "AWS_DEFAULT_REGION": "eu-central-1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        borrowed, _, own = ended.stdout.partition("\n\n")
+        return borrowed.splitlines(), own.splitlines()
+
+    return by
+
+
+def modules(handler: str) -> list[str]:
+    """What a handler's bundle lets it import."""
+    return sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
+
+
 @every_handler
 def test_every_package_of_a_bundle_is_imported_by_its_handler(
-    built: dict[tuple[str, str], Path], everything: dict[str, Template], handler: str
+    built: dict[tuple[str, str], Path], imported: Callable[[str], Imported], handler: str
 ) -> None:
-    folder = built[handler, "host"]
-    stack, name = FUNCTIONS[handler]
-    later = "\n".join(
-        work.format(provider=PROVIDERS.get(handler, handler))
-        for package, work in LATER.items()
-        if package in HANDLERS[handler]
-    )
-    modules = sorted(Path(each).stem for each in HANDLERS[handler] - {"templates", "campaigns.json"})
-    # -P: not the folder we are in; boto3 comes from here, as on AWS from the runtime, and after the bundle.
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", LISTING.format(handler=handler, modules=modules, later=later)],
-        cwd=folder,
-        env={
-            **os.environ,
-            **everything[stack].environment(f"mailroom-dev-{name}"),
-            "PYTHONPATH": str(folder),
-            "AWS_REGION": "eu-central-1",
-            "AWS_DEFAULT_REGION": "eu-central-1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert all(Path(file).is_relative_to(folder) for file in ended.stdout.splitlines())
-    assert len(ended.stdout.splitlines()) == len(modules)
+    _, files = imported(handler)
+    assert all(Path(file).is_relative_to(built[handler, "host"]) for file in files)
+    assert len(files) == len(modules(handler))
 
 
 RUNTIME = {"boto3", "botocore", "dateutil", "jmespath", "s3transfer", "six", "urllib3", "typing_extensions"}
 """What Lambda's Python has beside a bundle: https://docs.aws.amazon.com/lambda/latest/dg/python-package.html."""
 HERE_ALONE = {"certifi", "_distutils_hack"}
 """botocore does without the one, and the other is a virtual environment's."""
-BORROWED = """
-import site, sys
-from pathlib import Path
-import {handler}
-here = [Path(each) for each in site.getsitepackages()]
-for name, module in [*sys.modules.items()]:
-    file = getattr(module, "__file__", None)
-    if file and any(Path(file).is_relative_to(each) for each in here):
-        print(name.partition(".")[0])
-"""
 
 
 @every_handler
 def test_a_handler_needs_nothing_beside_its_bundle_but_what_lambda_has(
-    built: dict[tuple[str, str], Path], everything: dict[str, Template], handler: str
+    imported: Callable[[str], Imported], handler: str
 ) -> None:
-    folder = built[handler, "host"]
-    stack, name = FUNCTIONS[handler]
-    ended = subprocess.run(
-        [sys.executable, "-P", "-c", BORROWED.format(handler=handler)],
-        cwd=folder,
-        env={
-            **os.environ,
-            **everything[stack].environment(f"mailroom-dev-{name}"),
-            "PYTHONPATH": str(folder),
-            "AWS_REGION": "eu-central-1",
-            "AWS_DEFAULT_REGION": "eu-central-1",
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert set(ended.stdout.split()) <= RUNTIME | HERE_ALONE
+    borrowed, _ = imported(handler)
+    assert borrowed
+    assert set(borrowed) <= RUNTIME | HERE_ALONE
 
 
 FAX_CLIENT = """

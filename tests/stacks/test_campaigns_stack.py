@@ -27,6 +27,7 @@ from tests.stacks.templates import Template, Templates, allowed, text
 
 COLLECT, COMPOSE = "mailroom-dev-collect", "mailroom-dev-compose"
 ACCOUNT = "eu-central-1:111122223333"
+WHERE = {"host": "app.cluster-x.eu-central-1.rds.amazonaws.com", "port": 5433, "dbname": "shop"}
 INTERFACES = {
     *("ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:DescribeNetworkInterfaces"),
     *("ec2:DescribeSubnets", "ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
@@ -37,7 +38,22 @@ INTERFACES = {
 def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack of a stage with one campaign over PostgreSQL, without code of its own."""
     root = tmp_path_factory.mktemp("weekly")
-    return with_campaigns(root, put(root), "weekly")["campaigns"]
+    return with_campaigns(put(root), "weekly")["campaigns"]
+
+
+@pytest.fixture(scope="module")
+def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The stack with one campaign that has no schedule, its runs remembered for longer."""
+    campaigns = put(tmp_path_factory.mktemp("by-hand"), schedule=REMOVED)
+    return with_campaigns(campaigns, "weekly", campaigns__run_days=40)["campaigns"]
+
+
+@pytest.fixture(scope="module")
+def with_code(tmp_path_factory: pytest.TempPathFactory) -> Template:
+    """The stack with one campaign whose code asks another database too; the first one's place is set."""
+    campaigns = put(tmp_path_factory.mktemp("with-code"), module=MODULE, databases=["shop"])
+    databases = {**DATABASES, "app": {**DATABASES["app"], **WHERE}}
+    return with_campaigns(campaigns, "weekly", databases=databases)["campaigns"]
 
 
 def named(template: Template, function: str) -> dict[str, Any]:
@@ -93,10 +109,9 @@ def test_the_schedules_role_is_for_this_group_and_those_two_queues(weekly: Templ
     assert len(allowed(role)["sqs:SendMessage"]) == 2
 
 
-def test_a_campaign_without_a_schedule_is_started_by_hand_alone(tmp_path: Path) -> None:
-    stack = with_campaigns(tmp_path, put(tmp_path, schedule=REMOVED), "weekly")["campaigns"]
-    assert not stack.all("Scheduler::Schedule")
-    assert stack.one("SQS::Queue", QueueName=COLLECT)
+def test_a_campaign_without_a_schedule_is_started_by_hand_alone(by_hand: Template) -> None:
+    assert not by_hand.all("Scheduler::Schedule")
+    assert by_hand.one("SQS::Queue", QueueName=COLLECT)
 
 
 def test_only_the_function_that_feeds_its_own_queue_may_go_round_in_a_loop(whole: Templates) -> None:
@@ -135,24 +150,19 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
     }
 
 
-def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(tmp_path: Path) -> None:
-    where = {"host": "app.cluster-x.eu-central-1.rds.amazonaws.com", "port": 5433, "dbname": "shop"}
-    databases = {"app": {**DATABASES["app"], **where}}
-    stack = with_campaigns(tmp_path, put(tmp_path, module=MODULE), "weekly", databases=databases)["campaigns"]
+def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(with_code: Template) -> None:
     for function in (COLLECT, COMPOSE):
-        told = msgspec.convert(json.loads(stack.environment(function)["DATABASES"]), dict[str, Database])
-        assert {name: getattr(told["app"], name) for name in where} == where
+        told = msgspec.convert(json.loads(with_code.environment(function)["DATABASES"]), dict[str, Database])
+        assert {name: getattr(told["app"], name) for name in WHERE} == WHERE
 
 
 def test_a_chunk_is_composed_by_itself_so_that_a_slow_one_delays_no_other(weekly: Template) -> None:
     assert weekly.mapping(COMPOSE)["BatchSize"] == 1
 
 
-def test_how_long_runs_are_remembered_is_a_setting(tmp_path: Path) -> None:
-    folder = put(tmp_path)
-    stack = with_campaigns(tmp_path, folder, "weekly", campaigns__run_days=40)["campaigns"]
+def test_how_long_runs_are_remembered_is_a_setting(by_hand: Template) -> None:
     for function in (COLLECT, COMPOSE):
-        assert stack.environment(function)["RUN_TTL_SECONDS"] == str(40 * 86_400)
+        assert by_hand.environment(function)["RUN_TTL_SECONDS"] == str(40 * 86_400)
 
 
 def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> None:
@@ -160,7 +170,7 @@ def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> 
     folder = put(tmp_path, "few", concurrency=7)
     changes = {"databases__app": {"secret_arn": "arn:aws:secretsmanager:a:111122223333:secret:x"}}
     changes["databases__app"]["connections"] = 1000  # type: ignore[assignment]
-    stack = with_campaigns(tmp_path, folder, "many", "few", **changes)["campaigns"]
+    stack = with_campaigns(folder, "many", "few", **changes)["campaigns"]
     assert stack.mapping(COMPOSE)["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
@@ -196,7 +206,7 @@ def test_collect_may_read_only_the_kind_of_audience_that_there_is(
     tmp_path: Path, kind: str, action: str | None
 ) -> None:
     folder = put(tmp_path, module=MODULE, audience=AUDIENCES[kind])
-    may = with_campaigns(tmp_path, folder, "weekly")["campaigns"].policy(COLLECT)
+    may = with_campaigns(folder, "weekly")["campaigns"].policy(COLLECT)
     reading = {"secretsmanager:GetSecretValue", "s3:GetObject", "dynamodb:Scan"}
     assert may.keys() & reading == ({action} if action else set())
 
@@ -216,22 +226,27 @@ def test_compose_puts_into_the_mailbox_and_records_whom_it_left_out(weekly: Temp
     assert "sqs:SendMessage" not in may
 
 
-def test_compose_reaches_a_database_only_for_a_campaigns_own_code(weekly: Template, tmp_path: Path) -> None:
+def test_compose_reaches_a_database_only_for_a_campaigns_own_code(
+    weekly: Template, with_code: Template
+) -> None:
     assert json.loads(weekly.environment(COMPOSE)["DATABASES"]) == {}
-    folder = put(tmp_path, module=MODULE, databases=["shop"])
-    stack = with_campaigns(tmp_path, folder, "weekly")["campaigns"]
-    assert json.loads(stack.environment(COMPOSE)["DATABASES"]).keys() == {"app", "shop"}
-    assert json.loads(stack.environment(COLLECT)["DATABASES"]).keys() == {"app"}
-    assert len(stack.policy(COMPOSE)["secretsmanager:GetSecretValue"]) == 2 * 2
-    assert len(stack.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
+    assert json.loads(with_code.environment(COMPOSE)["DATABASES"]).keys() == {"app", "shop"}
+    assert json.loads(with_code.environment(COLLECT)["DATABASES"]).keys() == {"app"}
+    assert len(with_code.policy(COMPOSE)["secretsmanager:GetSecretValue"]) == 2 * 2
+    assert len(with_code.policy(COLLECT)["secretsmanager:GetSecretValue"]) == 2
 
 
-@pytest.mark.parametrize("name", ["mailroom-app", "prod/app-reader", "app-AbCdEf"])
-def test_a_secret_is_found_whether_its_arn_is_whole_or_not(tmp_path: Path, name: str) -> None:
-    arn = f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"
-    databases = {"app": {"secret_arn": arn, "connections": 20}}
-    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", databases=databases)["campaigns"]
-    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == either(arn)
+def test_a_secret_is_found_whether_its_arn_is_whole_or_not(tmp_path: Path) -> None:
+    names = {"app": "mailroom-app", "reader": "prod/app-reader", "whole": "app-AbCdEf"}
+    arns = {
+        database: f"arn:aws:secretsmanager:eu-central-1:111122223333:secret:{name}"
+        for database, name in names.items()
+    }
+    for database in arns:
+        folder = put(tmp_path, database, audience__database=database)
+    databases = {database: {"secret_arn": arn, "connections": 20} for database, arn in arns.items()}
+    stack = with_campaigns(folder, *arns, databases=databases)["campaigns"]
+    assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == either(*arns.values())
 
 
 def either(*arns: str) -> set[str]:
@@ -240,12 +255,11 @@ def either(*arns: str) -> set[str]:
 
 
 def test_a_campaigns_functions_stand_in_a_vpc_where_the_stage_has_one(
-    weekly: Template, tmp_path: Path
+    weekly: Template, everything: Templates
 ) -> None:
-    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", campaigns__network=NETWORK)["campaigns"]
     for name in (COLLECT, COMPOSE):
         assert "VpcConfig" not in named(weekly, name)
-        assert named(stack, name)["VpcConfig"] == {
+        assert named(everything["campaigns"], name)["VpcConfig"] == {
             "SubnetIds": NETWORK["subnet_ids"],
             "SecurityGroupIds": NETWORK["security_group_ids"],
         }
@@ -253,10 +267,13 @@ def test_a_campaigns_functions_stand_in_a_vpc_where_the_stage_has_one(
 
 @pytest.mark.parametrize("name", [COLLECT, COMPOSE])
 def test_lambda_may_make_a_functions_interfaces_and_the_function_may_not(
-    weekly: Template, tmp_path: Path, name: str
+    weekly: Template, everything: Templates, name: str
 ) -> None:
-    stack = with_campaigns(tmp_path, put(tmp_path), "weekly", campaigns__network=NETWORK)["campaigns"]
-    about = [each for each in role_of(stack, name) if "ec2:CreateNetworkInterface" in each["Action"]]
+    about = [
+        each
+        for each in role_of(everything["campaigns"], name)
+        if "ec2:CreateNetworkInterface" in each["Action"]
+    ]
     may, may_not = sorted(about, key=lambda each: each["Effect"])
     assert (may["Effect"], may_not["Effect"]) == ("Allow", "Deny")
     assert set(may["Action"]) == set(may_not["Action"]) == INTERFACES

@@ -2,10 +2,10 @@
 
 import json
 import re
-from pathlib import Path
 
-from tests.stacks.refusals import REMOVED
-from tests.stacks.templates import Templates, text
+import pytest
+
+from tests.stacks.templates import Template, Templates, text
 from tests.stacks.test_api_stack import watched
 from tests.stacks.variants import PUSH, PUSH_ROW, variant
 
@@ -107,18 +107,21 @@ def test_an_alarm_rings_when_dead_letters_are_not_looked_at(dev: Templates) -> N
     assert "log of dead-letters" in alarm["AlarmDescription"]
 
 
-def test_another_channel_is_looked_at_without_further_ado(tmp_path: Path) -> None:
-    stacks = variant(tmp_path, {"push": PUSH, "channels.push": PUSH_ROW, "fax": None})
-    given = stacks["dead-letters"].environment("mailroom-dev-dead-letters")
+@pytest.fixture(scope="module")
+def changed() -> Template:
+    """The stack where the channels are others, and how often it looks."""
+    changes = {"push": PUSH, "channels.push": PUSH_ROW, "fax": None, "dead_letters.every_minutes": 7}
+    return variant(changes)["dead-letters"]
+
+
+def test_another_channel_is_looked_at_without_further_ado(changed: Template) -> None:
+    given = changed.environment("mailroom-dev-dead-letters")
     assert json.loads(given["DEAD_LETTER_QUEUES"]).keys() == {
         *("mail-dlq", "mail-bulk-dlq", "sms-dlq", "push-dlq"),
         *("webhook-dlq", "scheduled-dlq", "feedback-dlq"),
     }
 
 
-def test_how_often_it_looks_is_a_setting(tmp_path: Path) -> None:
-    changes = {"dead_letters.every_minutes": 7, "sms": None, "channels.sms": REMOVED}
-    rule = variant(tmp_path, changes)["dead-letters"].one(
-        "Events::Rule", Name="mailroom-dev-dead-letters-schedule"
-    )
+def test_how_often_it_looks_is_a_setting(changed: Template) -> None:
+    rule = changed.one("Events::Rule", Name="mailroom-dev-dead-letters-schedule")
     assert rule["ScheduleExpression"] == "rate(7 minutes)"

@@ -19,22 +19,13 @@ from stacks.deploy_policy.reference import exists, handler_actions, resource_kin
 from stacks.deploy_policy.scopes import ON_EVERYTHING, statements
 from stacks.deploy_policy.stage import place_of, qualifier_of
 from stacks.load import load
-from tests.stacks.campaign_folders import AUDIENCES, NETWORK, changes_for, of_each_kind
 from tests.stacks.refusals import STAGES, accepted
 from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AWS, PUSH, PUSH_ROW, variant
+from tests.stacks.variants import AWS
 
 QUALIFIER = "hnb659fds"
 SUBJECT = "repo:acme/mailroom:ref:refs/heads/main"
 ACCOUNT, REGION = "111122223333", "eu-central-1"
-CHATS = {
-    "monitoring.slack": {"workspace_id": "T0123ABCD", "channel_id": "C0123ABCD"},
-    "monitoring.teams": {
-        "tenant_id": "11111111-2222-3333-4444-555555555555",
-        "team_id": "11111111-2222-3333-4444-555555555556",
-        "channel_id": "19%3aabc%40thread.tacv2",
-    },
-}
 NAMES = {
     "ApiGatewayV2::Api": ("ApiId", "apigateway:{region}::/apis/a1b2c3"),
     "ApiGatewayV2::Integration": ("", "apigateway:{region}::/apis/a1b2c3/integrations/d4"),
@@ -116,27 +107,18 @@ def _target(action: str, arn: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Deployment:
+def with_everything(everything: Templates) -> Deployment:
     """Stage dev with all that can be switched on, pinned to a place."""
-    folder = tmp_path_factory.mktemp("everything")
-    changes: dict[str, object] = {
-        "sms": AWS,
-        "push": PUSH,
-        "channels.push": PUSH_ROW,
-        **CHATS,
-        **changes_for(*AUDIENCES, campaigns__network=NETWORK),
-    }
-    stacks = variant(folder / "out", changes, campaigns=of_each_kind(folder))
     settings = accepted("sms", AWS)
-    place = place_of(settings, [each.body for each in stacks.values()], QUALIFIER)
-    return Deployment(stacks, place)
+    place = place_of(settings, [each.body for each in everything.stacks.values()], QUALIFIER)
+    return Deployment(everything.stacks, place)
 
 
 @pytest.fixture(scope="module", params=["dev", "prod", "everything"])
 def deployment(request: pytest.FixtureRequest, stage: Callable[[str], Any]) -> Deployment:
     """The stages of cdk.json, and one with everything."""
     if request.param == "everything":
-        whole: Deployment = request.getfixturevalue("everything")
+        whole: Deployment = request.getfixturevalue("with_everything")
         return whole
     return of_stage(request.param, stage(request.param))
 
@@ -307,11 +289,11 @@ def test_each_policy_fits_iam(deployment: Deployment) -> None:
 
 
 def test_cfn_lint_knows_every_action_and_that_its_resources_fit(
-    everything: Deployment, tmp_path: Path
+    with_everything: Deployment, tmp_path: Path
 ) -> None:
     resources = {
         f"Policy{number}": {"Type": "AWS::IAM::ManagedPolicy", "Properties": {"PolicyDocument": policy}}
-        for number, policy in enumerate(everything.policies)
+        for number, policy in enumerate(with_everything.policies)
     }
     file = tmp_path / "policies.template.json"
     file.write_text(json.dumps({"Resources": resources}))

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,11 +63,11 @@ def test_a_first_deployment_that_fails_leaves_no_bucket_or_secret_whose_name_is_
     assert found[BUCKET] == found[SECRET] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
-def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates, tmp_path: Path) -> None:
+def test_nor_a_table_where_a_rollback_may_delete_it(prod: Templates) -> None:
     # One that refuses would leave its stack in ROLLBACK_FAILED.
     assert fates(prod.stacks.values())[TABLE] == {("Retain", "Retain")}
-    open_ones = variant(tmp_path, {"deployment.deletion_protection": False}, stage="prod")
-    assert fates(open_ones.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
+    open_ones = variant({"deployment.deletion_protection": False}, stage="prod")
+    assert fates(open_ones.stacks.values())[TABLE] == {(UNLESS_ROLLED_BACK, "Retain")}
 
 
 def test_what_is_to_be_played_with_goes_with_its_stack(dev: Templates) -> None:

@@ -9,6 +9,7 @@ from aws_cdk import App, Tags, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.application import checked
+from stacks.assemblies import NO_BUNDLES
 from stacks.deploy import DeployStack, bound
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
@@ -16,7 +17,6 @@ from stacks.webhook import WebhookStack
 from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted, refusal
 from tests.stacks.templates import Template, allowed, text
-from tests.stacks.variants import NO_BUNDLES
 
 MAIN = "repo:acme/mailroom:ref:refs/heads/main"
 GITHUB: dict[str, Any] = {"provider": "github", "subjects": [MAIN]}

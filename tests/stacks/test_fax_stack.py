@@ -2,22 +2,13 @@
 
 import json
 import math
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import variant
+from tests.stacks.templates import Templates
+from tests.stacks.variants import AT_SIMULATORS, SIMULATED, variant
 
 FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
-
-
-def synthesized(
-    folder: Path, fax: dict[str, Any] | None, providers: str | None = None
-) -> dict[str, Template]:
-    """Stage dev with another fax gateway, or none."""
-    return variant(folder, {"fax": fax}, providers=providers)
 
 
 def test_the_fax_queue_keeps_order_within_a_line_and_is_fast_over_all_of_them(dev: Templates) -> None:
@@ -104,23 +95,22 @@ def test_a_stages_secrets_share_the_fate_of_its_tables(dev: Templates, prod: Tem
         assert [each["DeletionPolicy"] for each in secrets] == [fate] * 3
 
 
-def test_another_provider_is_a_setting(tmp_path: Path) -> None:
+def test_another_provider_is_a_setting() -> None:
     telnyx = {"provider": "telnyx", "connection_id": "149", "senders": ["+12025550123"]}
-    given = synthesized(tmp_path, telnyx)["fax"].environment("mailroom-dev-send-fax")
+    given = variant({"fax": telnyx})["fax"].environment("mailroom-dev-send-fax")
     assert (given["FAX_PROVIDER"], given["FAX_CONNECTION_ID"]) == ("telnyx", "149")
     assert given["FAX_BASE_URL"] == "https://api.telnyx.com"
 
 
-def test_a_base_url_that_is_known_only_now_comes_with_the_apps_context(tmp_path: Path) -> None:
-    simulated = {"provider": "signalwire", "base_url": "providers", "senders": ["+12025550123"]}
-    stacks = synthesized(tmp_path, simulated, providers="http://127.0.0.1:4711")
+def test_a_base_url_that_is_known_only_now_comes_with_the_apps_context() -> None:
+    stacks = variant(AT_SIMULATORS, providers=SIMULATED)
     given = stacks["fax"].environment("mailroom-dev-send-fax")
     assert given["FAX_BASE_URL"] == "http://127.0.0.1:4711/signalwire"
 
 
-def test_without_a_fax_gateway_nothing_knows_of_faxes(tmp_path: Path) -> None:
-    stacks = synthesized(tmp_path, None)
-    assert "fax" not in stacks
+def test_without_a_fax_gateway_nothing_knows_of_faxes() -> None:
+    stacks = variant({"fax": None})
+    assert "fax" not in stacks.stacks
     routing = stacks["routing"]
     dispatch, outcomes = (routing.environment(f"mailroom-dev-{name}") for name in ("dispatch", "outcomes"))
     assert json.loads(dispatch["ROUTES"]).keys() == {"mail", "sms", "webhook"}

@@ -1,6 +1,5 @@
 """Who may ring, and who hears of it."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from stacks.sentences import SettingsError
 from tests.stacks.refusals import refusal
 from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import SLACK, TEAMS, variant
+from tests.stacks.variants import SLACK, TEAMS, TOLD, variant
 
 
 def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:
@@ -64,12 +63,8 @@ def kinds(template: Template) -> set[str]:
     return {each["Type"] for each in template.body["Resources"].values()}
 
 
-def test_addresses_and_urls_are_subscribed(tmp_path: Path) -> None:
-    changes = {
-        "monitoring.emails": ["ada@example.com", "on-call@example.com"],
-        "monitoring.urls": ["https://events.example.com/integration/abc/enqueue"],
-    }
-    template = variant(tmp_path, changes)["monitoring"]
+def test_addresses_and_urls_are_subscribed() -> None:
+    template = variant({"monitoring": TOLD})["monitoring"]
     found = {(each["Protocol"], each["Endpoint"]) for each in template.all("SNS::Subscription")}
     assert found == {
         ("email", "ada@example.com"),
@@ -81,8 +76,8 @@ def test_addresses_and_urls_are_subscribed(tmp_path: Path) -> None:
         assert topic["Type"] == "AWS::SNS::Topic"
 
 
-def test_chats_read_alarms_and_may_do_nothing(tmp_path: Path) -> None:
-    template = variant(tmp_path, {"monitoring": {"slack": SLACK, "teams": TEAMS}})["monitoring"]
+def test_chats_read_alarms_and_may_do_nothing() -> None:
+    template = variant({"monitoring": TOLD})["monitoring"]
     slack = template.one("Chatbot::SlackChannelConfiguration", ConfigurationName="mailroom-dev-slack")
     teams = template.one(
         "Chatbot::MicrosoftTeamsChannelConfiguration", ConfigurationName="mailroom-dev-teams"
@@ -111,9 +106,9 @@ def test_topic_and_dashboard_are_outputs(dev: Templates) -> None:
     assert dev["monitoring"].output("DashboardName") == "mailroom-dev"
 
 
-def test_a_queue_that_the_stage_does_not_have_stops_synth(tmp_path: Path) -> None:
+def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
     with pytest.raises(SettingsError) as refused:
-        variant(tmp_path, {"monitoring.waiting_minutes": {"mial": 5}})
+        variant({"monitoring.waiting_minutes": {"mial": 5}})
     assert str(refused.value) == (
         "mailroom.dev.monitoring.waiting_minutes.mial: is no queue of this stage; use one of fax, fax-retry, "
         "feedback, mail, mail-bulk, scheduled, sms, webhook."
@@ -121,18 +116,18 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("queue", "days"), [("mail", 4), ("fax", 14)])
-def test_a_wait_that_no_message_can_reach_stops_synth(tmp_path: Path, queue: str, days: int) -> None:
+def test_a_wait_that_no_message_can_reach_stops_synth(queue: str, days: int) -> None:
     minutes = days * 24 * 60
     with pytest.raises(SettingsError) as refused:
-        variant(tmp_path, {"monitoring.waiting_minutes": {queue: minutes}})
+        variant({"monitoring.waiting_minutes": {queue: minutes}})
     assert str(refused.value) == (
         f"mailroom.dev.monitoring.waiting_minutes.{queue}: {minutes} would never ring, for SQS deletes what "
         f"is {days} days old; use less than {minutes}."
     )
 
 
-def test_a_wait_just_below_the_retention_is_taken(tmp_path: Path) -> None:
-    variant(tmp_path, {"monitoring.waiting_minutes": {"mail": 4 * 24 * 60 - 1}})
+def test_a_wait_just_below_the_retention_is_taken() -> None:
+    variant({"monitoring.waiting_minutes": {"mail": 4 * 24 * 60 - 1}})
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """As many lanes as the stack of the channels has room for, and not one more."""
 
-from pathlib import Path
-
 from stacks.load import load
 from stacks.rules.channels import MOST_LANES, broken_channels
 from stacks.settings import Channel, Settings
@@ -22,16 +20,14 @@ def outputs(template: Template) -> int:
     return len(template.body["Outputs"])
 
 
-def test_all_lanes_that_synth_accepts_fit_into_their_stack_and_one_more_would_not(
-    dev: Templates, tmp_path: Path
-) -> None:
+def test_all_lanes_that_synth_accepts_fit_into_their_stack_and_one_more_would_not(dev: Templates) -> None:
     six = {
         "channels.sms.lanes": HALVES,
         "channels.push": {**PUSH_ROW, "lanes": HALVES},
         "push": PUSH,
     }
     three = outputs(dev["channels"])
-    a_lane, rest = divmod(outputs(variant(tmp_path, six)["channels"]) - three, 3)
+    a_lane, rest = divmod(outputs(variant(six)["channels"]) - three, 3)
     assert (rest, three) == (0, 3 * a_lane)
     assert MOST_LANES * (a_lane + OF_A_SECRET) <= MOST_OUTPUTS < (MOST_LANES + 1) * a_lane
 

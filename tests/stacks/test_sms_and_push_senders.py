@@ -1,7 +1,6 @@
 """What the senders of SMS and push are told, and what they may do."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,7 +9,7 @@ import pytest
 from mailroom import environment
 from tests.stacks.refusals import REMOVED
 from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, variant
+from tests.stacks.variants import ANDROID, AT_SIMULATORS, AWS, IOS, NEWS, PUSH, PUSH_ROW, SIMULATED, variant
 
 ACCOUNT = "eu-central-1:111122223333"
 SMS_VOICE = f"arn:aws:sms-voice:{ACCOUNT}"
@@ -19,6 +18,15 @@ PAYLOADS = "arn:aws:s3:::mailroom-dev-payloads-111122223333-eu-central-1"
 SERVICE = "MG" + "0" * 31 + "a"
 POOL = "pool-" + "0" * 32
 PHONE = "phone-" + "0" * 32
+SERVICE_AND_BULK = {
+    "sms": {"provider": "twilio", "messaging_service_sid": SERVICE},
+    "channels.sms": {"handler": "send_sms", "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}},
+}
+SET_AND_TOPICS = {
+    "sms": {**AWS, "configuration_set": "receipts"},
+    "push": {"topics": [NEWS]},
+    "channels.push": PUSH_ROW,
+}
 SHARED = "arn:aws:sms-voice:eu-central-1:999988887777:pool/" + POOL
 
 
@@ -44,16 +52,16 @@ def read(template: Template, function: str, kind: type[msgspec.Struct]) -> Any:
 
 
 @pytest.fixture(scope="module")
-def aws(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def aws() -> Template:
     """The channels where AWS sends the SMS."""
-    return variant(tmp_path_factory.mktemp("aws"), {"sms": AWS})["channels"]
+    return variant({"sms": AWS})["channels"]
 
 
 @pytest.fixture(scope="module")
-def push(tmp_path_factory: pytest.TempPathFactory) -> Template:
+def push() -> Template:
     """The channels, with push among them."""
     changes = {"push": PUSH, "channels.push": PUSH_ROW}
-    return variant(tmp_path_factory.mktemp("push"), changes)["channels"]
+    return variant(changes)["channels"]
 
 
 def test_an_sms_sender_for_twilio_is_told_of_twilio_alone(dev: Templates) -> None:
@@ -88,9 +96,8 @@ def test_an_sms_sender_for_twilio_reads_its_secret_payloads_and_the_suppression_
     assert "ExportsOutputFnGetAttLedger" in ledger
 
 
-def test_a_messaging_service_is_named_instead_of_a_number(tmp_path: Path) -> None:
-    changes = {"sms": {"provider": "twilio", "messaging_service_sid": SERVICE}}
-    told = read(variant(tmp_path, changes)["channels"], "mailroom-dev-send-sms", environment.SmsSender)
+def test_a_messaging_service_is_named_instead_of_a_number() -> None:
+    told = read(variant(SERVICE_AND_BULK)["channels"], "mailroom-dev-send-sms", environment.SmsSender)
     assert (told.messaging_service_sid, told.sms_sender, told.default_region) == (SERVICE, "", "")
 
 
@@ -125,26 +132,23 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
         (SHARED, SHARED),
     ],
 )
-def test_the_sender_may_send_as_its_origination_identity_alone(
-    tmp_path: Path, sender: str, resource: str
-) -> None:
-    channels = variant(tmp_path, {"sms": {"provider": "aws", "sender": sender}})["channels"]
+def test_the_sender_may_send_as_its_origination_identity_alone(sender: str, resource: str) -> None:
+    channels = variant({"sms": {"provider": "aws", "sender": sender}})["channels"]
     assert channels.policy("mailroom-dev-send-sms")["sms-voice:SendTextMessage"] == {
         resource,
         CONFIGURATION_SET,
     }
 
 
-def test_the_name_of_awss_configuration_set_is_a_setting(tmp_path: Path) -> None:
-    stacks = variant(tmp_path, {"sms": {**AWS, "configuration_set": "receipts"}})
+def test_the_name_of_awss_configuration_set_is_a_setting() -> None:
+    stacks = variant(SET_AND_TOPICS)
     told = stacks["channels"].environment("mailroom-dev-send-sms")
     assert told["SMS_CONFIGURATION_SET"] == "receipts"
     assert stacks["feedback"].one("SMSVOICE::ConfigurationSet", ConfigurationSetName="receipts")
 
 
-def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs(tmp_path: Path) -> None:
-    row = {"handler": "send_sms", "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}}
-    channels = variant(tmp_path, {"channels.sms": row})["channels"]
+def test_a_bulk_lane_of_sms_is_another_queue_with_the_same_needs() -> None:
+    channels = variant(SERVICE_AND_BULK)["channels"]
     assert channels.one("SQS::Queue", QueueName="mailroom-dev-sms-bulk")
     normal, bulk = (beside(channels, f"mailroom-dev-{name}") for name in ("send-sms", "send-sms-bulk"))
     assert normal == bulk
@@ -174,28 +178,26 @@ def test_a_push_sender_publishes_to_its_applications_endpoints_and_its_topics_al
     assert "ExportsOutputFnGetAttLedger" in ledger
 
 
-def test_topics_alone_need_no_endpoints(tmp_path: Path) -> None:
-    changes = {"push": {"topics": [NEWS]}, "channels.push": PUSH_ROW}
-    may = beside(variant(tmp_path, changes)["channels"], "mailroom-dev-send-push")
+def test_topics_alone_need_no_endpoints() -> None:
+    may = beside(variant(SET_AND_TOPICS)["channels"], "mailroom-dev-send-push")
     assert may["sns:Publish"] == {NEWS}
     assert "sns:CreatePlatformEndpoint" not in may
 
 
-def test_dispatch_routes_pushes_to_their_queue(tmp_path: Path) -> None:
+def test_dispatch_routes_pushes_to_their_queue() -> None:
     changes = {"push": PUSH, "channels.push": PUSH_ROW}
-    given = variant(tmp_path, changes)["routing"].environment("mailroom-dev-dispatch")
+    given = variant(changes)["routing"].environment("mailroom-dev-dispatch")
     assert "PushQueue" in json.loads(given["ROUTES"])["push"]["normal"]
 
 
-def test_the_simulators_stand_for_twilio_where_the_app_is_told(tmp_path: Path) -> None:
-    sms = {"provider": "twilio", "sender": "+12025550123", "base_url": "providers"}
-    stacks = variant(tmp_path, {"sms": sms}, providers="http://127.0.0.1:4711")
+def test_the_simulators_stand_for_twilio_where_the_app_is_told() -> None:
+    stacks = variant(AT_SIMULATORS, providers=SIMULATED)
     told = stacks["channels"].environment("mailroom-dev-send-sms")
     assert told["SMS_BASE_URL"] == "http://127.0.0.1:4711/twilio"
 
 
-def test_without_sms_nothing_knows_of_sms(tmp_path: Path) -> None:
-    stacks = variant(tmp_path, {"sms": None, "channels.sms": REMOVED})
+def test_without_sms_nothing_knows_of_sms() -> None:
+    stacks = variant({"sms": None, "channels.sms": REMOVED})
     given = stacks["routing"].environment("mailroom-dev-dispatch")
     assert json.loads(given["ROUTES"]).keys() == {"mail", "fax", "webhook"}
     assert given["DEFAULT_REGION"] == ""
@@ -203,7 +205,7 @@ def test_without_sms_nothing_knows_of_sms(tmp_path: Path) -> None:
     assert stacks["feedback"].all("SecretsManager::Secret") == []
     assert not [
         each
-        for stack in stacks.values()
+        for stack in stacks.stacks.values()
         for each in stack.all("Lambda::Function")
         if "sms" in each["FunctionName"] or "twilio" in each["FunctionName"]
     ]

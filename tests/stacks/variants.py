@@ -2,17 +2,14 @@
 
 import copy
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from aws_cdk.cx_api import CloudAssembly
-
-from stacks.application import synthesize
+from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS
 from tests.stacks.refusals import REMOVED, STAGES
-from tests.stacks.templates import Template
-
-NO_BUNDLES: dict[str, object] = {"aws:cdk:bundling-stacks": []}
+from tests.stacks.templates import Template, Templates
 
 TWILIO = {"provider": "twilio", "sender": "+12025550123"}
 AWS = {"provider": "aws", "sender": "+12025550123"}
@@ -30,34 +27,43 @@ TEAMS = {
     "channel_id": "19%3Aabcdef0123456789%40thread.tacv2",
 }
 TOLD = {
-    "emails": ["ada@example.com"],
+    "emails": ["ada@example.com", "on-call@example.com"],
     "urls": ["https://events.example.com/integration/abc/enqueue"],
     "slack": SLACK,
     "teams": TEAMS,
 }
 """Everybody who can be told of alarms."""
 
+SIMULATED = "http://127.0.0.1:4711"
+AT_SIMULATORS = {
+    "fax": {"provider": "signalwire", "base_url": "providers", "senders": ["+12025550123"]},
+    "sms": {**TWILIO, "base_url": "providers"},
+    "api.public_url": "providers",
+}
+"""All that is reached at an URL that the app's context has."""
+
 JWT = {"issuer": "https://login.example.com/", "audience": ["mailroom"]}
 
 
-def templates_of(assembly: CloudAssembly, stage: str) -> dict[str, Template]:
-    """The templates of a stage's stacks, by short name."""
-    return {
-        stack.stack_name.removeprefix(f"mailroom-{stage}-"): Template(stack.template)
-        for stack in assembly.stacks
-    }
+@cache
+def read(folder: Path, stage: str) -> Templates:
+    """The templates of a stage's stacks, by short name, of the cloud assembly in `folder`."""
+    ending = ".template.json"
+    files = sorted(folder.glob(f"*{ending}"))
+    names = [file.name.removeprefix(f"mailroom-{stage}-").removesuffix(ending) for file in files]
+    return Templates(folder, dict(zip(names, map(Template.read, files), strict=True)))
 
 
 def variant(
-    folder: Path,
     changes: Mapping[str, object],
     stage: str = "dev",
     *,
     providers: str | None = None,
     campaigns: Path = CAMPAIGNS,
-) -> dict[str, Template]:
+) -> Templates:
     """`stage` with its settings changed: full keys below the stage, such as channels.sms. `providers` is the
-    app's context of that name, `campaigns` the folder that its campaigns lie in."""
+    app's context of that name, `campaigns` the folder that its campaigns lie in. Others get
+    the same templates: nobody may change them."""
     stages = copy.deepcopy(STAGES)
     for key, value in changes.items():
         section: Any = stages[stage]
@@ -69,5 +75,4 @@ def variant(
         else:
             section[last] = value
     context = {"stage": stage, "mailroom": stages, **({"providers": providers} if providers else {})}
-    assembly = synthesize({**context, **NO_BUNDLES}, str(folder), campaigns)
-    return templates_of(assembly, stage)
+    return read(assembly({**context, **NO_BUNDLES}, campaigns), stage)

@@ -1,0 +1,37 @@
+"""The emulator unpacks a code once for all workers, and a new code anew."""
+
+import io
+import zipfile
+from pathlib import Path
+
+from tests.local.emulator_support import create_function, emulated, functions
+
+CODE = "import os\n\ndef handler(event, context):\n    return os.path.realpath(__file__)\n"
+
+
+def place(url: str, function: str) -> str:
+    """Where a function's code lies."""
+    answer = functions(url).invoke(FunctionName=function)
+    return answer["Payload"].read().decode()
+
+
+def test_workers_of_one_code_share_a_folder_and_those_of_another_do_not(tmp_path: Path) -> None:
+    with emulated(tmp_path) as url:
+        for name in ("one", "same"):
+            create_function(url, name, CODE, {})
+        create_function(url, "other", f"{CODE}# other\n", {})
+        places = [place(url, name) for name in ("one", "same", "other")]
+    assert places[0] == places[1] != places[2]
+
+
+def test_a_function_whose_code_is_replaced_runs_the_new_one(tmp_path: Path) -> None:
+    with emulated(tmp_path) as url:
+        create_function(url, "one", CODE, {})
+        before = place(url, "one")
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w") as bundle:
+            bundle.writestr("index.py", f"{CODE}# new\n")
+        functions(url).update_function_code(FunctionName="one", ZipFile=archive.getvalue())
+        after = place(url, "one")
+    assert after.endswith('/index.py"')
+    assert after != before

@@ -1,0 +1,205 @@
+"""What was synthesized is kept: for the same sources and settings, and for no others."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from stacks import assemblies
+from stacks.application import synthesize
+from stacks.assemblies import NO_BUNDLES, assembly
+from stacks.paths import CAMPAIGNS, ROOT
+from stacks.sentences import SettingsError
+from tests.stacks.templates import Templates
+
+FILES = {
+    "app.py": "",
+    "cdk.json": '{"databases": {"app": {"ca_file": "certificates/app.pem"}}}',
+    "certificates/app.pem": "",
+    "requirements.txt": "uv==1",
+    "requirements-dev.txt": "aws-cdk-lib==2",
+    "lambdas/mailroom/ledger.py": "",
+    "lambdas/requirements/send_mail.txt": "",
+    "stacks/api.py": "",
+    "templates/mail/body.txt": "",
+    "campaigns/weekly/campaign.toml": "",
+    "docs/design.md": "",
+}
+KEPT_IN = ".local/assemblies"
+DEV = {"stage": "dev", "mailroom": {"dev": {"sms": None, "fax": None}}}
+
+
+class Synth:
+    """In place of the real one: writes a line, and counts."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __call__(self, context: Mapping[str, object], output: str, campaigns: Path) -> None:
+        self.times += 1
+        Path(output).mkdir()
+        Path(output, "manifest.json").write_text("{}")
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small repository, last edited before this process began."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(assemblies, "ROOT", tmp_path)
+    monkeypatch.setattr(assemblies, "ASSEMBLIES", tmp_path / KEPT_IN)
+    monkeypatch.setattr(assemblies, "_STARTED", time.time() + 3_600)
+    return tmp_path
+
+
+def made(tree: Path, synth: Synth, context: Mapping[str, object] = DEV) -> Path:
+    """The assembly of `context`, with the tree's campaigns."""
+    return assembly(context, tree / "campaigns", synth)
+
+
+def test_what_was_synthesized_once_is_there_the_next_time(tree: Path) -> None:
+    synth = Synth()
+    first = made(tree, synth)
+    assert (first / "manifest.json").exists()
+    assert made(tree, synth) == first
+    assert synth.times == 1
+
+
+@pytest.mark.parametrize("changed", sorted(FILES.keys() - {"docs/design.md"}))
+def test_a_change_of_a_source_a_lock_file_or_a_campaign_is_synthesized(tree: Path, changed: str) -> None:
+    synth = Synth()
+    first = made(tree, synth)
+    with (tree / changed).open("a") as file:
+        file.write("\n")
+    assert made(tree, synth) != first
+    assert synth.times == 2
+
+
+@pytest.mark.parametrize("added", ["stacks/new.py", "lambdas/send_fax.py", "campaigns/weekly/campaign.py"])
+def test_so_is_a_new_file(tree: Path, added: str) -> None:
+    first = made(tree, Synth())
+    (tree / added).write_text("")
+    assert made(tree, Synth()) != first
+
+
+@pytest.mark.parametrize("unrelated", ["docs/design.md", "stacks/__pycache__/api.pyc"])
+def test_what_no_template_depends_on_changes_nothing(tree: Path, unrelated: str) -> None:
+    first = made(tree, Synth())
+    (tree / unrelated).parent.mkdir(exist_ok=True)
+    (tree / unrelated).write_text("other")
+    assert made(tree, Synth()) == first
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {**DEV, "stage": "prod"},
+        {**DEV, **NO_BUNDLES},
+        {**DEV, "mailroom": {"dev": {"sms": None, "fax": {}}}},
+        {**DEV, "mailroom": {"dev": {"fax": None, "sms": None}}},
+    ],
+    ids=["stage", "bundles", "setting", "order"],
+)
+def test_other_settings_are_another_assembly(tree: Path, other: Mapping[str, object]) -> None:
+    assert made(tree, Synth(), other) != made(tree, Synth())
+
+
+def test_so_are_the_cdk_clis_and_other_tools(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = made(tree, Synth())
+    with monkeypatch.context() as patch:
+        patch.setenv("CDK_CONTEXT_JSON", '{"stage": "prod"}')
+        assert made(tree, Synth()) != plain
+    monkeypatch.setattr(assemblies, "version", lambda name: f"2.0 of {name}")
+    assert made(tree, Synth()) != plain
+
+
+def test_what_a_process_makes_of_sources_edited_since_it_began_is_its_own(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have imported them before."""
+    others = made(tree, Synth())
+    monkeypatch.setattr(assemblies, "_STARTED", 0.0)
+    assert made(tree, Synth()) != others
+
+
+def test_what_is_refused_is_not_kept(tree: Path) -> None:
+    def refuse(context: Mapping[str, object], output: str, campaigns: Path) -> None:
+        Path(output).mkdir()
+        raise SettingsError("no")
+
+    for _ in range(2):
+        with pytest.raises(SettingsError):
+            assembly(DEV, tree / "campaigns", refuse)
+    assert not [each for each in (tree / KEPT_IN).iterdir() if each.is_dir()]
+
+
+def test_what_was_not_used_for_longest_goes(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assemblies, "KEPT", 2)
+    oldest, used, _ = (made(tree, Synth(), {"stage": name}) for name in ("dev", "prod", "local"))
+    assert not oldest.exists()
+    made(tree, Synth(), {"stage": "prod"})
+    made(tree, Synth(), {"stage": "other"})
+    assert used.exists()
+
+
+def test_of_those_with_bundles_fewer_are_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bundled(context: Mapping[str, object], output: str, campaigns: Path) -> None:
+        Path(output, "asset.123").mkdir(parents=True)
+
+    monkeypatch.setattr(assemblies, "KEPT_BUNDLED", 1)
+    plain = made(tree, Synth())
+    first, second = (assembly({"stage": name}, tree / "campaigns", bundled) for name in ("dev", "prod"))
+    assert [each.exists() for each in (plain, first, second)] == [True, False, True]
+
+
+ANOTHER = """
+import sys
+from pathlib import Path
+from stacks import assemblies
+
+def synthesize(context, output, campaigns):
+    print("synthesizing", flush=True)
+    sys.stdin.readline()
+    Path(output).mkdir()
+
+assemblies.ASSEMBLIES = Path(sys.argv[1])
+print("asking", flush=True)
+print(assemblies.assembly({"stage": "dev"}, synthesize=synthesize), flush=True)
+"""
+
+
+def test_of_two_processes_at_once_one_synthesizes_and_the_other_waits_for_it(tmp_path: Path) -> None:
+    def process() -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", ANOTHER, str(tmp_path)],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def said(by: "subprocess.Popen[str]") -> str:
+        assert by.stdout
+        return by.stdout.readline().strip()
+
+    with process() as first:
+        assert [said(first), said(first)] == ["asking", "synthesizing"]
+        with process() as second:
+            assert said(second) == "asking"
+            made_by_first, _ = first.communicate("\n")
+            made_by_second, _ = second.communicate("\n")
+    assert made_by_second == made_by_first
+
+
+def test_what_is_kept_is_what_synth_writes(dev: Templates, tmp_path: Path) -> None:
+    synthesize({"stage": "dev", **NO_BUNDLES}, str(tmp_path / "fresh"), CAMPAIGNS)
+    kept, fresh = (
+        # Where in node's code a construct was made, it says as well.
+        {file.name: file.read_text() for file in folder.iterdir() if "metadata" not in file.name}
+        for folder in (dev.folder, tmp_path / "fresh")
+    )
+    assert kept == fresh
