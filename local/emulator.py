@@ -58,7 +58,7 @@ def _command(port: int) -> list[str]:
     emulator's one core is what bounds the whole pipeline."""
     serve = [str(UVICORN), APPLICATION, "--app-dir", str(REPOSITORY), "--host", LOOPBACK]
     # MiniStack writes a Date of its own: with two of them the SDK of the CDK's CLI cannot read either.
-    options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 1"
+    options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 0"
     return [*serve, "--port", str(port), *options.split()]
 
 
