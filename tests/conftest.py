@@ -14,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.dynamodb.against_moto import compared
 from tests.support.run_report import lines
+from tests.support.together import place, scope
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -56,16 +57,11 @@ def _like_moto() -> Iterator[None]:
     assert not differences, "\n".join(differences)
 
 
-_TOGETHER = ("pipeline", "stacks", "postgres")
-"""Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
-
-
 class Together(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Where `make test` runs several processes, one runs all of those folders' tests, and all of a file's."""
+    """Where `make test` runs several processes, one runs all of a file's tests, or all that share a stage."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.split("::", 1)[0]
-        return next((folder for folder in _TOGETHER if path.startswith(f"tests/{folder}/")), path)
+        return scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -75,8 +71,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The pipeline comes first: it is the longest, and the others fill the rest of the time."""
-    items.sort(key=lambda item: "pipeline" not in item.path.parts)
+    """What takes longest comes first, and the others fill the rest of the time."""
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
