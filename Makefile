@@ -12,6 +12,8 @@ CDK = npx --yes aws-cdk@2.1148.1
 # Before what a deployment asks: never, broadening (of rights) or any-change.
 APPROVAL ?= broadening
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
+# Who may keep no bytecode compiles every library anew in each process: half the time of a synth.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo up down inbox synth diff deploy policy test quick check audit format hooks schema bench lock clean
 

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from http.client import responses
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
 
 from local.fax_line import FaxLine, FaxPages
 from local.feedback_pages import FeedbackPages
@@ -31,12 +32,12 @@ from local.twilio_simulator import TwilioSimulator
 from local.upstream import Upstream
 from local.webhook_receiver import WebhookReceiver
 
-SLOW_FAX_SECONDS = 12.0
+SLOW_FAX_SECONDS = 9.0
 """Longer than a function of the local stage lives: a slow fax takes several of them."""
 
 
 class InboxPages:
-    """GET /inbox, GET /inbox/count, DELETE /inbox."""
+    """GET /inbox, GET /inbox?after=COUNT (without the first so many), GET /inbox/count, DELETE /inbox."""
 
     prefix = "/inbox"
 
@@ -46,7 +47,8 @@ class InboxPages:
     def handle(self, request: Request) -> Reply:
         match request.method, request.path.partition("?")[0].rstrip("/"):
             case "GET", "/inbox":
-                return _json([each.as_json() for each in self._inbox.all()])
+                after = parse_qs(urlsplit(request.path).query).get("after", ["0"])[0]
+                return _json([each.as_json() for each in self._inbox.all()[int(after) :]])
             case "GET", "/inbox/count":
                 return _json({"count": len(self._inbox)})
             case "DELETE", "/inbox":

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.support.dynamodb.against_moto import compared
 from tests.support.run_report import lines
+from tests.support.together import place, scope
 
 os.environ.update(
     AWS_ACCESS_KEY_ID="test",
@@ -22,6 +24,10 @@ os.environ.update(
     POWERTOOLS_SERVICE_NAME="test",
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
+
+# Many tests start processes. Who may keep no bytecode compiles every library anew in each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The models of AWS's services are millions of small objects that stay. To look through them for garbage over
 # and over takes more than a tenth of the time.
@@ -52,16 +58,11 @@ def _like_moto() -> Iterator[None]:
     assert not differences, "\n".join(differences)
 
 
-_TOGETHER = ("pipeline", "stacks", "postgres")
-"""Folders whose tests share what takes long to make: a running stage, a synthesized app, a server."""
-
-
 class Together(LoadScopeScheduling):  # type: ignore[misc] # xdist has no types
-    """Where `make test` runs several processes, one runs all of those folders' tests, and all of a file's."""
+    """Where `make test` runs several processes, one runs all of a file's tests, or all that share a stage."""
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.split("::", 1)[0]
-        return next((folder for folder in _TOGETHER if path.startswith(f"tests/{folder}/")), path)
+        return scope(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -71,8 +72,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The pipeline comes first: it is the longest, and the others fill the rest of the time."""
-    items.sort(key=lambda item: "pipeline" not in item.path.parts)
+    """What takes longest comes first, and the others fill the rest of the time."""
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -1,17 +1,22 @@
-"""MiniStack's application, as uvicorn serves it, with the three things that our stage needs beside it.
+"""MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
 
 MiniStack's CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first
 metric; its name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
 metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
-translated into it. For the third see unpacked.py. This file runs with the emulator's own Python and packages.
+translated into it. For what saves time see unpacked.py and prompt.py. All of this folder runs with the
+emulator's own Python and packages.
 """
 
 import string
 from typing import Any
 
-import unpacked  # type: ignore[import-not-found] # beside this file
 from ministack.app import app
+from ministack.core.concurrency import esm_wake
+from ministack.services import dynamodb_streams
 from ministack.services.cloudformation import provisioners
+
+from local.emulated import unpacked
+from local.emulated.prompt import ticking, waiting
 
 __all__ = ["app"]
 
@@ -48,3 +53,5 @@ def _without_excluded(properties: dict[str, Any]) -> Any:
 provisioners._cw_metric_alarm_record = _on_first_metric
 provisioners._sm_secret_string = _without_excluded
 unpacked.share()
+dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+ticking(esm_wake)

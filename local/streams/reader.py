@@ -12,7 +12,7 @@ from local.streams.mapping import Record, StreamMapping
 if TYPE_CHECKING:
     from types_boto3_dynamodbstreams import DynamoDBStreamsClient
 
-IDLE_SECONDS = 0.04
+IDLE_SECONDS = 0.005  # the emulator itself waits for records
 BUSY_SECONDS = 0.1  # under load a poll less often makes batches larger, and leaves the emulator to the work
 TROUBLE_SECONDS = 1.0
 PAGE = 1000

@@ -8,6 +8,7 @@ import pytest
 
 from local import assembly, stage
 from local.workspace import Workspace
+from tests.pipeline.faxes import Faxed, faxed
 from tests.pipeline.pipeline_support import Pipeline
 from tests.pipeline.trouble import Trouble, had
 
@@ -31,10 +32,24 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 
 @pytest.fixture(scope="session")
-def trouble(pipeline: Pipeline) -> Iterator[Trouble]:
-    """Had once for all tests that look at what became of it."""
-    with had(pipeline) as trouble:
-        yield trouble
+def ended(pipeline: Pipeline) -> Iterator[tuple[Trouble, Faxed]]:
+    """What waits for leases to end: all of it at once, and once for all tests that look at what became of
+    it."""
+    with faxed(pipeline) as faxes, had(pipeline) as trouble:
+        faxes.until_ended(pipeline)
+        yield trouble, faxes
+
+
+@pytest.fixture(scope="session")
+def trouble(ended: tuple[Trouble, Faxed]) -> Trouble:
+    """It is over."""
+    return ended[0]
+
+
+@pytest.fixture(scope="session")
+def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
+    """All have ended."""
+    return ended[1]
 
 
 def add_harmful_templates(pipeline: Pipeline) -> None:

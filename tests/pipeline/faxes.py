@@ -21,15 +21,22 @@ DUE_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Faxed:
-    """When the faxes were put, and when the one with a `send_at` was due; epoch seconds."""
+    """When the faxes were put, and when the one with a `send_at` was due, in epoch seconds; their ids."""
 
     put_at: float
     due_at: float
+    ids: list[str]
+
+    def until_ended(self, pipeline: Pipeline) -> None:
+        """Wait until each has its outcome."""
+        pipeline.until_ended(*self.ids, event_type="fax", seconds=ENDED_SECONDS)
+        dead = pipeline.output("FaxDlqUrl")
+        until(lambda: pipeline.dead_letters(dead), ENDED_SECONDS, lambda: "no dead letter")
 
 
 @contextmanager
 def faxed(pipeline: Pipeline) -> Iterator[Faxed]:
-    """The faxes when all have ended. Until the block ends a fax has three attempts."""
+    """The faxes, on their way. Until the block ends a fax has three attempts."""
     sender, outcomes = pipeline.output("SendFaxFunctionName"), pipeline.output("OutcomesFunctionName")
     most = {"MAX_ATTEMPTS": str(MAX_ATTEMPTS)}
     with pipeline.configured(sender, **most), pipeline.configured(outcomes, **most):
@@ -38,11 +45,7 @@ def faxed(pipeline: Pipeline) -> Iterator[Faxed]:
         items = _items(pipeline, due)
         pipeline.put(*items)
         queued = _queued(pipeline)
-        ids = [item["id"] for item in items] + queued
-        pipeline.until_ended(*ids, event_type="fax", seconds=ENDED_SECONDS)
-        dead = pipeline.output("FaxDlqUrl")
-        until(lambda: pipeline.dead_letters(dead), ENDED_SECONDS, lambda: "no dead letter")
-        yield Faxed(put_at, due.timestamp())
+        yield Faxed(put_at, due.timestamp(), [item["id"] for item in items] + queued)
 
 
 def told_at(pipeline: Pipeline, id_: str) -> str:

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
     from types_boto3_sqs import SQSClient
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.05
 ENDED_SECONDS = 20.0
-LEASE_SECONDS = 25.0
-"""The local stage's: time-out 20, margin 5."""
+LEASE_SECONDS = 15.0
+"""The local stage's: time-out 13, margin 2."""
 ACCEPTED = ("sent", "delivered")
 """Of a mail that nothing is wrong with, before and after its events have come in."""
 Accepted = dict[str, Any]
 """One entry of the inbox."""
-
+MOST_EVENTS = 10_000
+"""What CloudWatch Logs answers at most."""
+LATE_MILLISECONDS = 2_000
+"""How much later than its time a line may be written."""
 
 BESIDE_OTHERS = 4
 """What other tests on the same cores may make of a second."""
@@ -69,6 +72,9 @@ class Pipeline:
             "scheduler", endpoint_url=url, config=patient()
         )
         self._logs: CloudWatchLogsClient = session.client("logs", endpoint_url=url, config=patient())
+        self._taken: list[Accepted] = []
+        self._lines: dict[str, set[str]] = {}
+        self._read_until: dict[str, int] = {}
 
     def output(self, name: str) -> str:
         """An output of the stacks."""
@@ -129,7 +135,8 @@ class Pipeline:
 
     def taken(self) -> list[Accepted]:
         """What the providers of mail, SMS and pushes accepted, newest last."""
-        return inbox.fetch(self.running.endpoints.inbox)
+        self._taken += inbox.fetch(f"{self.running.endpoints.inbox}?after={len(self._taken)}")
+        return list(self._taken)
 
     def inbox(self) -> list[Accepted]:
         """What SES accepted, newest last."""
@@ -220,20 +227,37 @@ class Pipeline:
 
     def logged(self, function: str, *words: str) -> bool:
         """Whether the function has written a line that holds all of these words."""
-        pages = self._logs.get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{function}")
-        lines = (each["message"] for page in pages for each in page["events"])
-        return any(all(word in line for word in words) for line in lines)
+        return any(all(word in line for word in words) for line in self._logged(function))
+
+    def _logged(self, function: str) -> set[str]:
+        """All of a function's lines. Only what is new is asked for: whole logs would be the load."""
+        lines = self._lines.setdefault(function, set())
+        while True:
+            reply = self._logs.filter_log_events(
+                logGroupName=f"/aws/lambda/{function}", startTime=self._read_until.get(function, 0)
+            )
+            events = reply["events"]
+            lines |= {each["message"] for each in events}
+            if len(events) == MOST_EVENTS:
+                self._read_until[function] = events[-1]["timestamp"]
+                continue
+            if events:
+                self._read_until[function] = events[-1]["timestamp"] - LATE_MILLISECONDS
+            return lines
 
     @contextmanager
     def configured(self, function: str, **variables: str) -> "Iterator[None]":
         """The function with other values in its environment, until the block ends."""
-        settings = self.functions.get_function_configuration(FunctionName=function)
-        before = settings["Environment"]["Variables"]
+        before = self.variables(function)
         self._configure(function, {**before, **variables})
         try:
             yield
         finally:
             self._configure(function, before)
+
+    def variables(self, function: str) -> dict[str, str]:
+        """The function's environment."""
+        return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
 
     def _configure(self, function: str, variables: dict[str, str]) -> None:
         self.functions.update_function_configuration(

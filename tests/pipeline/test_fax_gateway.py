@@ -1,7 +1,6 @@
 """Faxes from the mailbox, or from the queue itself, to the provider, with what is told of them."""
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,19 +14,12 @@ from tests.pipeline.faxes import (
     SHARED,
     SLOW,
     Faxed,
-    faxed,
 )
 from tests.pipeline.pipeline_support import Accepted, Pipeline
 
 SUCCESS = "Fax sent successfully"
-LEASE_SECONDS = 15.0
-"""The local stage's: time-out 10, margin 5."""
-
-
-@pytest.fixture(scope="module")
-def faxes(pipeline: Pipeline) -> Iterator[Faxed]:
-    with faxed(pipeline) as faxes:
-        yield faxes
+LEASE_SECONDS = 10.0
+"""The local stage's: time-out 8, margin 2."""
 
 
 def one_call(pipeline: Pipeline, id_: str) -> Accepted:

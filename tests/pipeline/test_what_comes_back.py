@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local import inbox
 from local.deploy import CREDENTIALS
 from mailroom.reference import Reference
 from tests.pipeline.items import Item, mail
@@ -30,10 +29,15 @@ def push(id_: str, token: str, **attributes: Any) -> Item:
     return {"id": id_, "event_type": "push", "to": token, "platform": "android", "title": id_, **attributes}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _lost(pipeline: Pipeline) -> None:
+    """A text message whose answer is lost: its lease ends while the other tests run."""
+    pipeline.put(sms("lost-text", NO_CALLBACKS))
+
+
 def accepted(pipeline: Pipeline, channel: str, words: str) -> list[Any]:
     """What a provider took whose content holds these words."""
-    found = inbox.fetch(pipeline.running.endpoints.inbox)
-    return [each for each in found if each["channel"] == channel and words in str(each["content"])]
+    return [each for each in pipeline.taken() if each["channel"] == channel and words in str(each["content"])]
 
 
 def callback(
@@ -80,15 +84,6 @@ def listed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
     key: Any = {"recipient": {"S": recipient}, "channel": {"S": channel}}
     found = pipeline.dynamodb.get_item(TableName=pipeline.output("SuppressionsTableName"), Key=key)
     return "reason" in found.get("Item", {})
-
-
-def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipeline: Pipeline) -> None:
-    pipeline.put(sms("lost-text", NO_CALLBACKS))
-    pipeline.until_ended("lost-text", event_type="sms", seconds=60)
-    row = pipeline.ledger("lost-text", "sms")
-    (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
-    assert (row["status"], row["provider_id"], row["segments"]) == ("sent", taken["provider_id"], 1)
-    assert pipeline.logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
 def test_a_callback_that_twilio_did_not_sign_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:
@@ -223,6 +218,14 @@ def _ring(pipeline: Pipeline) -> None:
     function = pipeline.output("DeadLettersFunctionName")
     reply = pipeline.functions.invoke(FunctionName=function, Payload=json.dumps(alarm))
     assert "FunctionError" not in reply, reply["Payload"].read()
+
+
+def test_a_lost_answer_without_any_callback_is_looked_up_and_not_sent_again(pipeline: Pipeline) -> None:
+    pipeline.until_ended("lost-text", event_type="sms", seconds=60)
+    row = pipeline.ledger("lost-text", "sms")
+    (taken,) = accepted(pipeline, "sms", "Hello from lost-text")
+    assert (row["status"], row["provider_id"], row["segments"]) == ("sent", taken["provider_id"], 1)
+    assert pipeline.logged(pipeline.output("SendSmsFunctionName"), "an earlier try was accepted")
 
 
 def test_the_queue_of_events_is_empty_in_the_end(pipeline: Pipeline) -> None:

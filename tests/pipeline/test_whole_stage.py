@@ -1,4 +1,5 @@
-"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last."""
+"""What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last: a copy on
+each of the stages, where there are two."""
 
 from collections import Counter
 from urllib.parse import urlsplit
@@ -14,11 +15,12 @@ LOST_ANSWERS = {"lost-answer-once"}
 """The only one that may be sent twice: nobody could know."""
 
 
-@pytest.fixture(scope="module")
-def at_rest(pipeline: Pipeline) -> Pipeline:
+@pytest.fixture(scope="module", params=["first", "second"])
+def at_rest(pipeline: Pipeline, request: pytest.FixtureRequest) -> Pipeline:
     """The stage after its last message, its queues empty."""
-    pipeline.put(mail("last"))
-    pipeline.one_mail("last")
+    last = f"last-on-{request.param}"
+    pipeline.put(mail(last))
+    pipeline.one_mail(last)
     names = ("Mail", "MailBulk", "Scheduled", "Fax", "FaxRetry", "Webhook")
     urls = [pipeline.output(f"{queue}QueueUrl") for queue in names]
     until(

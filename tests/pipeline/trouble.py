@@ -78,9 +78,10 @@ def simulated(outcome: str, label: str) -> str:
 
 def poison(pipeline: Pipeline) -> list[dict[str, Any]]:
     """A batch of which dispatch cannot handle one record, for its queue is not there; what came of it."""
-    queue = pipeline.output("MailQueueUrl")
-    routes = {"mail": {"normal": queue, "bulk": f"{queue}-that-is-not-there"}}
-    with pipeline.configured(pipeline.output("DispatchFunctionName"), ROUTES=json.dumps(routes)):
+    function = pipeline.output("DispatchFunctionName")
+    routes = json.loads(pipeline.variables(function)["ROUTES"])
+    routes["mail"]["bulk"] += "-that-is-not-there"
+    with pipeline.configured(function, ROUTES=json.dumps(routes)):
         pipeline.put_batch([*NEIGHBOURS[:4], POISONED, *NEIGHBOURS[4:]])
         until(lambda: unprocessed(pipeline), GIVEN_UP_SECONDS, lambda: "the stream has given up on nothing")
     return unprocessed(pipeline)

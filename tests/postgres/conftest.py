@@ -8,6 +8,7 @@ from psycopg import Connection
 
 from local import postgres
 from local.postgres import Postgres
+from mailroom.campaigns import pools
 from mailroom.campaigns.databases import Databases
 from tests.postgres.vault import Vault, settings
 
@@ -34,6 +35,12 @@ def vault(server: Postgres) -> Vault:
         # A connection that was closed is the server's for a moment longer.
         connection.execute(_PAST)
     return Vault(**server.secret)
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool that gives up soon: where nothing will be had, its patience is all that takes time."""
+    monkeypatch.setattr(pools, "PATIENCE_SECONDS", 1.0)
 
 
 @pytest.fixture

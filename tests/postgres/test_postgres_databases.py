@@ -124,23 +124,26 @@ def test_a_password_whose_secret_follows_later_is_waited_for(
     later.join()
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_refusal_is_said_with_the_servers_words_and_without_the_password(make: Make, vault: Vault) -> None:
     databases = make(connect_seconds=0)
     vault.secret["password"] = "wrong-word"
     with pytest.raises(
-        Unreachable, match=r"database 'app' gave no connection within 2 s: .* authentication"
+        Unreachable, match=r"database 'app' gave no connection within 1 s: .* authentication"
     ) as fault:
         one(databases)
     assert "wrong-word" not in str(fault.value)
     assert isinstance(fault.value, OSError)
 
 
+@pytest.mark.usefixtures("_impatient")
 def test_a_pool_that_is_in_use_says_so(make: Make) -> None:
     databases = make(connect_seconds=0)
-    with databases.connection("app"), pytest.raises(Unreachable, match="within 2 s: all are in use"):
+    with databases.connection("app"), pytest.raises(Unreachable, match="within 1 s: all are in use"):
         one(databases)
 
 
+@pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize("sslmode", ["require", "verify-ca", "verify-full"])
 def test_a_server_without_tls_is_not_talked_to_where_tls_is_asked_for(make: Make, sslmode: str) -> None:
     with pytest.raises(Unreachable, match="server does not support SSL"):

@@ -85,8 +85,9 @@ def front(request: pytest.FixtureRequest, server: Postgres, vault: Vault, folder
 ITS_OWN, ANOTHERS = "127.0.0.1.pem", "other.example.pem"
 
 
-def spoken(make: Make, folder: Path, sslmode: str, trusted: str) -> None:
-    databases = make(sslmode=sslmode, ca_file=str(folder / trusted) if trusted else "", connect_seconds=1)
+def spoken(make: Make, folder: Path, sslmode: str, trusted: str, seconds: float = 1) -> None:
+    ca_file = str(folder / trusted) if trusted else ""
+    databases = make(sslmode=sslmode, ca_file=ca_file, connect_seconds=seconds)
     with databases.connection("app") as connection:
         assert connection.pgconn.ssl_in_use
         assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -117,12 +118,12 @@ def test_a_certificate_that_holds_is_enough(make: Make, folder: Path, sslmode: s
     ],
     indirect=["front"],
 )
-@pytest.mark.usefixtures("front")
+@pytest.mark.usefixtures("front", "_impatient")
 def test_one_that_does_not_is_not_talked_to(
     make: Make, folder: Path, sslmode: str, trusted: str, reason: str
 ) -> None:
     with pytest.raises(Unreachable, match=reason):
-        spoken(make, folder, sslmode, trusted)
+        spoken(make, folder, sslmode, trusted, seconds=0)
 
 
 def test_without_a_file_the_systems_certificates_are_asked(vault: Vault) -> None:

@@ -1,0 +1,55 @@
+"""What makes the emulator prompt: streams that it waits at, and queues that it looks at of itself."""
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+
+from local.emulated import prompt
+
+Answer = tuple[int, dict[str, str], bytes]
+NOTHING: Answer = (200, {}, b'{"Records": [], "NextShardIterator": "next"}')
+SOMETHING: Answer = (200, {}, b'{"Records": [{"eventID": "1"}], "NextShardIterator": "next"}')
+REFUSED: Answer = (400, {}, b'{"__type": "ExpiredIteratorException"}')
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, *answers: Any) -> tuple[Any, int]:
+    """What GetRecords answers where the emulator would answer these in turn, and how often it looked."""
+    monkeypatch.setattr(prompt, "LOOK_SECONDS", 0.001)
+    given = iter(answers)
+    looks = 0
+
+    async def handle(action: str) -> Any:
+        nonlocal looks
+        looks += 1
+        return next(given, NOTHING)
+
+    return asyncio.run(_one(prompt.waiting(handle))), looks
+
+
+async def _one(handle: prompt.Handle) -> Any:
+    return await handle("GetRecords")
+
+
+def test_a_stream_is_looked_at_until_it_has_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(monkeypatch, NOTHING, NOTHING, SOMETHING) == (SOMETHING, 3)
+
+
+def test_an_answer_that_is_no_page_without_records_is_given_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asked(monkeypatch, REFUSED, SOMETHING) == (REFUSED, 1)
+
+
+def test_a_stream_without_records_answers_so_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt, "RECORDS_SECONDS", 0.05)
+    answer, looks = asked(monkeypatch)
+    assert (answer, looks > 1) == (NOTHING, True)
+
+
+def test_queues_are_looked_at_though_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt, "TICK_SECONDS", 0.01)
+    wake = threading.Event()
+    prompt.ticking(wake)
+    for _ in range(2):
+        assert wake.wait(10)
+        wake.clear()
