@@ -13,6 +13,8 @@ _NAMED = re.compile(r'(?:"(?P<quoted>[^"<>]*)"\s*|(?P<name>[^"<>]*))<(?P<address
 _MAX_LENGTH = 998
 """Characters of a name and its address: a line of a header has no more (RFC 5322, 2.1.1). Without a bound a
 name could be larger than an item of the ledger, which has it too."""
+_MAX_DOMAIN = 253
+"""Characters of a domain (RFC 1035); in other letters than ASCII's it has fewer."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -35,7 +37,8 @@ def split(text: str) -> tuple[str, str]:
     local, at, domain = (named["address"] if named else text).strip().rpartition("@")
     if not at or not _LOCAL.fullmatch(local) or len(local) > 64:
         raise ValueError("is not a mail address; use name@domain.example")
-    ascii_domain = _ascii(domain)
+    # Its encoding looks at each letter several times over: what no name can be is not encoded.
+    ascii_domain = _ascii(domain) if len(domain) <= _MAX_DOMAIN else ""
     if not _DOMAIN.fullmatch(ascii_domain) or len(local) + 1 + len(ascii_domain) > 254:
         raise ValueError("is not a mail address: its domain is not valid; use name@domain.example")
     if len(text) > _MAX_LENGTH:
