@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom import preferences, suppressions
+from mailroom.address import spellings
 from mailroom.batch_get import batch_get
 from mailroom.clock import iso
 from mailroom.dynamo import Sets
@@ -43,8 +44,9 @@ class Choices:
         if not asked:
             return {}
         one, other = self._suppressed.table, self._opted_out.table
-        keys = {one: _once(suppressions.key(each.recipient, channel) for each in asked)}
-        topical = [preferences.key(each.recipient, each.topic) for each in asked if each.topic is not None]
+        spelt = [(form, each.topic) for each in asked for form in spellings(each.recipient)]
+        keys = {one: _once(suppressions.key(form, channel) for form, _ in spelt)}
+        topical = _once(preferences.key(form, topic) for form, topic in spelt if topic is not None)
         if topical:
             keys[other] = topical
         items = batch_get(self._suppressed.client, keys)
@@ -60,11 +62,12 @@ class Choices:
 def _why(
     wanted: Wanted, listed: dict[str, Suppression], chosen: dict[tuple[str, str], OptOut]
 ) -> Unwanted | None:
-    if suppression := listed.get(wanted.recipient):
+    forms = spellings(wanted.recipient)
+    if suppression := next((listed[form] for form in forms if form in listed), None):
         return Unwanted("suppressed", _suppressed(suppression))
-    if wanted.topic is not None and (opt_out := chosen.get((wanted.recipient, wanted.topic))):
-        return opted_out(opt_out)
-    return None
+    topical = ((form, wanted.topic) for form in forms if wanted.topic is not None)
+    opt_out = next((chosen[pair] for pair in topical if pair in chosen), None)
+    return None if opt_out is None else opted_out(opt_out)
 
 
 def opted_out(found: OptOut) -> Unwanted:

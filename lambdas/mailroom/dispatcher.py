@@ -164,4 +164,4 @@ class Dispatcher:
 
 
 def _mentioned(item: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(item.get(name)) for name in ("id", "event_type")}
+    return {name: f"{item.get(name)!s:.200}" for name in ("id", "event_type")}

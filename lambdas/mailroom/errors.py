@@ -1,17 +1,21 @@
 """Faults that a person can act on."""
 
+MAX_FIELD = 200
+MAX_PROBLEM = 1000
+
 
 class Invalid(ValueError):
     """A message that can never be sent as it is: the producer's to correct.
 
     `field` is the attribute at fault (`headers.X-Team`, `to[3]`), `problem` says what is wrong and what
-    would be right; together they are the sentence that stands in the ledger.
+    would be right; together they are the sentence that stands in the ledger. Neither is longer than a person
+    reads, however long the text that they quote.
     """
 
     def __init__(self, field: str, problem: str) -> None:
-        super().__init__(f"{field}: {problem}")
-        self.field = field
-        self.problem = problem
+        self.field = field[:MAX_FIELD]
+        self.problem = problem[:MAX_PROBLEM]
+        super().__init__(f"{self.field}: {self.problem}")
 
 
 class Malformed(ValueError):

@@ -16,7 +16,7 @@ def body_of(status: int, text: str) -> dict[str, Any]:
     """The JSON object of an answer. Raises Unclear where there is none."""
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
         raise Unclear(f"an answer ({status}) that is no JSON object")
@@ -62,7 +62,7 @@ def epoch(text: str) -> float:
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         try:
             moment = read(text)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     raise Unclear("a date that cannot be read")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, convert
 
 from mailroom import clients
+from mailroom.address import spellings
 from mailroom.batch_get import batch_get
 from mailroom.clock import Clock, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
@@ -49,14 +50,19 @@ class Preferences:
 
     def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
         """Those of the pairs that were opted out of, in one read for every hundred of them. Raises Unread."""
-        keys = [key(recipient, topic) for recipient, topic in dict.fromkeys(wanted)]
+        asked = {pair: _spelt(pair) for pair in wanted}
+        keys = [key(*pair) for pair in dict.fromkeys(each for spelt in asked.values() for each in spelt)]
         items = batch_get(self.client, {self.table: keys})[self.table]
-        return {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
+        known = {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
+        return {pair: known[each] for pair, spelt in asked.items() for each in spelt if each in known}
 
     def get(self, recipient: str, topic: str) -> OptOut | None:
         """The choice as it stands this moment; None: nobody opted out."""
-        reply = self.client.get_item(TableName=self.table, Key=key(recipient, topic), ConsistentRead=True)
-        return opt_out_of(plain(reply.get("Item", {})))
+        for pair in _spelt((recipient, topic)):
+            reply = self.client.get_item(TableName=self.table, Key=key(*pair), ConsistentRead=True)
+            if found := opt_out_of(plain(reply.get("Item", {}))):
+                return found
+        return None
 
     def opt_out(self, recipient: str, topic: str, by: By) -> bool:
         """Nothing more of the topic to the recipient. False: that was so already."""
@@ -72,6 +78,10 @@ class Preferences:
 
     def opt_in(self, recipient: str, topic: str) -> bool:
         """The topic may be sent again. False: nobody had opted out."""
+        changed = [self._opt_in(*pair) for pair in _spelt((recipient, topic))]
+        return any(changed)
+
+    def _opt_in(self, recipient: str, topic: str) -> bool:
         now = self._now()
         change = Change(
             {"opted_in_at": number(now)},
@@ -86,6 +96,11 @@ class Preferences:
 
     def _now(self) -> int:
         return milliseconds(self._clock())
+
+
+def _spelt(pair: Pair) -> list[Pair]:
+    """The pair by each name that the table may have for its recipient."""
+    return [(form, pair[1]) for form in spellings(pair[0])]
 
 
 def key(recipient: str, topic: str) -> Sets:

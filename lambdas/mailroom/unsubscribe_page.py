@@ -7,6 +7,7 @@ import base64
 import hashlib
 from html import escape
 
+from mailroom.address import readable
 from mailroom.unsubscribe_links import Choice
 
 FIELD = "choice"
@@ -84,15 +85,7 @@ def failed() -> str:
 def shortened(recipient: str) -> str:
     """`v***@example.com`; of anything but a mail address its last two characters."""
     local, at, domain = recipient.rpartition("@")
-    return f"{local[:1]}***@{_readable(domain)}" if at else f"…{recipient[-2:]}"
-
-
-def _readable(domain: str) -> str:
-    """A domain in its own letters, as its owner knows it."""
-    try:
-        return domain.encode("ascii").decode("idna")
-    except UnicodeError:
-        return domain
+    return f"{local[:1]}***@{readable(domain)}" if at else f"…{recipient[-2:]}"
 
 
 def _named(choice: Choice) -> tuple[str, str]:

@@ -143,7 +143,7 @@ def _people(name: str, value: Value) -> Iterator[str]:
 def _others(name: str, value: Value, person: Person) -> Value | None:
     """The recipients but this one; None: there are none."""
     if name == "recipients" and "M" in value:
-        return {"M": {who: each for who, each in value["M"].items() if not person.is_named_by(who)}}
+        return {"M": {who: each for who, each in value["M"].items() if not person.is_kept_as(who)}}
     if "L" in value:
         left = [each for each in value["L"] if not any(map(person.is_named_by, texts(each)))]
         return {"L": left} if left else None

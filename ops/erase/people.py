@@ -107,7 +107,7 @@ class PeopleErasure:
 
     def _is_theirs(self, image: Image) -> bool:
         recipient = image.get("recipient", {}).get("S", "")
-        return self._person.is_named_by(recipient) or mentioned(image, self._person)
+        return self._person.is_kept_as(recipient) or mentioned(image, self._person)
 
     def _delete(self, table: str, key: dict[str, Value]) -> None:
         self._client.delete_item(TableName=self._facts.table(table), Key=key)

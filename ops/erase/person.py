@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from mailroom import phone
-from mailroom.address import bare
+from mailroom.address import bare, readable, spellings
 from mailroom.erasure import ERASED
 from ops.screen import Refused
 
@@ -35,6 +35,10 @@ class Person:
         except ValueError:
             return self.is_in(value)
         return read == self.recipient
+
+    def is_kept_as(self, name: str) -> bool:
+        """Whether a name that was stored for one recipient is this one's: the same, and the one of before."""
+        return name in spellings(self.recipient) or self.is_named_by(name)
 
     def is_in(self, text: str) -> bool:
         """Whether a text mentions them."""
@@ -76,18 +80,10 @@ def _pattern(kind: Kind, recipient: str) -> re.Pattern[str]:
     """Finds them in a text, and nobody whose address merely ends or begins so."""
     if kind == "mail":
         local, _, domain = recipient.rpartition("@")
-        names = {re.escape(each) for each in (domain, _unicode(domain))}
+        names = {re.escape(each) for each in (domain, readable(domain))}
         text = rf"(?<![\w.+-]){re.escape(local)}(?:@|%40)(?:{'|'.join(sorted(names))})(?![\w-]|\.\w)"
         return re.compile(text, re.IGNORECASE)
     if kind == "number":
         digits = _BETWEEN.join(recipient.removeprefix("+"))
         return re.compile(rf"(?<!\d)\+?{digits}(?!\d)")
     return re.compile(rf"(?<![\w-]){re.escape(recipient)}(?![\w-])")
-
-
-def _unicode(domain: str) -> str:
-    """A domain as people read it."""
-    try:
-        return domain.encode("ascii").decode("idna")
-    except UnicodeError:
-        return domain

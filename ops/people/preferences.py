@@ -48,8 +48,8 @@ class Choices:
 
 
 def known_as(recipient: str) -> tuple[str, ...]:
-    """What a recipient may be called in the table: its one canonical form, and what was typed, so that an
-    entry can be undone however odd it is."""
+    """What a recipient may be called in the table: its canonical form, that of before, and what was typed, so
+    that an entry can be undone however odd it is."""
     return tuple(dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient))))
 
 

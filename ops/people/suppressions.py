@@ -6,7 +6,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom import phone
-from mailroom.address import split
+from mailroom.address import spellings, split
 from mailroom.suppressions import Suppression, Suppressions
 from ops.stage import name
 
@@ -55,7 +55,7 @@ class Lists:
 
 
 def forms(channel: str, recipient: str) -> tuple[str, ...]:
-    """What a recipient may be called on a list: its one canonical form, and what was typed.
+    """What a recipient may be called on a list: its canonical form, that of before, and what was typed.
 
     What was typed stays, so that an entry can be lifted however odd it is.
     """
@@ -63,7 +63,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
     try:
         if channel == "mail":
             address = split(typed)[1]
-            return tuple(dict.fromkeys((address.lower(), address)))
+            return tuple(dict.fromkeys((*spellings(address.lower()), address)))
         if channel == "sms":
             return tuple(dict.fromkeys((phone.normalise(typed), typed)))
     except ValueError:

@@ -28,8 +28,8 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         yield stage
 
 
-def erased(*options: str, code: int = 0) -> Any:
-    result = run(app, ADA, "--yes", "--json", *options)
+def erased(*options: str, recipient: str = ADA, code: int = 0) -> Any:
+    result = run(app, recipient, "--yes", "--json", *options)
     assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
     return json.loads(result.stdout)
 
@@ -67,6 +67,23 @@ def test_choices_may_be_kept_and_are_not_counted_as_left(stage: Stage) -> None:
     assert place(answer, "suppressions") == {"found": 1, "kept": 1}
     assert (answer["ses"], answer["left"], stage.ses.listed) == ("kept", 0, {ADA})
     assert len(stage.items("preferences")) == 2
+
+
+def test_the_spelling_of_before_goes_with_the_choices_and_with_no_message_of_the_other_domain(
+    stage: Stage,
+) -> None:
+    now, before = "v@xn--strae-oqa.example", "v@strasse.example"
+    for each in (now, before, BOB):
+        stage.put("preferences", recipient=each, topic="news", opted_out_at=1, by="page")
+    both = {"to": ["v@straße.example", BOB], "recipients": {before: {}, BOB: {}}}
+    stage.put("ledger", id="m-1", event_type="mail", status="sent", completedAt=2, **both)
+    stage.put("ledger", id="m-2", event_type="mail", status="sent", completedAt=2, to=before)
+    answer = erased(recipient="v@straße.example")
+    assert (answer["left"], place(answer, "preferences")) == (0, {"found": 2, "erased": 2})
+    assert [each["recipient"] for each in stage.items("preferences")] == [BOB]
+    ledger = {each["id"]: each for each in stage.items("ledger")}
+    assert (ledger["m-1"]["to"], [*ledger["m-1"]["recipients"]]) == ([BOB], [BOB])
+    assert ledger["m-2"]["to"] == before
 
 
 # objects

@@ -104,3 +104,13 @@ def test_a_line_that_is_too_long_is_refused_and_stands_there_whole(stage: Stage,
     assert run("import", str(file), *MAIL).exit_code == 1
     assert set(stage.mailbox()) == {"n-3"}
     assert rejected(file).read_text().splitlines()[1].endswith(f",a@example.com,{long}")
+
+
+def test_a_number_beyond_all_bounds_costs_its_line_alone(stage: Stage, tmp_path: Path) -> None:
+    numbers = ("1.50", "1E999999999999999999999", "1E300", "2")
+    lines = [f'{{"to": "a@example.com", "n": {number}}}' for number in numbers]
+    file = write(tmp_path / "p.jsonl", *lines)
+    assert run("import", str(file), *MAIL).exit_code == 1
+    assert set(stage.mailbox()) == {"n-1", "n-4"}
+    refused = rejected(file, "jsonl").read_text().splitlines()
+    assert [line.rpartition('"n": ')[2] for line in refused] == ["1E999999999999999999999}", "1E300}"]

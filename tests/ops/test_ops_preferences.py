@@ -48,6 +48,13 @@ def test_what_somebody_has_opted_out_of_is_shown_however_the_address_is_written(
     ]
 
 
+def test_a_choice_is_shown_and_undone_by_the_spelling_of_before_as_well(preferences: Preferences) -> None:
+    preferences.opt_out("v@strasse.example", "news", "page")
+    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example gets no news ")
+    assert run("opt-in", "v@straße.example", "--topic", "news").exit_code == 0
+    assert run("show", "v@straße.example").exit_code == 1
+
+
 def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "news", "page")
     assert "gets no news" in run("show", ADA, "--topic", "news").stdout

@@ -19,22 +19,23 @@ from tests.stacks.templates import Template, Templates
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
 TEMPLATED = {"jinja2", "markupsafe", "templates"}
 SEGMENTS = {"sms_toolkit", "six.py"}
+RECIPIENTS = {"idna", "phonenumbers"}
 HTTP = {"certifi", "charset_normalizer", "idna", "requests", "urllib3"}
 DATABASE = {"psycopg", "psycopg_binary", "psycopg_binary.libs", "psycopg_pool"}
 MODELS = {"annotated_types", "pydantic", "pydantic_core", "typing_inspection"}
 HANDLERS = {
     "collect": COMMON | DATABASE | {"collect.py", "campaigns.json"},
-    "compose": COMMON | DATABASE | {"compose.py", "campaigns.json", "phonenumbers"},
-    "messages_api": COMMON | MODELS | {"messages_api.py", "phonenumbers"},
-    "unsubscribe": COMMON | {"unsubscribe.py", "itsdangerous"},
-    "dispatch": COMMON | {"dispatch.py", "phonenumbers"},
+    "compose": COMMON | DATABASE | {"compose.py", "campaigns.json"} | RECIPIENTS,
+    "messages_api": COMMON | MODELS | {"messages_api.py"} | RECIPIENTS,
+    "unsubscribe": COMMON | {"unsubscribe.py", "idna", "itsdangerous"},
+    "dispatch": COMMON | {"dispatch.py"} | RECIPIENTS,
     "dead_letters": COMMON | {"dead_letters.py"},
-    "dispatch_scheduled": COMMON | {"dispatch_scheduled.py", "phonenumbers"},
-    "feedback": COMMON | {"feedback.py", "phonenumbers"},
+    "dispatch_scheduled": COMMON | {"dispatch_scheduled.py"} | RECIPIENTS,
+    "feedback": COMMON | {"feedback.py"} | RECIPIENTS,
     "outcomes": COMMON | {"outcomes.py"},
     "retry_fax": COMMON | {"retry_fax.py", "phonenumbers"},
     "send_fax": COMMON | HTTP | {"send_fax.py", "phonenumbers", "twilio"},
-    "send_mail": COMMON | TEMPLATED | {"send_mail.py", "itsdangerous"},
+    "send_mail": COMMON | TEMPLATED | {"send_mail.py", "idna", "itsdangerous"},
     "send_push": COMMON | {"send_push.py"},
     "send_sms": COMMON | HTTP | TEMPLATED | SEGMENTS | {"send_sms.py", "phonenumbers", "twilio"},
     "send_webhook": COMMON | {"send_webhook.py", "standardwebhooks"},
@@ -59,6 +60,7 @@ FUNCTIONS = {
     "twilio_callbacks": ("api", "twilio-callbacks"),
 }
 LATER = {
+    "idna": "import mailroom.address as of; of.bare('a@ü.example')",
     "phonenumbers": "mailroom.phone.normalise('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",

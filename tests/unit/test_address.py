@@ -1,10 +1,11 @@
 """Mail addresses: what SES takes, and nothing that could leave its header line."""
 
+import sys
 import time
 
 import pytest
 
-from mailroom.address import has_control, normalise, split
+from mailroom.address import bare, has_control, normalise, readable, spellings, split
 
 LOCAL_64 = "n" * 64
 
@@ -20,6 +21,13 @@ LOCAL_64 = "n" * 64
         ('"Gogh, Vincent" <vincent@example.com>', "Gogh, Vincent", "vincent@example.com"),
         ("<vincent@example.com>", "", "vincent@example.com"),
         ("vincent@münchen.example", "", "vincent@xn--mnchen-3ya.example"),
+        ("v@straße.example", "", "v@xn--strae-oqa.example"),
+        ("v@STRASSE.example", "", "v@STRASSE.example"),
+        ("v@βόλος.example", "", "v@xn--nxasmm1c.example"),
+        ("v@\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example", "", "v@xn--mgba3gch31f060k.example"),
+        ("v@MÜNCHEN.Example", "", "v@xn--mnchen-3ya.example"),
+        ("v@bu\u0308cher。example", "", "v@xn--bcher-kva.example"),
+        ("v@xn--53h.example", "", "v@xn--53h.example"),
         (f"{LOCAL_64}@example.com", "", f"{LOCAL_64}@example.com"),
         ("Vincent@Example.COM", "", "Vincent@Example.COM"),
     ],
@@ -58,6 +66,12 @@ NO_DOMAIN = "is not a mail address: its domain is not valid; use name@domain.exa
         (f"vincent@{'d' * 64}.example", NO_DOMAIN),
         (f"vincent@{'ü' * 64}.example", NO_DOMAIN),
         ("vincent@[127.0.0.1]", NO_DOMAIN),
+        ("vincent@☕.example", NO_DOMAIN),
+        ("vincent@-ü.example", NO_DOMAIN),
+        ("vincent@ü .example", NO_DOMAIN),
+        ("vincent@ü..example", NO_DOMAIN),
+        ("vincent@a\u200db.example", NO_DOMAIN),
+        (f"vincent@{'ﷺ' * 250}.example", NO_DOMAIN),
         ("a@" + "d.".join([""] + ["d" * 60] * 4) + "example", NO_DOMAIN),
     ],
 )
@@ -119,3 +133,52 @@ def test_however_long_a_wrong_address_is_it_is_refused_at_once(piece: str) -> No
 def test_a_tab_and_a_soft_hyphen_are_told_apart() -> None:
     assert has_control("\t")
     assert not has_control("zu\u00adsammen ü 漢 🎉")
+
+
+def test_the_tables_of_other_letters_are_read_for_domains_with_such_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "idna", None)
+    assert bare("V@xn--strae-oqa.example") == "v@xn--strae-oqa.example"
+    assert len(spellings("v@xn--strae-oqa.example")) == 2
+    with pytest.raises(ImportError):
+        bare("v@straße.example")
+
+
+@pytest.mark.parametrize(
+    ("address", "before"),
+    [
+        ("v@straße.example", "v@strasse.example"),
+        ("v@βόλος.example", "v@xn--nxasmq6b.example"),
+        ("v@\u0646\u0627\u0645\u0647\u200c\u0627\u06cc.example", "v@xn--mgba3gch31f.example"),
+        ("v@mail.straße.münchen.example", "v@mail.strasse.xn--mnchen-3ya.example"),
+    ],
+)
+def test_an_address_that_was_stored_otherwise_before_is_known_by_both_spellings(
+    address: str, before: str
+) -> None:
+    assert spellings(bare(address)) == (bare(address), before)
+
+
+@pytest.mark.parametrize(
+    "recipient",
+    [
+        *("v@example.com", "v@xn--mnchen-3ya.example", "v@xn--53h.example", "v@xn--zzzzzz.example"),
+        *("v@xn--.example", "+16175551234", "android#xn--a:b", "arn:aws:sns:eu-central-1:1:xn--a"),
+    ],
+)
+def test_any_other_recipient_has_one_spelling(recipient: str) -> None:
+    assert spellings(recipient) == (recipient,)
+
+
+@pytest.mark.parametrize(
+    ("domain", "shown"),
+    [
+        ("example.com", "example.com"),
+        ("xn--strae-oqa.example", "straße.example"),
+        ("xn--53h.example", "xn--53h.example"),
+        ("xn--zzzzzz.example", "xn--zzzzzz.example"),
+    ],
+)
+def test_a_domain_is_read_in_its_own_letters_where_it_has_such(domain: str, shown: str) -> None:
+    assert readable(domain) == shown

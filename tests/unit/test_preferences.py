@@ -37,6 +37,29 @@ def test_another_topic_of_the_same_recipient_is_another_choice(preferences: Pref
     assert preferences.get(ADA, "news") is None
 
 
+NOW_SPELT, BEFORE = "v@xn--strae-oqa.example", "v@strasse.example"  # v@straße.example, whose ß was an ss
+
+
+def test_who_opted_out_under_the_spelling_of_before_stays_opted_out(preferences: Preferences) -> None:
+    preferences.opt_out(BEFORE, TOPIC, "page")
+    (found,) = preferences.find([(NOW_SPELT, TOPIC), (ADA, TOPIC)]).items()
+    assert found == ((NOW_SPELT, TOPIC), OptOut(BEFORE, TOPIC, NOW_MS, "page"))
+    assert preferences.get(NOW_SPELT, TOPIC) == OptOut(BEFORE, TOPIC, NOW_MS, "page")
+    assert preferences.find([(BEFORE, TOPIC), (NOW_SPELT, TOPIC)]).keys() == {
+        (BEFORE, TOPIC),
+        (NOW_SPELT, TOPIC),
+    }
+
+
+def test_opting_in_again_counts_for_both_spellings(preferences: Preferences, clock: FakeClock) -> None:
+    preferences.opt_out(BEFORE, TOPIC, "page")
+    preferences.opt_out(NOW_SPELT, TOPIC, "page")
+    assert preferences.opt_in(NOW_SPELT, TOPIC)
+    assert preferences.find([(NOW_SPELT, TOPIC), (BEFORE, TOPIC)]) == {}
+    clock.advance(60)
+    assert not preferences.opt_in(NOW_SPELT, TOPIC)
+
+
 def test_a_repeat_changes_nothing_and_says_so(preferences: Preferences, clock: FakeClock) -> None:
     preferences.opt_out(ADA, TOPIC, "page")
     clock.advance(60)

@@ -34,6 +34,8 @@ Log = Callable[[], list[dict[str, Any]]]
         ("a@x.example, bob@y.example", "a***@x.example, b***@y.example"),
         ("o'hara_1@example.com", "o***@example.com"),
         ("jürgen@example.com", "j***@example.com"),
+        ("'vincent@example.com' is no address", "'v***@example.com' is no address"),
+        ("{'to': '.v@x.example'}", "{'to': '.v***@x.example'}"),
         ("nothing to hide", "nothing to hide"),
         ("at 9 @ the desk", "at 9 @ the desk"),
     ],

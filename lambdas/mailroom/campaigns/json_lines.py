@@ -1,9 +1,9 @@
 """An audience in a file of JSON objects, one a line."""
 
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from boto3.dynamodb.types import DYNAMODB_CONTEXT
 
 from mailroom.campaigns.definition import JsonLines
 from mailroom.campaigns.line_pages import LinePages
@@ -13,8 +13,11 @@ from mailroom.campaigns.s3_lines import Lines, Mark
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
-_decoder = msgspec.json.Decoder(float_hook=Decimal)
-"""Numbers keep all their digits, of which a float has some seventeen."""
+_decoder = msgspec.json.Decoder(float_hook=DYNAMODB_CONTEXT.create_decimal)
+"""Numbers keep all their digits, of which a float has some seventeen. One that no item can hold raises
+ArithmeticError here: further on the number would fail the messages of others as well."""
+
+_NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
 
 
 class JsonLinesAudience(LinePages):
@@ -37,6 +40,9 @@ class JsonLinesAudience(LinePages):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             # msgspec's words name a place, and never what stands there.
             rows.refuse(f"line {start.line}", "", f"is not JSON in UTF-8 ({_words(error)}); correct it")
+            return
+        except ArithmeticError:
+            rows.refuse(f"line {start.line}", "", _NO_NUMBER)
             return
         if not isinstance(values, dict):
             rows.refuse(f"line {start.line}", "", "is not a JSON object; use one a line")

@@ -95,15 +95,17 @@ class Mail(Message, frozen=True, kw_only=True):
 
     def _check_recipients(self) -> None:
         name = "to" if self.to is not None else "email"
-        recipients = normalised(name, listed(self.recipient))
+        recipients, cc, bcc, reply_to = map(listed, (self.recipient, self.cc, self.bcc, self.reply_to))
         if not recipients:
             raise Invalid("to", "is missing; give `to` (or `email`) one address or a list of them")
-        count = len(recipients)
-        for also, addresses in (("cc", self.cc), ("bcc", self.bcc)):
-            count += len(normalised(also, listed(addresses)))
+        # Counted before one of them is read: an item has room for tens of thousands.
+        count = len(recipients) + len(cc) + len(bcc)
         if count > MAX_RECIPIENTS:
             raise Invalid(name, f"{count} recipients with cc and bcc; use at most {MAX_RECIPIENTS} a mail")
-        normalised("reply_to", listed(self.reply_to))
+        if len(reply_to) > MAX_RECIPIENTS:
+            raise Invalid("reply_to", f"has {len(reply_to)} addresses; use at most {MAX_RECIPIENTS}")
+        for field_, addresses in ((name, recipients), ("cc", cc), ("bcc", bcc), ("reply_to", reply_to)):
+            normalised(field_, addresses)
 
     def _check_content(self) -> None:
         if self.subject is not None and address.has_control(self.subject):

@@ -30,7 +30,8 @@ def check_headers(headers: dict[str, Any], *, topical: bool = False) -> None:
     for name, value in headers.items():
         fault = _name_fault(name, topical=topical) or _value_fault(value)
         if fault:
-            raise Invalid(f"headers.{name!r}" if has_control(name) else f"headers.{name:.126}", fault)
+            shown = name[:126]
+            raise Invalid(f"headers.{shown!r}" if has_control(shown) else f"headers.{shown}", fault)
 
 
 def _name_fault(name: str, *, topical: bool) -> str | None:
