@@ -38,6 +38,7 @@ TOLD = {
 """Everybody who can be told of alarms."""
 
 JWT = {"issuer": "https://login.example.com/", "audience": ["mailroom"]}
+SCOPES = {"send": "mailroom/send", "read": "mailroom/read", "cancel": "mailroom/cancel"}
 
 
 def templates_of(assembly: CloudAssembly, stage: str) -> dict[str, Template]:
