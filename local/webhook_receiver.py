@@ -12,7 +12,8 @@
 | drop                    | takes it, then breaks the connection                                  |
 
 More parts may follow (`ok/orders/7`), to tell requests apart. GET /receiver/received lists what came, oldest
-first, DELETE /receiver/received forgets it all.
+first, DELETE /receiver/received forgets it all. It verifies nothing: whoever asks for the list does, with the
+key of the receiver's host.
 """
 
 import base64

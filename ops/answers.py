@@ -23,6 +23,7 @@ from ops.plan.answer import Told
 from ops.reconcile.report import Answer as Reconciled
 from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
+from ops.webhook_key.command import WebhookKey
 
 ANSWERS: dict[str, Any] = {
     "campaign list": campaigns.Listed,
@@ -50,6 +51,7 @@ ANSWERS: dict[str, Any] = {
     "suppressions list": SuppressionsAnswer,
     "suppressions show": SuppressionsAnswer,
     "watch": Look,
+    "webhook-key": WebhookKey,
 }
 """By the command as it is typed."""
 

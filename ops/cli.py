@@ -20,6 +20,7 @@ from ops.reconcile.command import reconcile
 from ops.replay.command import replay
 from ops.resend.command import resend
 from ops.schema.command import schema
+from ops.webhook_key.command import webhook_key
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -45,7 +46,9 @@ app.add_typer(suppressions_commands.app, name="suppressions", rich_help_panel=PE
 app.add_typer(preferences_commands.app, name="preferences", rich_help_panel=PEOPLE)
 app.command(rich_help_panel=PEOPLE)(erase)
 
-app.command(rich_help_panel="Building")(schema)
+BUILDING = "Building"
+for command in (schema, webhook_key):
+    app.command(rich_help_panel=BUILDING)(command)
 
 
 @app.callback()

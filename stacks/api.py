@@ -20,10 +20,12 @@ from stacks.settings import Settings
 from stacks.stage_stack import StageStack
 
 MESSAGES = (
-    *(("POST", "/messages"), ("GET", "/messages"), ("GET", "/messages/{id}")),
-    *(("POST", "/messages/cancel"), ("POST", "/messages/{id}/cancel")),
+    ("POST", "/messages", "send"),
+    *(("GET", "/messages", "read"), ("GET", "/messages/{id}", "read")),
+    *(("POST", "/messages/cancel", "cancel"), ("POST", "/messages/{id}/cancel", "cancel")),
 )
-"""Those without an id in the path take it from the query, where it may hold a slash."""
+"""Each with what it does, which may need a scope. Those without an id in the path take it from the query,
+where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 UNSUBSCRIBE_PATH = "/unsubscribe"
@@ -94,8 +96,10 @@ class ApiStack(StageStack):
         function = messages_api(self, settings, storage, self.public_url)
         door = Door(self.api, "MessagesApi", function)
         authorizer = self._authorizer(settings)
-        for method, path in MESSAGES:
-            door.guarded(method, path, authorizer)
+        jwt = settings.api.jwt
+        scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
+        for method, path, does in MESSAGES:
+            door.guarded(method, path, authorizer, scopes.get(does))
         for method, path in DOCUMENTS:
             if settings.api.public_docs:
                 door.open([method], path, "The stage publishes its API's description, which holds no data.")

@@ -14,7 +14,7 @@ from stacks.derived import DAY
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.rules.channels import OWN_SECTIONS
-from stacks.settings import Settings
+from stacks.settings import Api, Settings
 
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""
@@ -55,10 +55,21 @@ def messages_api(
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
             "DEFAULT_REGION": settings.default_region,
             "PUBLIC_URL": public_url,
-            "JWT_ISSUER": settings.api.jwt.issuer if settings.api.jwt else "",
+            **_callers(settings.api),
         },
         remedy=TOLD,
     ).resource
+
+
+def _callers(api: Api) -> dict[str, str]:
+    """Who calls: what the function has to know of them."""
+    jwt = api.jwt
+    return {
+        "JWT_ISSUER": jwt.issuer if jwt else "",
+        "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
+        "CALLER_CLAIM": jwt.caller_claim if jwt else "",
+        "PAYLOAD_PREFIXES": json.dumps(api.payload_prefixes),
+    }
 
 
 def lanes(settings: Settings) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 import json
 import math
 import string
+from datetime import UTC, datetime
 
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
@@ -30,22 +31,46 @@ class WebhookStack(StageStack):
 
     def __init__(self, app: App, settings: Settings, storage: MailboxStack) -> None:
         super().__init__(app, settings, "webhook")
-        self.secret = self._secret(settings)
+        self.secret = self._secret(
+            settings,
+            "KeysSecret",
+            "webhook-keys",
+            "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
+            "host's, which its receivers verify with",
+        )
+        publish(
+            self,
+            WebhookKeysSecretName=settings.name("webhook-keys"),
+            WebhookKeysSecretArn=self.secret.secret_arn,
+        )
+        self.stage_key = self._stage_key(settings) if settings.webhook.stage_key_until else None
         self.worker = Worker(self, settings, self._work(settings, storage))
         keeps_failing(self, settings)
+
+    def _stage_key(self, settings: Settings) -> Secret:
+        """The one secret of before. Every receiver has it, so no host's key is derived from it. It keeps its
+        name and its logical id: CloudFormation would put another value into another one."""
+        secret = self._secret(
+            settings,
+            "SigningSecret",
+            "webhook-signing",
+            "What webhooks are signed with; receivers verify with whsec_ and this value",
+        )
         publish(
             self,
             WebhookSigningSecretName=settings.name("webhook-signing"),
-            WebhookSigningSecretArn=self.secret.secret_arn,
+            WebhookSigningSecretArn=secret.secret_arn,
         )
+        return secret
 
-    def _secret(self, settings: Settings) -> Secret:
+    def _secret(self, settings: Settings, construct_id: str, name: str, description: str) -> Secret:
         return Secret(
             self,
-            "SigningSecret",
+            construct_id,
             settings,
-            name="webhook-signing",
-            description="What webhooks are signed with; receivers verify with whsec_ and this value",
+            name=name,
+            description=description,
+            # The same for ever: see Secret.
             generated=secretsmanager.SecretStringGenerator(
                 password_length=KEY_LENGTH,
                 include_space=False,
@@ -71,6 +96,7 @@ class WebhookStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 self.secret.read(),
+                *([self.stage_key.read()] if self.stage_key else []),
                 *read_payloads(self, settings),
             ],
             environment={
@@ -92,11 +118,21 @@ class WebhookStack(StageStack):
         return {
             "SIGNING_SECRET_ARN": self.secret.secret_arn,
             "SIGNING_OVERLAP_SECONDS": str(webhook.signing_overlap_hours * 3600),
+            **self._stage_key_environment(webhook.stage_key_until),
             "DELAYS": json.dumps(webhook.delays_seconds),
             "RETRY_AFTER_CAP_SECONDS": str(webhook.retry_after_cap_seconds),
             "ALLOWED_NETWORKS": json.dumps(webhook.allowed_networks),
             "ALLOWED_SCHEMES": json.dumps(webhook.allowed_schemes),
             "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
+        }
+
+    def _stage_key_environment(self, until: str | None) -> dict[str, str]:
+        if self.stage_key is None or until is None:
+            return {}
+        begins = datetime.fromisoformat(until).replace(tzinfo=UTC)
+        return {
+            "STAGE_KEY_SECRET_ARN": self.stage_key.secret_arn,
+            "STAGE_KEY_UNTIL": str(int(begins.timestamp())),
         }
 
 

@@ -102,10 +102,14 @@ class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A webhook sender's: how it signs, how often it tries, and where it may send to."""
+    """A webhook sender's: how it signs, how often it tries, and where it may send to. The keys of hosts are
+    derived from the signing secret; the stage's one key of before signs as well until then (epoch seconds),
+    "" where there is none."""
 
     signing_secret_arn: str
     signing_overlap_seconds: Seconds
+    stage_key_secret_arn: str = ""
+    stage_key_until: Seconds = 0
     delays: list[Seconds]
     retry_after_cap_seconds: Seconds
     allowed_networks: list[str]
@@ -177,7 +181,8 @@ class Compose(Common, frozen=True, kw_only=True, rename="upper"):
 
 class MessagesApi(Common, frozen=True, kw_only=True, rename="upper"):
     """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `jwt_issuer` is who
-    signs its callers' tokens; "": they sign their requests by IAM."""
+    signs its callers' tokens; "": they sign their requests by IAM. `caller_claim` is the claim of a token
+    that names its caller; `payload_prefixes` says how the keys of a caller's objects begin."""
 
     mailbox_table: str
     lanes: dict[str, list[str]]
@@ -185,6 +190,11 @@ class MessagesApi(Common, frozen=True, kw_only=True, rename="upper"):
     callback_ports: list[int]
     public_url: str
     jwt_issuer: str = ""
+    jwt_scopes: dict[str, str] = {}
+    """The scope that each operation needs: send, read and cancel; none: none does."""
+    caller_claim: str = ""
+    payload_prefixes: dict[str, str] = {}
+    """By the caller; none: every caller may name every object."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0

@@ -77,6 +77,10 @@ class Message(Struct, frozen=True, kw_only=True):
             extra_json_schema={"maxLength": MAX_REF_BYTES},
         ),
     ] = None
+    payload_prefix: Annotated[
+        str | None,
+        Meta(description="the API's own: what its caller may name begins so; producers leave it out"),
+    ] = None
     ttl: Annotated[int | None, Meta(description="epoch seconds after which the item may go")] = None
     attempt: Annotated[
         int, Meta(ge=1, le=MAX_ATTEMPT, description="the system's own; producers leave it out")
@@ -119,6 +123,11 @@ class Message(Struct, frozen=True, kw_only=True):
         return None
 
     @property
+    def objects(self) -> list[tuple[str, str]]:
+        """The objects of the payload bucket that it names, as s3://bucket/key, each behind its attribute."""
+        return [] if self.payload_ref is None else [("payload_ref", self.payload_ref)]
+
+    @property
     def duplicate(self) -> str:
         """The same for every copy of this attempt, in the 128 characters that a FIFO queue takes."""
         return hashlib.sha256(f"{self.id}\0{self.attempt}".encode()).hexdigest()
@@ -147,6 +156,24 @@ class Message(Struct, frozen=True, kw_only=True):
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):
             raise Invalid("callback_url", "is not an https URL; use https://host/path")
         self._check_payload_ref()
+        if self.payload_prefix:
+            self.check_objects(self.payload_prefix)
+
+    def check_objects(self, prefix: str | None) -> None:
+        """Raise Invalid for an object whose key does not begin with `prefix`; None: for any object."""
+        for name, ref in self.objects:
+            if prefix is None:
+                raise Invalid(
+                    name,
+                    "names an object, and its caller has no part of the payload bucket; ask for one in "
+                    "api.payload_prefixes",
+                )
+            if not _below(prefix, ref):
+                raise Invalid(
+                    name,
+                    f"{ref!r:.120} is outside the part of the payload bucket that its caller may name; use a "
+                    f"key that begins with {prefix}",
+                )
 
     def _check_payload_ref(self) -> None:
         size = len((self.payload_ref or "").encode())
@@ -201,6 +228,12 @@ def parse(item: Mapping[str, Any], contracts: Mapping[str, type[M]]) -> M:
         raise _explain(error) from None
     message.check()
     return message
+
+
+def _below(prefix: str, ref: str) -> bool:
+    key = ref.removeprefix("s3://").partition("/")[2]
+    # S3 takes . and .. as any other text; what lies between us and S3 may read them as a way out.
+    return key.startswith(prefix) and not {".", ".."} & {*key.split("/")}
 
 
 def _check_id(id_: str) -> None:

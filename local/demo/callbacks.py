@@ -7,7 +7,6 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-PREFIX = "whsec_"
 CALLBACKS, MESSAGES = "callbacks", "messages"
 
 
@@ -22,9 +21,9 @@ class Callback:
     verified: bool
 
 
-def read(received: Iterable[Mapping[str, Any]], secret: str) -> list[Callback]:
-    """All requests, oldest first. `secret` is the signing secret's current value."""
-    webhook = Webhook(PREFIX + secret.removeprefix(PREFIX))
+def read(received: Iterable[Mapping[str, Any]], key: str) -> list[Callback]:
+    """All requests, oldest first. `key` is the receiver's own, as `mailroom webhook-key` prints it."""
+    webhook = Webhook(key)
     return [_callback(each, webhook) for each in received]
 
 

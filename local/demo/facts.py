@@ -5,16 +5,18 @@ from dataclasses import dataclass
 
 from local.aws import LocalSession, patient
 from local.state import State
+from mailroom.signing import host_key
+from mailroom.url import host_of
 
 
 @dataclass(frozen=True)
 class Facts:
-    """`max_attempts` of a fax, `function_seconds` that its sender may take, the secret that signs, and the
-    ARNs of what may be pushed to: platform applications by name, and topics."""
+    """`max_attempts` of a fax, `function_seconds` that its sender may take, the key that the webhook receiver
+    verifies with, and the ARNs of what may be pushed to: platform applications by name, and topics."""
 
     max_attempts: int
     function_seconds: int
-    signing_secret: str
+    receivers_key: str
     applications: dict[str, str]
     topics: list[str]
 
@@ -30,7 +32,10 @@ class Facts:
         return cls(
             int(sender["Environment"]["Variables"]["MAX_ATTEMPTS"]),
             sender["Timeout"],
-            secrets.get_secret_value(SecretId=running.outputs["WebhookSigningSecretName"])["SecretString"],
+            host_key(
+                secrets.get_secret_value(SecretId=running.outputs["WebhookKeysSecretName"])["SecretString"],
+                host_of(running.endpoints.providers),
+            ),
             json.loads(pushes["PLATFORM_APPLICATIONS"]),
             json.loads(pushes["TOPICS"]),
         )

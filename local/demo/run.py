@@ -58,7 +58,7 @@ def _send_and_judge(console: Console, running: State) -> Result:
         run.mails()
         run.others()
         run.settle()
-        callbacks = read(run.watch.received(), facts.signing_secret)
+        callbacks = read(run.watch.received(), facts.receivers_key)
         bars.all_received(len(different(callbacks)) - len(plan.webhooks))
         told = run.watch.events(), run.watch.callbacks(), run.watch.suppressed()
         run.campaign()

@@ -56,7 +56,7 @@ def of_settings(settings: Settings) -> Resources:
         + sum(ALARMS_BESIDE.values()),
         dashboards=1,
         keys=_KEYS,
-        secrets=2 + fax + (settings.twilio is not None),
+        secrets=2 + fax + (settings.twilio is not None) + (settings.webhook.stage_key_until is not None),
     )
 
 

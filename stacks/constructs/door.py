@@ -18,10 +18,16 @@ class Door:
             name, function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
         )
 
-    def guarded(self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer) -> None:
-        """A route for whom `authorizer` lets in."""
+    def guarded(
+        self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer, scope: str | None = None
+    ) -> None:
+        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
         self._api.add_routes(
-            path=path, methods=[http.HttpMethod(method)], integration=self._behind, authorizer=authorizer
+            path=path,
+            methods=[http.HttpMethod(method)],
+            integration=self._behind,
+            authorizer=authorizer,
+            authorization_scopes=scope if scope is None else [scope],
         )
 
     def open(self, methods: Sequence[str], path: str, reason: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.derived import scheduled_rules
+from stacks.rules.api import broken_api
 from stacks.rules.campaigns import broken_campaign_section
 from stacks.rules.channels import broken_channels
 from stacks.rules.dead_letters import broken_dead_letters
@@ -25,6 +26,7 @@ def broken_rules(settings: Settings) -> Iterator[str]:
     yield from broken_queue("scheduled", settings.scheduled, scheduled_rules(settings), settings)
     yield from broken_fax(settings)
     yield from broken_webhook(settings)
+    yield from broken_api(settings.api)
     yield from broken_sms(settings)
     yield from broken_push(settings)
     yield from broken_feedback(settings)

@@ -1,14 +1,39 @@
 """The HTTP API: what producers, providers and recipients call."""
 
+import re
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from stacks.settings.sections import Function, Section
 from stacks.settings.urls import ORIGIN, PROVIDERS_AT_SYNTH
 
 API_SECONDS = 29
 """API Gateway gives a function 30 s."""
+
+
+def _prefix(text: str) -> str:
+    """What the keys of a caller's objects begin with."""
+    parts = text.split("/")
+    if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
+        raise ValueError("is no prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
+    if parts[0] == "oversize":
+        raise ValueError("is where the API puts what is too large for an item; use another one")
+    return text
+
+
+Scope = Annotated[str, Field(pattern=r"^[!#-\[\]-~]{1,64}$")]
+
+
+class Scopes(Section):
+    """The scope that a token needs, in its claim `scope` or `scp`, for each thing that a caller can do."""
+
+    send: Scope
+    """For POST /messages: 1 to 64 characters without a space."""
+    read: Scope
+    """For GET /messages: 1 to 64 characters without a space."""
+    cancel: Scope
+    """For POST /messages/cancel: 1 to 64 characters without a space."""
 
 
 class Jwt(Section):
@@ -18,6 +43,10 @@ class Jwt(Section):
     """The https URL of who issues them; /.well-known/openid-configuration lies below it."""
     audience: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
     """A token's `aud` has to be one of these."""
+    scopes: Scopes | None = None
+    """null: every token of the issuer may do everything."""
+    caller_claim: str = Field(default="sub", min_length=1)
+    """The claim of a token that names its caller, for `payload_prefixes`."""
 
 
 class Messages(Function):
@@ -42,6 +71,11 @@ class Api(Function):
     which the app is told by -c providers=URL."""
     jwt: Jwt | None = None
     """null: whoever calls signs with AWS credentials that may execute-api:Invoke."""
+    payload_prefixes: dict[Annotated[str, Field(min_length=1)], Annotated[str, AfterValidator(_prefix)]] = (
+        Field(default_factory=dict)
+    )
+    """How the keys begin of the objects in the payload bucket that each caller's messages may name. "" is the
+    whole bucket. A caller that is not here may name no object; where nobody is, everybody may name all."""
     public_docs: bool = False
     """Whether /openapi.json and /swagger are for everybody."""
     timeout_seconds: int = Field(default=10, ge=1, le=API_SECONDS)

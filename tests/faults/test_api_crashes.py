@@ -74,7 +74,7 @@ class Threads(Outside):
 
 def posted(world: World, s3: Any, entries: list[Any] = ENTRIES, threads: Threads | None = None) -> list[str]:
     """A new process answers the request."""
-    return [each.result for each in Api(world, s3, threads).intake.take(entries)]
+    return [each.result for each in Api(world, s3, threads).intake.take(entries, "")]
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -26,6 +26,7 @@ from mailroom.worker import Worker
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
 from tests.support.dynamodb import in_memory_client
+from tests.unit.webhooks import key_of
 
 FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
@@ -54,15 +55,15 @@ class Receivers:
             return Answer(503, None)
         if fate == "gone":
             return Answer(410, None)
-        self._take(headers, body)
+        self._take(target.host, headers, body)
         if fate == "lost" and tries == 1:
             raise Unanswered("did not answer in time")
         return Answer(200, None)
 
-    def _take(self, headers: Item, body: bytes) -> None:
+    def _take(self, host: str, headers: Item, body: bytes) -> None:
         moment = int(headers["webhook-timestamp"])
         assert abs(moment - self._clock()) < 300
-        signed = Signature(KEY).sign(
+        signed = Signature(key_of(host, KEY)).sign(
             headers["webhook-id"], datetime.fromtimestamp(moment, UTC), body.decode()
         )
         if signed in headers["webhook-signature"].split(" "):

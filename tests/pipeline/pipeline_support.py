@@ -12,6 +12,8 @@ from local.demo import callbacks
 from local.demo.callbacks import Callback
 from local.state import LEDGER, MAILBOX, State
 from local.workspace import Workspace
+from mailroom.signing import host_key
+from mailroom.url import host_of
 from tests.pipeline.items import Item, correlation, plain, typed
 
 if TYPE_CHECKING:
@@ -156,16 +158,17 @@ class Pipeline:
         requests = inbox.fetch(self.running.endpoints.received)
         return [each for each in requests if each["path"].endswith(f"/{kind}/{about}")]
 
-    def signing_secret(self) -> str:
-        """The key that signs webhooks now."""
-        name = self.output("WebhookSigningSecretName")
-        return self.secrets.get_secret_value(SecretId=name)["SecretString"]
+    def receivers_key(self) -> str:
+        """What the webhook receiver verifies with now."""
+        name = self.output("WebhookKeysSecretName")
+        secret = self.secrets.get_secret_value(SecretId=name)["SecretString"]
+        return host_key(secret, host_of(self.running.endpoints.providers))
 
     def until_told(self, id_: str, count: int = 1, seconds: float = ENDED_SECONDS) -> list[Any]:
         """The payloads of so many different callbacks about a message, once they have come; all verified."""
 
         def told() -> list[Callback]:
-            return callbacks.different(callbacks.read(self.received("callbacks", id_), self.signing_secret()))
+            return callbacks.different(callbacks.read(self.received("callbacks", id_), self.receivers_key()))
 
         until(lambda: len(told()) >= count, seconds, lambda: f"told of {id_}: {told()}")
         assert all(each.verified for each in told())

@@ -20,7 +20,7 @@ app = typer.Typer()
 app.command()(doctor)
 app()
 """
-DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName", "webhook": "WebhookSigningSecretName"}
+DENIED = {"sms": "TwilioSecretName", "fax": "FaxSecretName", "webhook": "WebhookKeysSecretName"}
 """Secrets without which a subject fails."""
 
 

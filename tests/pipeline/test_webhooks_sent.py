@@ -51,7 +51,7 @@ def test_a_mail_that_fails_is_told_with_its_reason(pipeline: Pipeline) -> None:
 def test_a_webhook_message_is_delivered_once_signed_with_its_payload(pipeline: Pipeline) -> None:
     pipeline.put(webhook(pipeline, "hook"))
     pipeline.until_ended("hook", event_type="webhook", seconds=SECONDS)
-    (request,) = callbacks.read(pipeline.received("messages", "hook"), pipeline.signing_secret())
+    (request,) = callbacks.read(pipeline.received("messages", "hook"), pipeline.receivers_key())
     assert request.verified
     assert request.payload == PAYLOAD
     assert pipeline.ledger("hook", "webhook")["status"] == "sent"
@@ -60,7 +60,7 @@ def test_a_webhook_message_is_delivered_once_signed_with_its_payload(pipeline: P
 def test_an_endpoint_that_fails_is_tried_again_with_the_same_webhook_id(pipeline: Pipeline) -> None:
     pipeline.put(webhook(pipeline, "flaky", "flaky/2"))
     pipeline.until_ended("flaky", event_type="webhook", seconds=SECONDS)
-    requests = callbacks.read(pipeline.received("messages", "flaky"), pipeline.signing_secret())
+    requests = callbacks.read(pipeline.received("messages", "flaky"), pipeline.receivers_key())
     assert len(requests) == 3
     assert len({request.webhook_id for request in requests}) == 1
     assert all(request.verified for request in requests)
@@ -95,11 +95,13 @@ def test_the_metadata_service_is_refused_whatever_the_stage_allows(pipeline: Pip
 
 
 def test_after_a_new_signing_secret_both_sign(pipeline: Pipeline) -> None:
-    old, new = pipeline.signing_secret(), "b" * 44
-    pipeline.secrets.put_secret_value(SecretId=pipeline.output("WebhookSigningSecretName"), SecretString=new)
+    old = pipeline.receivers_key()
+    name = pipeline.output("WebhookKeysSecretName")
+    pipeline.secrets.put_secret_value(SecretId=name, SecretString="b" * 44)
+    new = pipeline.receivers_key()
     with pipeline.configured(pipeline.output("SendWebhookFunctionName")):  # a cold start reads it anew
         pipeline.put(webhook(pipeline, "rotated"))
         pipeline.until_ended("rotated", event_type="webhook", seconds=SECONDS)
     request = pipeline.received("messages", "rotated")
     assert request[0]["headers"]["webhook-signature"].count("v1,") == 2
-    assert all(callbacks.read(request, secret)[0].verified for secret in (old, new))
+    assert all(callbacks.read(request, key)[0].verified for key in (old, new))

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.oversize import PREFIX
-from tests.stacks.refusals import REMOVED, refusal
+from tests.stacks.refusals import REMOVED, accepted, refusal
 from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AT_SIMULATORS, AWS, JWT, SIMULATED, variant
+from tests.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
@@ -86,6 +86,36 @@ def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
     (asked,) = {route.get("AuthorizerId", {}).get("Ref") for route in api.all("ApiGatewayV2::Route")} - {None}
     assert api.body["Resources"][asked]["Properties"] == authorizer
     assert api.environment("mailroom-dev-messages-api")["JWT_ISSUER"] == JWT["issuer"]
+
+
+def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
+    api = variant({"api.jwt": {**JWT, "scopes": SCOPES}})["api"]
+    needed = {each["RouteKey"]: each.get("AuthorizationScopes") for each in api.all("ApiGatewayV2::Route")}
+    assert needed == {
+        "POST /messages": ["mailroom/send"],
+        "GET /messages": ["mailroom/read"],
+        "GET /messages/{id}": ["mailroom/read"],
+        "POST /messages/cancel": ["mailroom/cancel"],
+        "POST /messages/{id}/cancel": ["mailroom/cancel"],
+        **dict.fromkeys(DOCUMENTS | LINKS | CALLBACKS),
+    }
+    assert json.loads(api.environment("mailroom-dev-messages-api")["JWT_SCOPES"]) == SCOPES
+
+
+def test_without_scopes_in_the_settings_no_route_wants_one() -> None:
+    api = variant({"api.jwt": JWT})["api"]
+    assert not [each for each in api.all("ApiGatewayV2::Route") if "AuthorizationScopes" in each]
+    assert api.environment("mailroom-dev-messages-api")["JWT_SCOPES"] == "{}"
+
+
+def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev: Templates) -> None:
+    given = dev["api"].environment("mailroom-dev-messages-api")
+    assert (given["CALLER_CLAIM"], given["PAYLOAD_PREFIXES"]) == ("", "{}")
+    jwt = {**JWT, "caller_claim": "client_id"}
+    changes = {"api.jwt": jwt, "api.payload_prefixes": {"shop": "shop/", "trusted": ""}}
+    given = variant(changes)["api"].environment("mailroom-dev-messages-api")
+    assert given["CALLER_CLAIM"] == "client_id"
+    assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
 
 def test_the_description_may_be_for_everybody_and_messages_are_not(changed: Template) -> None:
@@ -301,3 +331,62 @@ def test_a_wrong_setting_of_the_api_is_named(key: str, value: object, said: str)
     stages_own = {"api.jwt.issuer": {**JWT, "issuer": value}, "api.jwt.audience": {**JWT, "audience": value}}
     setting = "api.jwt" if key in stages_own else key
     assert refusal(setting, stages_own.get(key, value)).startswith(f"mailroom.dev.{key}: {said}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"scopes": {name: SCOPES[name] for name in ("send", "read")}},
+            "scopes.cancel: is missing; add it: for POST /messages/cancel: 1 to 64 characters without a ",
+        ),
+        ({"scopes": {**SCOPES, "send": "a b"}}, "scopes.send: 'a b' does not fit "),
+        (
+            {"caller_claim": ""},
+            "caller_claim: is empty; give at least one: the claim of a token that names its caller, for ",
+        ),
+    ],
+)
+def test_a_wrong_setting_of_tokens_is_named(changes: dict[str, object], said: str) -> None:
+    assert refusal("api.jwt", {**JWT, **changes}).startswith(f"mailroom.dev.api.jwt.{said}")
+
+
+def refused_prefix(prefixes: dict[str, str]) -> str:
+    return refusal("api.payload_prefixes", prefixes).removeprefix("mailroom.dev.api.payload_prefixes")
+
+
+ROLE = "arn:aws:iam::111122223333:role/shop"
+
+
+@pytest.mark.parametrize(
+    "prefix", ["shop", "/", "/shop/", "shop//", "../", "shop/../", "./", "s3://bucket/shop/", "shop /", "ö/"]
+)
+def test_a_prefix_that_is_none_is_named(prefix: str) -> None:
+    assert refused_prefix({ROLE: prefix}) == (
+        f".{ROLE}: {prefix!r} is no prefix of keys; write it like shop/, of letters, digits and !_.*'()-."
+    )
+
+
+def test_nobody_is_given_what_the_api_keeps_for_others() -> None:
+    assert refused_prefix({ROLE: PREFIX}).startswith(f".{ROLE}: {PREFIX!r} is where the API puts what is ")
+
+
+@pytest.mark.parametrize("prefix", ["", "shop/", "teams/shop/", "v1.2/(a)/"])
+def test_a_prefix_that_is_one_is_taken(prefix: str) -> None:
+    assert accepted("api.payload_prefixes", {ROLE: prefix}).api.payload_prefixes == {ROLE: prefix}
+
+
+@pytest.mark.parametrize(
+    "caller",
+    ["shop", "arn:aws:iam::111122223333:role/teams/shop", "arn:aws:sts::111122223333:assumed-role/a/b"],
+)
+def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
+    assert refused_prefix({caller: "shop/"}) == (
+        f": {caller!r} is no caller that signs by IAM; write a role as arn:aws:iam::<account>:role/<name>, "
+        "without its path, or a user's ARN."
+    )
+
+
+def test_more_callers_than_the_function_can_be_told_of_are_refused() -> None:
+    many = {f"{ROLE}-{number}": f"teams/{number}/" for number in range(50)}
+    assert "and the function's environment has room for 2048; name fewer callers" in refused_prefix(many)

@@ -135,7 +135,7 @@ def test_a_webhook_sender_writes_the_ledger_and_reads_payloads_and_the_signing_s
 ) -> None:
     may = dev["webhook"].policy("mailroom-dev-send-webhook")
     own = logical(dev, "webhook", "SQS::Queue", QueueName="mailroom-dev-webhook")
-    secret = logical(dev, "webhook", "SecretsManager::Secret", Name="mailroom-dev-webhook-signing")
+    secret = logical(dev, "webhook", "SecretsManager::Secret", Name="mailroom-dev-webhook-keys")
     assert may.keys() == CONSUME | LOG | {
         "dynamodb:UpdateItem",
         "s3:GetObject",

@@ -43,6 +43,7 @@ AT_SIMULATORS = {
 """All that is reached at an URL that the app's context has."""
 
 JWT = {"issuer": "https://login.example.com/", "audience": ["mailroom"]}
+SCOPES = {"send": "mailroom/send", "read": "mailroom/read", "cancel": "mailroom/cancel"}
 
 
 @cache

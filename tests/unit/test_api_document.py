@@ -58,6 +58,22 @@ def test_callers_with_tokens_are_told_who_issues_them(aws: Aws, clock: FakeClock
     assert scheme["openIdConnectUrl"] == "https://login.example/.well-known/openid-configuration"
 
 
+def test_each_operation_says_which_scope_it_needs(aws: Aws, clock: FakeClock) -> None:
+    scopes = {"send": "mailroom/send", "read": "mailroom/read", "cancel": "mailroom/cancel"}
+    document = Api(clock, jwt_issuer="https://login.example/", jwt_scopes=scopes).get("/openapi.json").json
+    assert {
+        (method, path): each["security"]
+        for path, methods in document["paths"].items()
+        for method, each in methods.items()
+    } == {
+        ("post", "/messages"): [{"jwt": ["mailroom/send"]}],
+        ("get", "/messages"): [{"jwt": ["mailroom/read"]}],
+        ("get", "/messages/{id}"): [{"jwt": ["mailroom/read"]}],
+        ("post", "/messages/cancel"): [{"jwt": ["mailroom/cancel"]}],
+        ("post", "/messages/{id}/cancel"): [{"jwt": ["mailroom/cancel"]}],
+    }
+
+
 def test_the_schemas_are_those_of_the_stages_channels(aws: Aws, clock: FakeClock) -> None:
     document = Api(clock, lanes={"mail": ["normal"], "fax": ["normal"]}).get("/openapi.json").json
     assert {"Mail", "Fax"} <= document["components"]["schemas"].keys()

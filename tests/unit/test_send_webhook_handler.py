@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 
 import boto3
@@ -13,7 +14,7 @@ from tests.unit.functions import Load
 from tests.unit.loopback import serving, status
 from tests.unit.support import LEDGER, Aws
 from tests.unit.webhook_post import callback
-from tests.unit.webhooks import KEY, webhook_item
+from tests.unit.webhooks import KEY, KEY_2, key_of, webhook_item
 
 
 @pytest.fixture(autouse=True)
@@ -39,12 +40,12 @@ def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     sys.modules.pop("send_webhook", None)
 
 
-def received(request: bytes) -> dict[str, str]:
-    """The headers of a request whose signature holds. Raises where it does not."""
+def received(request: bytes, key: str) -> dict[str, str]:
+    """The headers of a request whose signature holds by `key`. Raises where it does not."""
     head, _, body = request.decode().partition("\r\n\r\n")
     lines = (line.split(": ", 1) for line in head.split("\r\n")[1:])
     headers = {name.lower(): value for name, value in lines}
-    Receiver(f"whsec_{KEY}").verify(body, headers)
+    Receiver(key).verify(body, headers)
     return headers
 
 
@@ -54,13 +55,28 @@ def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: A
         url = f"http://localhost:{server.port}/hook"
         event = sqs_event(webhook_item(url=url), callback(url=url, name="sent"))
         assert failures(load("send_webhook")(event, lambda_context())) == []
-    first, second = map(received, server.requests)
+    first, second = (received(each, key_of("localhost")) for each in server.requests)
     assert (aws.item("w-1", "webhook")["provider_id"], second["webhook-id"]) == (
         first["webhook-id"],
         "msg_f1",
     )
     assert first["content-type"] == "application/json"
     assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
+
+
+def test_until_its_day_the_stages_one_key_of_before_signs_too(
+    load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = boto3.client("secretsmanager")
+    arn = client.create_secret(Name="mailroom-test-webhook-stage", SecretString=KEY_2)["ARN"]
+    monkeypatch.setenv("STAGE_KEY_SECRET_ARN", arn)
+    monkeypatch.setenv("STAGE_KEY_UNTIL", str(time.time() + 60))
+    with serving(status(200)) as server:
+        event = sqs_event(webhook_item(url=f"http://localhost:{server.port}/hook"))
+        assert failures(load("send_webhook")(event, lambda_context())) == []
+    client.delete_secret(SecretId=arn, ForceDeleteWithoutRecovery=True)
+    for key in (key_of("localhost"), KEY_2):
+        received(server.requests[0], key)
 
 
 def test_what_fails_comes_back_and_what_is_refused_does_not(load: Load, aws: Aws) -> None:

@@ -1,10 +1,12 @@
 """The webhook adapter: what goes out, and what it makes of the answers."""
 
 import socket
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from standardwebhooks import Webhook as Signature
 
 from mailroom.channels.standard_webhooks import Post, StandardWebhooks
 from mailroom.guard import Guard
@@ -13,7 +15,7 @@ from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, 
 from mailroom.resolver import Unresolved
 from tests.unit.loopback import serving, status
 from tests.unit.support import FakeClock
-from tests.unit.webhooks import DENIED, DOWN, THROTTLED, Secrets, Wire, adapter, signer, webhook
+from tests.unit.webhooks import DENIED, DOWN, THROTTLED, Secrets, Wire, adapter, key_of, signer, webhook
 
 ID = "msg_8a09f7e2ca1c4a36ed0ed4e0b0a5fe24"
 
@@ -39,9 +41,39 @@ def test_a_payload_goes_out_as_compact_json_signed_under_its_id(clock: FakeClock
         "Content-Type": "application/json",
         "User-Agent": "mailroom-webhook",
         "Accept": "*/*",
-        **signer(Secrets(), clock).headers(headers["webhook-id"], body.decode()),
+        **signer(Secrets(), clock).headers("hooks.example", headers["webhook-id"], body.decode()),
     }
     assert outcome == Sent(headers["webhook-id"])
+
+
+def test_what_one_host_is_sent_no_other_host_would_believe(clock: FakeClock) -> None:
+    wire = Wire(200)
+    webhooks = adapter(wire, clock)
+    for host in ("one.example", "two.example"):
+        webhooks.submit(Post(f"https://{host}/", ID, "{}"))
+    one, two = ({*headers["webhook-signature"].split(" ")} for _, headers, _ in wire.posts)
+    assert not one & two
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://HOOKS.Example/", "hooks.example"),
+        ("https://hooks.example:8443/other?path=1", "hooks.example"),
+        ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"),
+        ("https://8.8.8.8/", "8.8.8.8"),
+        ("https://[2001:4860:4860:0::8888]/", "2001:4860:4860::8888"),
+    ],
+)
+def test_a_host_has_one_key_however_its_url_spells_it_and_whatever_the_port(
+    clock: FakeClock, url: str, host: str
+) -> None:
+    wire = Wire(200)
+    guard = Guard(ports=(443, 8443), resolve=lambda _host, _seconds: ["8.8.8.8"])
+    assert isinstance(adapter(wire, clock, guard=guard).submit(Post(url, ID, "{}")), Sent)
+    ((_, headers, _),) = wire.posts
+    signed = Signature(key_of(host)).sign(ID, datetime.fromtimestamp(int(clock.now), UTC), "{}")
+    assert headers["webhook-signature"] == signed
 
 
 def test_the_webhook_id_is_the_same_for_every_try_of_a_message_and_for_no_other(clock: FakeClock) -> None:

@@ -1,5 +1,7 @@
 """A webhook sender with a secret, names and a network that are told what to say."""
 
+import base64
+import hmac
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -10,8 +12,8 @@ from mailroom.deadline import Deadline
 from mailroom.guard import Guard, Target
 from mailroom.https import Answer, Https, Unanswered
 from mailroom.message import parse
-from mailroom.secret import Secret
-from mailroom.signing import Signer
+from mailroom.secret import READ_AGAIN_SECONDS, Secret
+from mailroom.signing import Signer, StageKey
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item
 
@@ -19,6 +21,15 @@ KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" + "MfKQ9r8GKYqr"  # 44 letters and digi
 KEY_2 = "C2FVsBQIhrscChlQIMV4b5sSYspob7oD" + "C2FVsBQIhrsc"
 ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mailroom-test-webhook-signing-AbCdEf"
 OVERLAP = 86400.0
+HOST = "hooks.example"
+
+
+def key_of(host: str, secret: str = KEY) -> str:
+    """The key of a host by the rule in docs/design.md."""
+    derived = hmac.digest(
+        base64.b64decode(secret), b"mailroom webhook key\0" + host.encode("ascii"), "sha256"
+    )
+    return "whsec_" + base64.b64encode(derived).decode()
 
 
 class ResourceNotFoundException(Exception):
@@ -55,12 +66,12 @@ THROTTLED = client_error("ThrottlingException", "Rate exceeded")
 DOWN = client_error("InternalServiceError", "try later", 500)
 
 
-def secret(client: Secrets, clock: Callable[[], float], seconds: float = 300) -> Secret:
+def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS) -> Secret:
     return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
-def signer(client: Secrets, clock: Callable[[], float]) -> Signer:
-    return Signer(secret(client, clock), OVERLAP, clock)
+def signer(client: Secrets, clock: Callable[[], float], stage_key: StageKey | None = None) -> Signer:
+    return Signer(secret(client, clock), OVERLAP, clock, stage_key)
 
 
 class Wire(Https):

@@ -47,6 +47,9 @@ _EXAMPLES = {
 }
 
 
+_TOKEN = "jwt"  # noqa: S105 - the name of a scheme
+
+
 def _json(*names: str, description: str) -> dict[str, Any]:
     schemas = [{"$ref": REFERENCES.format(name=name)} for name in names]
     schema = schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
@@ -137,7 +140,7 @@ def _security(settings: Settings) -> tuple[str, Any]:
 
     if settings.jwt_issuer:
         url = settings.jwt_issuer.rstrip("/") + "/.well-known/openid-configuration"
-        return "jwt", OpenIdConnect(openIdConnectUrl=url, description="A token in Authorization: Bearer")
+        return _TOKEN, OpenIdConnect(openIdConnectUrl=url, description="A token in Authorization: Bearer")
     signed: Any = {
         "name": "Authorization",
         "in": APIKeyIn.header,
@@ -145,6 +148,13 @@ def _security(settings: Settings) -> tuple[str, Any]:
         "description": "AWS Signature Version 4, service execute-api",
     }
     return "sigv4", APIKey(**signed)
+
+
+def needed(settings: Settings, operation: str) -> list[dict[str, list[str]]] | None:
+    """The scope that an operation needs; None: the same as every other, which is none."""
+    if not settings.jwt_scopes:
+        return None
+    return [{_TOKEN: [settings.jwt_scopes[operation]]}]
 
 
 def request_body(channels: tuple[str, ...]) -> dict[str, Any]:

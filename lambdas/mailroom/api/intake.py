@@ -49,13 +49,15 @@ class Intake:
         self._writer = writer
         self._workers = workers
 
-    def take(self, entries: Sequence[Any]) -> list[Taken]:
-        """What became of each entry, in their order."""
+    def take(self, entries: Sequence[Any], prefix: str | None) -> list[Taken]:
+        """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
+        caller may name; "": it may name all; None: none."""
+        entries = [_held(each, prefix) for each in entries]
         taken: dict[int, Taken] = {}
         first: dict[Key, int] = {}
         again: list[int] = []
         for at, entry in enumerate(entries):
-            judged = self._judged(entry)
+            judged = self._judged(entry, prefix)
             if isinstance(judged, Taken):
                 taken[at] = judged
             elif judged in first:
@@ -68,22 +70,33 @@ class Intake:
         _tell(taken.values())
         return [taken[at] for at in range(len(entries))]
 
-    def _judged(self, entry: Any) -> Key | Taken:
+    def _judged(self, entry: Any, prefix: str | None) -> Key | Taken:
         try:
             _check_key(entry)
-            return self._admission.admit(entry).key
+            message = self._admission.admit(entry)
+            if prefix != "":
+                message.check_objects(prefix)
         except Invalid as fault:
             return _refused(entry, fault.field, fault.problem)
         except Malformed as fault:
             return _refused(entry, "item", str(fault))
         except RecursionError:
             return _refused(entry, "item", "lies too deep; use fewer levels of lists and maps")
+        return message.key
 
     def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, Taken]:
         items = [entries[at] for at in wave]
         workers = min(self._workers, len(items))
         written = self._writer.put_all(items, workers) if items else []
         return {at: _taken(entries[at], each) for at, each in zip(wave, written, strict=True)}
+
+
+def _held(entry: Any, prefix: str | None) -> Any:
+    """The entry, and where it names a payload what that may name in its turn: its caller can change the
+    object until a sender reads it."""
+    if prefix and isinstance(entry, dict) and entry.get("payload_ref") is not None:
+        return {**entry, "payload_prefix": prefix}
+    return entry
 
 
 def _check_key(entry: Any) -> None:

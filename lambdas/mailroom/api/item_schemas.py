@@ -9,7 +9,7 @@ import msgspec
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.reference import MAX_ID_BYTES
 
-OURS = ("variables", "attempt")
+OURS = ("variables", "attempt", "payload_prefix")
 """Fields of the model that no producer writes."""
 ID_BOUNDS: dict[str, Any] = {
     "minLength": 1,

@@ -1,6 +1,7 @@
 """The API's routes, and what is answered when one of them cannot."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import unquote
@@ -47,12 +48,15 @@ Key = Annotated[
     ),
 ]
 
+_ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.DOTALL)
+"""A role as whoever has assumed it is called: every session of it is the same caller."""
+
 
 def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
     """The resolver with all routes."""
     api = Described(settings)
     _take_messages(api, settings, intake)
-    _tell_states(api, states)
+    _tell_states(api, settings, states)
     _describe(api)
     _explain_errors(api)
     return api
@@ -65,19 +69,40 @@ def _take_messages(api: Described, settings: Settings, intake: Intake) -> None:
         description="Each message of a list is taken or refused on its own; the answer says which.",
         operation_id="send",
         responses=document.POSTED,
+        security=document.needed(settings, "send"),
         openapi_extensions={"requestBody": document.request_body(tuple(settings.lanes))},
     )
     def post(idempotency_key: Key = None) -> Response[str]:
         asked = entries_of(api.current_event.raw_event, idempotency_key)
-        taken = intake.take(asked.entries)
+        taken = intake.take(asked.entries, _prefix(settings, api.current_event.raw_event))
         return answers.of_list(taken) if asked.listed else answers.of_one(taken[0])
 
 
-def _tell_states(api: Described, states: States) -> None:
-    told: Any = {"responses": document.LOOKED_UP, "summary": "Where a message is"}
+def _prefix(settings: Settings, event: Mapping[str, Any]) -> str | None:
+    """How the keys begin of the objects that a request's caller may name; None: it may name none."""
+    if not settings.payload_prefixes:
+        return ""
+    return settings.payload_prefixes.get(_caller(settings.caller_claim, event))
+
+
+def _caller(claim: str, event: Mapping[str, Any]) -> str:
+    """Who calls, as API Gateway has verified it: the token's `claim`, or the IAM principal."""
+    verified = event["requestContext"].get("authorizer") or {}
+    if claim:
+        return str(verified.get("jwt", {}).get("claims", {}).get(claim, ""))
+    return _ASSUMED.sub(r"arn:\1:iam::\2:role/\3", verified.get("iam", {}).get("userArn") or "")
+
+
+def _tell_states(api: Described, settings: Settings, states: States) -> None:
+    told: Any = {
+        "responses": document.LOOKED_UP,
+        "summary": "Where a message is",
+        "security": document.needed(settings, "read"),
+    }
     cancelled: Any = {
         "responses": document.CANCELLED,
         "summary": "Take back a message that waits for its send_at",
+        "security": document.needed(settings, "cancel"),
     }
 
     @api.get("/messages/<id>", operation_id="status", **told)

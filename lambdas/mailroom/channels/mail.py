@@ -73,6 +73,12 @@ class Mail(Message, frozen=True, kw_only=True):
         return structs.replace(self, **left)
 
     @property
+    def objects(self) -> list[tuple[str, str]]:
+        """The payload, and the attachments."""
+        attached = [(f"attachments[{at}].ref", each.ref) for at, each in enumerate(self.attachments)]
+        return [*super().objects, *attached]
+
+    @property
     def kind(self) -> str:
         """What the content is made of: template, html or plaintext."""
         if self.inline:

@@ -66,6 +66,12 @@ class Sms(Message, frozen=True, kw_only=True):
         return {"line": self.number}
 
     @property
+    def objects(self) -> list[tuple[str, str]]:
+        """The payload, and the media that are no URLs of others."""
+        media = [(f"media_urls[{at}]", url) for at, url in enumerate(self.media_urls)]
+        return [*super().objects, *((name, url) for name, url in media if url.startswith("s3://"))]
+
+    @property
     def kind(self) -> str:
         """What the content is made of: media, template or text."""
         if self.media_urls:

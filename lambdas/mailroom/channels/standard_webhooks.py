@@ -17,7 +17,7 @@ from mailroom.https import Answer, Https, Unanswered
 from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.resolver import Unresolved
 from mailroom.secret import Secret, unreadable
-from mailroom.signing import Signer, UnusableKey
+from mailroom.signing import Signer, StageKey, UnusableKey
 from mailroom.url import host_of
 
 GONE = 410
@@ -64,10 +64,9 @@ class StandardWebhooks:
             ports=settings.allowed_ports,
             networks=settings.allowed_networks,
         )
-        secret = Secret(clients.secretsmanager(), settings.signing_secret_arn, time.time)
         return cls(
             guard,
-            Signer(secret, settings.signing_overlap_seconds, time.time),
+            _signer(settings),
             Https(),
             seconds=settings.submit_seconds,
             retry_after_cap=settings.retry_after_cap_seconds,
@@ -83,19 +82,20 @@ class StandardWebhooks:
 
     def exchange(self, request: Post) -> Said:
         """Make the request, and say what the status was."""
+        host = host_of(request.url)
         try:
-            headers = {**_FIXED, **self._signer.headers(request.webhook_id, request.body)}
+            signed = self._signer.headers(
+                self._guard.read(request.url).host, request.webhook_id, request.body
+            )
+            deadline = Deadline(self._seconds)
+            target = self._guard.check(request.url, deadline.left())
+            answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
+        except Refused as fault:
+            return Said(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
             return Said(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
             return Said(unreadable("the signing secret", error))
-        deadline = Deadline(self._seconds)
-        host = host_of(request.url)
-        try:
-            target = self._guard.check(request.url, deadline.left())
-            answer = self._https.post(target, headers, request.body.encode(), deadline)
-        except Refused as fault:
-            return Said(Rejected(f"url: {fault}"))
         except Unresolved as trouble:
             return Said(Retry(str(trouble)))
         except Unanswered as trouble:
@@ -112,6 +112,16 @@ class StandardWebhooks:
         if answer.status == GONE:
             return Rejected(f"{host} answered 410 Gone")
         return Retry(f"{host} answered {answer.status}", min(answer.retry_after or 0, self._retry_after_cap))
+
+
+def _signer(settings: WebhookSender) -> Signer:
+    client = clients.secretsmanager()
+    stage_key = None
+    if settings.stage_key_secret_arn:
+        secret = Secret(client, settings.stage_key_secret_arn, time.time)
+        stage_key = StageKey(secret, settings.stage_key_until)
+    secret = Secret(client, settings.signing_secret_arn, time.time)
+    return Signer(secret, settings.signing_overlap_seconds, time.time, stage_key)
 
 
 def webhook_id(message: Webhook) -> str:

@@ -18,7 +18,7 @@ def signing_key(look: Look) -> Iterator[Verdict]:
     for each in senders:
         arn = each.environment["SIGNING_SECRET_ARN"]
         try:
-            Signer(_secret(look, arn), 0, time.time).headers("msg_doctor", "{}")
+            Signer(_secret(look, arn), 0, time.time).headers("doctor.example", "msg_doctor", "{}")
         except UnusableKey as fault:
             yield failed(f"Webhooks cannot be signed: {fault}.", _put(arn, '"$(openssl rand -base64 33)"'))
         except look.client("secretsmanager").exceptions.ResourceNotFoundException:

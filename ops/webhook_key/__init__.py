@@ -1,0 +1,1 @@
+"""`webhook-key`: what the receivers of one host verify with."""

@@ -1,0 +1,110 @@
+"""The key of a host at the command line: the very one that the sender signs with, and nothing beside it."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from standardwebhooks import Webhook as Receiver
+from typer.testing import CliRunner, Result
+
+from mailroom.secret import Secret
+from mailroom.signing import Signer
+from ops import cli
+from tests.ops.answers_support import valid
+from tests.ops.ops_support import REGION
+from tests.unit.webhooks import KEY, KEY_2, key_of
+
+NAME = "mailroom-dev-webhook-keys"
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The account's Secrets Manager, with the secret of stage dev."""
+    with mock_aws():
+        session = boto3.Session(region_name=REGION)
+        monkeypatch.setattr("boto3.Session", lambda: session)
+        client = session.client("secretsmanager")
+        client.create_secret(Name=NAME, SecretString=KEY)
+        yield client
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, ["webhook-key", *arguments])
+
+
+def refusal(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    return " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("secrets")
+def test_it_prints_the_key_alone() -> None:
+    result = run("hooks.example.com")
+    assert (result.exit_code, result.stdout) == (0, f"{key_of('hooks.example.com')}\n")
+    assert result.stderr == ""
+
+
+@pytest.mark.usefixtures("secrets")
+def test_a_receiver_that_is_given_it_takes_what_the_sender_signs(secrets: Any) -> None:
+    key = run("hooks.example.com").stdout.strip()
+    sender = Signer(Secret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
+    assert Receiver(key).verify("{}", sender.headers("hooks.example.com", "msg_1", "{}")) == {}
+
+
+@pytest.mark.usefixtures("secrets")
+@pytest.mark.parametrize(
+    ("given", "host"),
+    [
+        ("HOOKS.example.com", "hooks.example.com"),
+        ("hooks.example.com:8443", "hooks.example.com"),
+        ("https://hooks.example.com/orders?token=t", "hooks.example.com"),
+        ("http://localhost:4580/receiver/ok", "localhost"),
+        ("[2001:db8:0::1]", "2001:db8::1"),
+        ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+    ],
+)
+def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> None:
+    answer = valid("webhook-key", run(given, "--json").stdout)
+    assert answer == {"stage": "dev", "host": host, "key": key_of(host)}
+
+
+@pytest.mark.usefixtures("secrets")
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("hooks.example.com.", "has a host that is no DNS name"),
+        ("bücher.example", "write a host's name in its xn-- form"),
+        ("ftp://hooks.example.com", "has the scheme 'ftp'; use https or http"),
+        ("", "has no usable host"),
+        ("hooks.example.com@evil.example", "carries a user's name or password"),
+    ],
+)
+def test_what_no_webhook_could_be_sent_to_has_no_key(given: str, said: str) -> None:
+    words = refusal(given)
+    assert words.startswith(f"HOST: {given!r} ")
+    assert said in words
+
+
+def test_after_a_rotation_it_is_the_new_secrets(secrets: Any) -> None:
+    secrets.put_secret_value(SecretId=NAME, SecretString=KEY_2)
+    assert run("hooks.example.com").stdout.strip() == key_of("hooks.example.com", KEY_2)
+
+
+@pytest.mark.usefixtures("secrets")
+def test_a_stage_that_is_not_there_is_named_with_what_to_check() -> None:
+    words = refusal("hooks.example.com", "--stage", "prod")
+    assert words.startswith(
+        "There is no secret mailroom-prod-webhook-keys in this account and region. Deploy"
+    )
+
+
+def test_a_secret_that_is_no_key_is_not_shown(secrets: Any) -> None:
+    secrets.put_secret_value(SecretId=NAME, SecretString=json.dumps({"key": "hunter2"}))
+    words = refusal("hooks.example.com")
+    assert words.startswith("mailroom-dev-webhook-keys: the signing secret is no key; put base64 of ")
+    assert "hunter2" not in words
