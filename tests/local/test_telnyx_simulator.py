@@ -171,6 +171,9 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"connection_id": ""}, "/connection_id"),
         ({"media_url": "a.pdf"}, "/media_url"),
         ({"quality": "fine"}, "/quality"),
+        ({"store_media": "false"}, "/store_media"),
+        ({"client_state": "not base64"}, "/client_state"),
+        ({"status_callback": "https://example.com/told"}, "/status_callback"),
     ],
 )
 def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any], pointer: str) -> None:
@@ -180,6 +183,18 @@ def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any
     assert error["source"] == {"pointer": pointer}
     assert set(error) == {"code", "title", "detail", "source"}
     assert bench.line.log() == []
+
+
+def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
+    fax = sent(bench, "20")
+    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel", wish={})[0] == 422
+    assert bench.telnyx.fetch(fax) == Pending("queued")
+    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
+
+
+@pytest.mark.parametrize("query", ["filter[to]=%2B1", "filter[status][eq]=failed", "To=1"])
+def test_a_list_is_asked_for_in_the_documented_words_alone(bench: Bench, query: str) -> None:
+    assert call(bench, "GET", f"/faxes?{query}")[0] == 422
 
 
 def test_a_body_that_is_no_object_is_refused(bench: Bench) -> None:

@@ -85,7 +85,7 @@ class Telnyx:
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped, which Telnyx does up to its last page."""
-        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel", json={}))
+        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
