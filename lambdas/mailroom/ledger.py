@@ -135,6 +135,7 @@ class Ledger:
         if line is not None:
             known |= {"line": line, "submittedAt": self._now_ms()}
         end = self._end(claim.key, "sent", facts_of(known), _OWN, adds=("attempts",))
+        end.removes = (*end.removes, "error")  # an earlier attempt's, which the history keeps
         end.unions = ids_of(provider_id) if line is not None else {}
         try:
             found = self._write_own(claim, end, "sent")

@@ -37,6 +37,7 @@ def check(world: FaxWorld, where: str) -> None:
     assert {name: _submitted(world, name) for name in ARRIVING} == tries, where
     assert {name: world.found(name)["status"] for name in ARRIVING} == dict.fromkeys(ARRIVING, "sent"), where
     assert {name: world.found(name)["attempts"] for name in ARRIVING} == tries, where
+    assert not any("error" in world.found(name) for name in ARRIVING), where
     assert {name: world.callbacks(name) for name in TOLD} == TOLD, where
     assert _first_tries(world, HERE) == ["good", "busy-once"], where
     assert _first_tries(world, THERE) == ["throttled-once", "slow", "lost-answer"], where
