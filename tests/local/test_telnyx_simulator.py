@@ -11,7 +11,7 @@ import pytest
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.http_once import Unclear
 from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
-from tests.local.fax_support import NOW, PDF, SENDER, Bench, number, request, running
+from tests.local.fax_support import NOW, PDF, SENDER, Bench, found, number, request, running
 
 WISH: dict[str, Any] = {
     "to": number("01"),
@@ -88,7 +88,7 @@ def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
 def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
     with pytest.raises(Unclear, match="500"):
         bench.telnyx.submit(request("17"))
-    assert bench.telnyx.find(request("17"), NOW) == []
+    assert found(bench.telnyx, request("17"), NOW) == []
     assert sent(bench, "17")
 
 
@@ -99,8 +99,8 @@ def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> No
             bench.telnyx.submit(lost)
         bench.wait(10)
     first, second = [kept["id"] for kept in bench.line.log()]
-    assert bench.telnyx.find(other, NOW) == [second]
-    (fax,) = bench.telnyx.find(request("14"), NOW)
+    assert found(bench.telnyx, other, NOW) == [second]
+    (fax,) = found(bench.telnyx, request("14"), NOW)
     assert fax == first
     assert bench.telnyx.fetch(fax) == Delivered()
 
@@ -110,8 +110,8 @@ def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> 
     bench.wait(11)
     ids = [sent(bench) for _ in range(105)]
     sent(bench, reference="other")
-    assert bench.telnyx.find(request(), bench.clock.now) == ids
-    assert len(bench.telnyx.find(request(), NOW)) == 106
+    assert found(bench.telnyx, request(), bench.clock.now) == ids
+    assert len(found(bench.telnyx, request(), NOW)) == 106
 
 
 def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:

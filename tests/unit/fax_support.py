@@ -96,7 +96,7 @@ class FakeLine:
         self._cancels = cancels
         self.calls: list[str] = []
         self.requests: list[FaxRequest] = []
-        self.searches: list[tuple[FaxRequest, float]] = []
+        self.searches: list[tuple[str, str, float]] = []
 
     def submit(self, request: FaxRequest) -> Outcome:
         self.calls.append("submit")
@@ -113,9 +113,9 @@ class FakeLine:
             raise state
         return state
 
-    def find(self, request: FaxRequest, since: float) -> list[str]:
+    def find(self, to: str, reference: str, since: float) -> list[str]:
         self.calls.append("find")
-        self.searches.append((request, since))
+        self.searches.append((to, reference, since))
         if isinstance(self._found, Exception):
             raise self._found
         return self._found or []

@@ -47,9 +47,7 @@ def test_the_one_that_the_provider_has_is_followed_and_not_sent_again(
 def test_the_provider_is_asked_for_what_came_after_the_first_start(fax_post: FaxMake) -> None:
     line = FakeLine(Delivered())
     fax_post(line).handle(fax_body(), receives=2)
-    ((request, since),) = line.searches
-    assert (request.to, request.sender, request.reference) == (LINE, "+12025550100", "Zi0x.1")
-    assert since == NOW - 5
+    assert line.searches == [(LINE, "Zi0x.1", NOW - 5)]
 
 
 @pytest.mark.usefixtures("crashed")
@@ -92,6 +90,31 @@ def test_a_look_up_that_fails_submits_nothing_and_ends_nothing(
     assert found(aws)["unsettled_since"] == NOW_MS
 
 
+NOT_OURS = {"from": "+12025559999"}
+"""A number that is not among the stage's, or is not any more."""
+
+
+@pytest.mark.usefixtures("crashed")
+def test_a_fax_from_a_number_that_is_not_ours_ends_also_where_its_refusal_was_not_recorded(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    line = FakeLine(found=[])
+    assert fax_post(line).handle(fax_body(**NOT_OURS), receives=2) is None
+    assert line.calls == ["find"]
+    assert (found(aws)["status"], found(aws)["error"]["code"]) == ("failed", "invalid")
+    assert found(aws)["error"]["message"].startswith("from: is not among this stage's fax numbers")
+
+
+@pytest.mark.usefixtures("crashed")
+def test_a_fax_whose_number_the_stage_has_given_up_since_is_found_and_followed(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    line = FakeLine(Delivered(), found=["p-7"])
+    assert fax_post(line).handle(fax_body(**NOT_OURS), receives=2) is None
+    assert line.calls == ["find", "fetch p-7"]
+    assert (found(aws)["status"], found(aws)["provider_id"]) == ("sent", "p-7")
+
+
 def test_two_crashes_in_a_row_are_looked_into_from_the_first_start_on(
     fax_post: FaxMake, clock: FakeClock, aws: Aws
 ) -> None:
@@ -102,7 +125,7 @@ def test_two_crashes_in_a_row_are_looked_into_from_the_first_start_on(
     clock.advance(WAIT)
     line = FakeLine(Delivered(), found=["p-1"])
     assert fax_post(line).handle(fax_body(), receives=3) is None
-    assert [since for _, since in line.searches] == [NOW - 5]
+    assert [since for _, _, since in line.searches] == [NOW - 5]
     assert (line.submits, found(aws)["status"]) == (0, "sent")
 
 

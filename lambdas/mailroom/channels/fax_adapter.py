@@ -82,8 +82,8 @@ class FaxAdapter:
 
     def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
         """Ask the provider which faxes to that number it has; those of other messages are `known`."""
-        request = FaxRequest(message.line, self._sender(message), "", _reference(message))
-        found = self._asked(lambda api: api.find(request, since / 1000 - self._skew))
+        to, reference, oldest = message.line, _reference(message), since / 1000 - self._skew
+        found = self._asked(lambda api: api.find(to, reference, oldest))
         ours = [each for each in found if each not in known]
         if not ours:
             return NotFound()
