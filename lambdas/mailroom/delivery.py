@@ -205,7 +205,8 @@ class Delivery(Generic[M, R]):
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
     def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:  # noqa: ARG002 - for those that know of any
-        """What of the message may be sent, or why nothing of it may."""
+        """What of the message may be sent, or why nothing of it may. Asked once it is known that nothing was
+        sent, or that nobody can know. Raises Invalid."""
         return message
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:

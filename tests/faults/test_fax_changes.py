@@ -55,3 +55,20 @@ def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_fro
                 assert (world.found(name)["status"], error) == ("sent", ""), where
             else:
                 assert error.startswith(NOT_OURS), where
+
+
+def test_a_callbacks_port_that_is_shut_stops_no_fax_that_was_submitted(new_fax_world: NewFaxWorld) -> None:
+    before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}
+    told = {"callback_url": "https://app.example:8443/fax"}
+    faxes = (fax("slow", **told), fax("good"), fax("busy-once", THERE, **told), fax("lost-answer", THERE))
+    for world, where in changed(new_fax_world, before, after, *faxes):
+        submitted = {call.name for call in world.network.calls}
+        assert world.network.delivered() == dict.fromkeys(submitted, 1), where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        assert not world.fifo.dead, where
+        for each in faxes:
+            found = world.found(each["fax_id"])
+            if each["fax_id"] in submitted:
+                assert found["status"] == "sent", where
+            else:
+                assert found["error"]["message"].startswith("callback_url: has the port 8443"), where
