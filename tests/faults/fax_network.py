@@ -15,7 +15,7 @@ class Call:
     """One fax that the provider accepted."""
 
     provider_id: str
-    provider: str
+    account: str
     request: FaxRequest
     began: float
     ends: float
@@ -37,11 +37,11 @@ class FaxNetwork:
         self.calls: list[Call] = []
         self.down = False
 
-    def provider(self, name: str) -> "Provider":
-        """A provider in front of it."""
-        return Provider(self, name)
+    def provider(self, name: str, account: str) -> "Provider":
+        """A provider in front of it, as one account sees it."""
+        return Provider(self, name, account)
 
-    def submit(self, provider: str, request: FaxRequest) -> Outcome:
+    def submit(self, account: str, request: FaxRequest) -> Outcome:
         name = request.media_url.rsplit("/", 1)[-1].removesuffix(".pdf")
         self._tries[name] += 1
         if name.startswith("refused"):
@@ -50,7 +50,7 @@ class FaxNetwork:
             return Retry("429: too many requests")
         seconds, end = self._fate(name)
         now = self._clock()
-        call = Call(f"fx-{len(self.calls) + 1}", provider, request, now, now + seconds, end)
+        call = Call(f"fx-{len(self.calls) + 1}", account, request, now, now + seconds, end)
         self.calls.append(call)
         if name.startswith("lost-answer") and self._tries[name] == 1:
             raise TimeoutError("the provider did not answer")
@@ -90,15 +90,16 @@ class FaxNetwork:
 
 
 class Provider:
-    """It knows the faxes alone that came through it."""
+    """It knows the faxes alone that came through it, from this account."""
 
-    def __init__(self, network: FaxNetwork, name: str) -> None:
+    def __init__(self, network: FaxNetwork, name: str, account: str) -> None:
         self.provider = name
+        self.account = account
         self._network = network
 
     def submit(self, request: FaxRequest) -> Outcome:
         self._reached()
-        return self._network.submit(self.provider, request)
+        return self._network.submit(self._name, request)
 
     def fetch(self, provider_id: str) -> FaxState:
         (call,) = (each for each in self._own() if each.provider_id == provider_id)
@@ -112,7 +113,11 @@ class Provider:
 
     def _own(self) -> list[Call]:
         self._reached()
-        return [each for each in self._network.calls if each.provider == self.provider]
+        return [each for each in self._network.calls if each.account == self._name]
+
+    @property
+    def _name(self) -> str:
+        return f"{self.provider}/{self.account}"
 
     def _reached(self) -> None:
         if self._network.down:

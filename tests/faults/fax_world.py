@@ -54,7 +54,8 @@ class FaxWorld:
     def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
         self.max_attempts = max_attempts
         self.changed: Item = {}
-        """Settings that have other values by now: a new process begins with them."""
+        """Settings that have other values by now, and the `account` at the provider: a new process begins
+        with them."""
         self.clock = Clock()
         self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
@@ -84,8 +85,10 @@ class FaxWorld:
 
     def worker(self) -> Worker[Any, Any]:
         """A new process's worker."""
-        settings = replace(_settings(self.max_attempts), **self.changed)
-        there = self.network.provider(settings.fax_provider)
+        changed = {**self.changed}
+        account = changed.pop("account", "ours")
+        settings = replace(_settings(self.max_attempts), **changed)
+        there = self.network.provider(settings.fax_provider, account)
         provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
         adapter = FaxAdapter(
             settings.fax_provider,

@@ -42,6 +42,8 @@ FAX_SETTINGS: dict[str, Any] = {
     "callback_ports": [443],
 }
 Said = FaxState | Exception
+OURS = "fake/ours"
+"""The account that faxes are submitted to, as the ledger names it."""
 SENDING = Pending("sending")
 BUSY = Undelivered("busy", again=True)
 
@@ -80,6 +82,7 @@ class FakeLine:
     keeps what it was asked, in order."""
 
     provider = "fake"
+    account = "ours"
 
     def __init__(
         self,

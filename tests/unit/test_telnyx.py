@@ -240,6 +240,10 @@ def test_what_goes_wrong_in_a_fetch_says_nothing_of_the_fax(step: Step) -> None:
         adapter(server.url).fetch("fax-1")
 
 
+def test_its_account_is_known_by_the_connection() -> None:
+    assert adapter(nobody()).account == "c-1"
+
+
 def test_a_cancel_is_one_request_without_a_body() -> None:
     with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
         adapter(server.url).cancel("fax-1")

@@ -45,6 +45,10 @@ class FaxProvider(Protocol):
     def provider(self) -> str:
         """Its name in the ledger."""
 
+    @property
+    def account(self) -> str:
+        """Our account's name there: what `find` knows is that one's alone."""
+
     def submit(self, request: FaxRequest) -> Outcome:
         """Ask for the fax. An exception means that nobody knows whether it was accepted."""
 

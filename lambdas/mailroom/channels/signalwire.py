@@ -37,6 +37,7 @@ class SignalWire:
     ) -> None:
         """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
         at the provider, `seconds` the longest that one request may take."""
+        self.account = project
         self._client = client(project, token, project, seconds)
         self._base = base_url.rstrip("/")
         self._faxes = f"{self._base}/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"

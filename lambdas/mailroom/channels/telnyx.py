@@ -35,6 +35,7 @@ class Telnyx:
     ) -> None:
         """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
         fine or superfine, `seconds` the longest that one request may take."""
+        self.account = connection_id  # the key says nothing of its account, and changes
         self._session = OnceSession(seconds)
         self._session.headers["Authorization"] = f"Bearer {api_key}"
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
