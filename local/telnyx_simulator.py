@@ -9,7 +9,7 @@ from local.fax_line import FaxLine
 from local.fax_record import Order, Refused
 from local.fax_wire import json_reply
 from local.http_provider import NoAnswer, Reply, Request
-from local.telnyx_wire import NOT_FOUND, REFUSALS, as_json, error, fault, matches
+from local.telnyx_wire import NOT_FOUND, QUERY, REFUSALS, as_json, error, fault, matches
 
 PAGE_SIZE = 20
 
@@ -39,15 +39,17 @@ class TelnyxSimulator:
                 return self._submit(request.body)
             case "GET", None:
                 return self._list({name: values[-1] for name, values in parse_qs(parts.query).items()})
-        return self._one(request.method, fax_id, cancel)
+        return self._one(request, fax_id, cancel)
 
-    def _one(self, method: str, fax_id: str, cancel: str | None) -> Reply:
+    def _one(self, request: Request, fax_id: str, cancel: str | None) -> Reply:
         fax = self._line.fax("telnyx", fax_id)
-        match method, cancel:
+        match request.method, cancel:
             case _ if fax is None:
                 return error(*NOT_FOUND)
             case "GET", None:
                 return json_reply(HTTPStatus.OK, {"data": as_json(fax, self._line.clock())})
+            case "POST", str() if request.body:
+                return error(422, "10015", "A cancel has no body", None)
             case "POST", str():
                 if not self._line.cancel(fax, _CANCELABLE):
                     return error(422, "10015", "The fax is over and cannot be canceled", None)
@@ -81,6 +83,9 @@ class TelnyxSimulator:
         return json_reply(HTTPStatus.ACCEPTED, {"data": as_json(fax, self._line.clock())})
 
     def _list(self, query: dict[str, str]) -> Reply:
+        unknown = query.keys() - QUERY
+        if unknown:
+            return error(422, "10015", f"Unknown parameter {min(unknown)}", None)
         try:
             size, page = (
                 max(1, int(query.get(f"page[{name}]", least)))

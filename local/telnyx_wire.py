@@ -1,6 +1,11 @@
-"""Telnyx's Programmable Fax API on the wire: what a fax looks like, and what it refuses."""
+"""Telnyx's Programmable Fax API on the wire: what a fax looks like, and what it refuses.
+
+It is as strict as Telnyx's OpenAPI description: what that does not name is refused.
+https://developers.telnyx.com/api-reference/programmable-fax-commands
+"""
 
 import re
+from base64 import b64decode
 from typing import Any
 
 from local.fax_record import Fax
@@ -9,6 +14,23 @@ from local.http_provider import Reply
 
 E164 = re.compile(r"\+[1-9]\d{6,14}")
 QUALITIES = {"normal", "high", "very_high", "ultra_light", "ultra_dark"}
+QUERY = {
+    *("filter[created_at][gte]", "filter[direction][eq]", "filter[from][eq]", "filter[to][eq]"),
+    *("page[number]", "page[size]"),
+}
+"""What a list may be asked by, as far as the simulator knows how to answer."""
+
+_TEXTS = (
+    *("connection_id", "to", "from", "from_display_name", "media_url", "media_name", "client_state"),
+    *("quality", "preview_format", "webhook_url"),
+)
+_FLAGS = ("monochrome", "store_media", "store_preview", "t38_enabled")
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(_TEXTS, str),
+    **dict.fromkeys(_FLAGS, bool),
+    "black_threshold": int,
+}
+"""What a submit may say."""
 
 _STATUSES = {"processing": "media.processed", "busy": "failed", "no-answer": "failed", "canceled": "failed"}
 _REASONS = {
@@ -60,15 +82,26 @@ def fault(wish: Any) -> Error | None:
     """What is wrong with a submit."""
     if not isinstance(wish, dict):
         return 400, "10015", "Bad Request", None
+    for name, value in wish.items():
+        if not isinstance(value, _TYPES.get(name, ())):
+            return 422, "10015", "Bad Request", f"/{name}"
     for name in ("to", "from"):
-        if not E164.fullmatch(str(wish.get(name, ""))):
+        if not E164.fullmatch(wish.get(name, "")):
             return 422, "10016", "Phone number must be in +E.164 format", f"/{name}"
+    return _other_fault(wish)
+
+
+def _other_fault(wish: dict[str, Any]) -> Error | None:
     if not wish.get("connection_id"):
         return 422, "10004", "Missing required parameter", "/connection_id"
-    if not str(wish.get("media_url", "")).startswith(("http://", "https://")):
+    if not wish.get("media_url", "").startswith(("http://", "https://")):
         return 422, "10003", "Invalid URL", "/media_url"
     if wish.get("quality", "high") not in QUALITIES:
         return 422, "10015", "Bad Request", "/quality"
+    try:
+        b64decode(wish.get("client_state", ""), validate=True)
+    except ValueError:
+        return 422, "10015", "Bad Request", "/client_state"
     return None
 
 

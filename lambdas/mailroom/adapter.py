@@ -18,6 +18,11 @@ class Adapter(Protocol[M, R]):
         """Its name in the ledger."""
 
     @property
+    def account(self) -> str | None:
+        """Where the next submit goes, as far as that one's answer counts later: the provider, and our account
+        there. None: nobody will be asked."""
+
+    @property
     def contract(self) -> type[M]:
         """The messages that it takes."""
 

@@ -18,8 +18,9 @@ class Claimed(Struct, frozen=True):
 
     `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
     of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
-    `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume it, never
-    submit. `provider` has it.
+    `accounts` are those at which something may have been done since then: what one of them does not know,
+    another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
+    it, never submit. `provider` has it.
     """
 
     key: Key
@@ -28,6 +29,7 @@ class Claimed(Struct, frozen=True):
     provider_id: str | None
     submitted_at: int | None = None
     provider: str | None = None
+    accounts: frozenset[str] = frozenset()
 
 
 class Completed(Struct, frozen=True):
@@ -46,6 +48,24 @@ class InProgress(Struct, frozen=True):
 
 class Unfounded(Struct, frozen=True):
     """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
+
+
+NOBODY_KNOWS = ""
+"""Among `accounts`: one that a version of before did not write down."""
+
+
+def tried(now_ms: int, account: str) -> str:
+    """A try that begins now at an account, as the ledger keeps it in `unsettled_tries`."""
+    return f"{now_ms} {account}"
+
+
+def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
+    """Where the tries since then were made, told from the item (in plain Python)."""
+    tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
+    accounts = {account for _, account in tries}
+    if str(since) not in {began for began, _ in tries}:
+        accounts.add(NOBODY_KNOWS)
+    return frozenset(accounts)
 
 
 Claim = Claimed | Completed | Superseded | InProgress | Unfounded

@@ -17,7 +17,7 @@ from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
 from mailroom.message import parse
-from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
@@ -125,7 +125,7 @@ class Delivery(Generic[M, R]):
     def _deliver(self, message: M, record: Received[M]) -> Wait:
         if not self._in_time(record):
             return 0
-        claim = self._ledger.claim(message)
+        claim = self._ledger.claim(message, self._adapter.account)
         if isinstance(claim, InProgress):
             return claim.seconds + 1
         if isinstance(claim, Unfounded):
@@ -187,7 +187,12 @@ class Delivery(Generic[M, R]):
         if claim.provider_id is not None:
             return Sent(claim.provider_id)
         since = claim.since or 0
-        return self._adapter.look_up(message, since, self._known(message, since))
+        found = self._adapter.look_up(message, since, self._known(message, since))
+        account = self._adapter.account
+        if isinstance(found, NotFound) and account is not None and claim.accounts != {account}:
+            # The settings or the credentials were others then: who has it was not asked.
+            return Unknowable()
+        return found
 
     def _known(self, message: M, since: int) -> Container[str]:  # noqa: ARG002 - for those that have any
         """Provider ids since then that are other messages' or other attempts'."""
@@ -205,7 +210,8 @@ class Delivery(Generic[M, R]):
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
 
     def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:  # noqa: ARG002 - for those that know of any
-        """What of the message may be sent, or why nothing of it may."""
+        """What of the message may be sent, or why nothing of it may. Asked once it is known that nothing was
+        sent, or that nobody can know. Raises Invalid."""
         return message
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:

@@ -42,27 +42,6 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         """Bodies that an upstream application wrote have a `fax_id`."""
         return item_of(body)
 
-    def read(self, item: dict[str, object]) -> Fax | Invalid | None:
-        """As any message; what came straight to the queue has passed no dispatch that looked at its URL, or
-        let it wait for its time."""
-        fax = super().read(item)
-        if isinstance(fax, Fax):
-            try:
-                self._callbacks.admit("callback_url", fax.callback_url)
-                self._check_time(fax)
-            except Invalid as fault:
-                return fault
-        return fax
-
-    def _check_time(self, fax: Fax) -> None:
-        """Raise Invalid where its time is to come: here it would lock its line until then."""
-        if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
-            raise Invalid(
-                "send_at",
-                "lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
-                "or into the queue at its time",
-            )
-
     def deliver(self, record: Received[Fax]) -> Wait:
         """As any message, but under the group of its line, and no other."""
         fax = record.message
@@ -85,6 +64,24 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
 
     def _whole(self, message: Fax) -> Fax:
         return message  # its payload is the PDF, which the provider fetches
+
+    def _permitted(self, claim: Claimed, message: Fax) -> Fax:  # noqa: ARG002 - the fax alone decides
+        """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
+        wait for its time. That is asked before the first submit and never again: settings may change while a
+        fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
+        if message.attempt == 1:
+            self._callbacks.admit("callback_url", message.callback_url)
+            self._check_time(message)
+        return message
+
+    def _check_time(self, fax: Fax) -> None:
+        """Raise Invalid where its time is to come: here it would lock its line until then."""
+        if (fax.due() or 0.0) > self._tools.clock() + EARLY_SECONDS:
+            raise Invalid(
+                "send_at",
+                "lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
+                "or into the queue at its time",
+            )
 
     def _known(self, message: Fax, since: int) -> Container[str]:
         # What was on the line before may have been submitted long before it ended.

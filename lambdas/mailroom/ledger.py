@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom import clients
 from mailroom.attribute_values import image_of
-from mailroom.claim import Claim, Claimed, refused
+from mailroom.claim import Claim, Claimed, accounts_of, refused, tried
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.environment import Common
@@ -47,7 +47,7 @@ _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
 _KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), "if_not_exists({name}, {value})")
 _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
-_CLAIM = ("startedAt", "unsettled_since")
+_CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
 
@@ -78,8 +78,9 @@ class Ledger:
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
-    def claim(self, message: Message) -> Claim:
-        """Take the message for this worker, or learn why not."""
+    def claim(self, message: Message, account: str | None = None) -> Claim:
+        """Take the message for this worker, or learn why not. `account`: where it is going to be submitted;
+        None where nobody will be asked what became of it."""
         now, token = self._now_ms(), self._new_token()
         began = number(now)
         change = Change(
@@ -97,6 +98,8 @@ class Ledger:
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
             forms=_KEPT,
             removes=("dead_lettered_at",),  # somebody has put it back on its way
+            # Each try adds its own, for settings may change from one to the next.
+            unions={} if account is None else {"unsettled_tries": {"SS": [tried(now, account)]}},
         )
         try:
             old = self._items.write(message.key, change, returns="ALL_OLD")
@@ -135,6 +138,7 @@ class Ledger:
         if line is not None:
             known |= {"line": line, "submittedAt": self._now_ms()}
         end = self._end(claim.key, "sent", facts_of(known), _OWN, adds=("attempts",))
+        end.removes = (*end.removes, "error")  # an earlier attempt's, which the history keeps
         end.unions = ids_of(provider_id) if line is not None else {}
         try:
             found = self._write_own(claim, end, "sent")
@@ -311,7 +315,15 @@ class Ledger:
 
 
 def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:
-    return Claimed(key, token, since, item.get("provider_id"), item.get("submittedAt"), item.get("provider"))
+    return Claimed(
+        key,
+        token,
+        since,
+        item.get("provider_id"),
+        item.get("submittedAt"),
+        item.get("provider"),
+        accounts_of(item, since),
+    )
 
 
 def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:

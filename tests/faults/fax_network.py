@@ -1,4 +1,4 @@
-"""The telephone network and a fax provider in front of it: keeps who was on which line, and when."""
+"""The telephone network and the fax providers in front of it: keeps who was on which line, and when."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -15,6 +15,7 @@ class Call:
     """One fax that the provider accepted."""
 
     provider_id: str
+    account: str
     request: FaxRequest
     began: float
     ends: float
@@ -30,16 +31,17 @@ class FaxNetwork:
     """The PDF's name chooses what becomes of a fax: busy (always), busy-once, slow, lost-answer (accepted,
     and nobody learns of it), refused, throttled-once. `down` makes every answer fail."""
 
-    provider = "signalwire"
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._tries: Counter[str] = Counter()
         self.calls: list[Call] = []
         self.down = False
 
-    def submit(self, request: FaxRequest) -> Outcome:
-        self._reached()
+    def provider(self, name: str, account: str) -> "Provider":
+        """A provider in front of it, as one account sees it."""
+        return Provider(self, name, account)
+
+    def submit(self, account: str, request: FaxRequest) -> Outcome:
         name = request.media_url.rsplit("/", 1)[-1].removesuffix(".pdf")
         self._tries[name] += 1
         if name.startswith("refused"):
@@ -48,25 +50,15 @@ class FaxNetwork:
             return Retry("429: too many requests")
         seconds, end = self._fate(name)
         now = self._clock()
-        call = Call(f"fx-{len(self.calls) + 1}", request, now, now + seconds, end)
+        call = Call(f"fx-{len(self.calls) + 1}", account, request, now, now + seconds, end)
         self.calls.append(call)
         if name.startswith("lost-answer") and self._tries[name] == 1:
             raise TimeoutError("the provider did not answer")
         return Sent(call.provider_id)
 
-    def fetch(self, provider_id: str) -> FaxState:
-        self._reached()
-        (call,) = (each for each in self.calls if each.provider_id == provider_id)
+    def state(self, call: Call) -> FaxState:
+        """How a fax stands now."""
         return call.end if self._clock() >= call.ends else Pending("sending")
-
-    def find(self, request: FaxRequest, since: float) -> list[str]:
-        self._reached()
-        return [
-            each.provider_id for each in self.calls if each.request.to == request.to and each.began >= since
-        ]
-
-    def cancel(self, provider_id: str) -> None:
-        self._reached()
 
     def most_at_once(self) -> Counter[str]:
         """How many faxes were on each line at the same time, at most."""
@@ -96,6 +88,37 @@ class FaxNetwork:
             return BUSY_SECONDS, Undelivered("busy", again=True)
         return (SLOW_SECONDS if name.startswith("slow") else GOOD_SECONDS), Delivered()
 
+
+class Provider:
+    """It knows the faxes alone that came through it, from this account."""
+
+    def __init__(self, network: FaxNetwork, name: str, account: str) -> None:
+        self.provider = name
+        self.account = account
+        self._network = network
+
+    def submit(self, request: FaxRequest) -> Outcome:
+        self._reached()
+        return self._network.submit(self._name, request)
+
+    def fetch(self, provider_id: str) -> FaxState:
+        (call,) = (each for each in self._own() if each.provider_id == provider_id)
+        return self._network.state(call)
+
+    def find(self, to: str, reference: str, since: float) -> list[str]:
+        return [each.provider_id for each in self._own() if each.request.to == to and each.began >= since]
+
+    def cancel(self, provider_id: str) -> None:
+        self._reached()
+
+    def _own(self) -> list[Call]:
+        self._reached()
+        return [each for each in self._network.calls if each.account == self._name]
+
+    @property
+    def _name(self) -> str:
+        return f"{self.provider}/{self.account}"
+
     def _reached(self) -> None:
-        if self.down:
+        if self._network.down:
             raise ConnectionError("the provider is out of reach")

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from msgspec.structs import replace
+
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.dynamo import plain
 from mailroom.environment import FaxSender
@@ -29,6 +31,8 @@ MAX_ATTEMPTS = 3
 RETRY_SECONDS = 600.0
 FAX, RETRY, WEBHOOK = "https://sqs/fax.fifo", "https://sqs/fax-retry", "https://sqs/webhook"
 HERE, THERE = "+16175551234", "+49301234567"
+OURS, GIVEN_UP = "+12025550123", "+12025550124"
+"""The stage's number, and one that it had before."""
 
 Item = dict[str, Any]
 
@@ -49,6 +53,9 @@ class FaxWorld:
 
     def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
         self.max_attempts = max_attempts
+        self.changed: Item = {}
+        """Settings that have other values by now, and the `account` at the provider: a new process begins
+        with them."""
         self.clock = Clock()
         self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
@@ -78,11 +85,14 @@ class FaxWorld:
 
     def worker(self) -> Worker[Any, Any]:
         """A new process's worker."""
-        settings = _settings(self.max_attempts)
-        network: Any = self.outside.watch(self.network, "submit", "fetch", "find", "cancel")
+        changed = {**self.changed}
+        account = changed.pop("account", "ours")
+        settings = replace(_settings(self.max_attempts), **changed)
+        there = self.network.provider(settings.fax_provider, account)
+        provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
         adapter = FaxAdapter(
-            "signalwire",
-            lambda: network,
+            settings.fax_provider,
+            lambda: provider,
             self._payloads,
             senders=settings.fax_senders,
             media_seconds=60,
@@ -225,7 +235,7 @@ def _settings(max_attempts: int) -> FaxSender:
         fax_provider="signalwire",
         fax_secret_arn="secret",
         fax_base_url="https://example.signalwire.com",
-        fax_senders=["+12025550123"],
+        fax_senders=[OURS],
         fax_connection_id="",
         fax_ttl_minutes=5,
         fax_quality="fine",

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
@@ -17,7 +18,7 @@ from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger import Ledger
-from mailroom.outcome import Evidence, Outcome, Rejected, Retry, Sent
+from mailroom.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.reference import read
@@ -54,14 +55,18 @@ def push(name: str, **changes: Any) -> Item:
 
 @dataclass
 class Carrier:
-    """Twilio: what it accepted, and what it then tells of it. The id chooses: throttled-once, refused,
-    lost-answer (once; accepted, and nobody learns of it), landline, silent (no callback ever)."""
+    """An account at Twilio or AWS: what it accepted, and what it then tells of it. The id chooses:
+    throttled-once, refused, lost-answer (once; accepted, and nobody learns of it), landline, silent (no
+    callback ever). AWS cannot tell what it has."""
 
     clock: Clock
     queues: Queues
+    ids: Iterator[int]
+    """Of all carriers together: no two messages have one id."""
+    provider: str = "twilio"
+    account: str = "ours"
     accepted: list[tuple[str, SmsRequest, float]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
-    provider: str = "twilio"
 
     def submit(self, request: SmsRequest) -> Outcome:
         name = read(request.reference).id
@@ -70,7 +75,7 @@ class Carrier:
             return Rejected("Twilio answered 400 (21211)")
         if name.startswith("throttled-once") and self.asked[name] == 1:
             return Retry("429")
-        sid = f"SM{len(self.accepted) + 1}"
+        sid = f"SM{next(self.ids)}"
         self.accepted.append((sid, request, self.clock()))
         self._tell(name, sid, request)
         if name.startswith("lost-answer") and self.asked[name] == 1:
@@ -78,6 +83,8 @@ class Carrier:
         return Sent(sid, request.facts)
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+        if self.provider == "aws":
+            return Unknowable()
         shown = [
             {"sid": sid, "to": each.to, "body": each.text, "date_created": _rfc2822(at)}
             for sid, each, at in reversed(self.accepted)
@@ -86,7 +93,7 @@ class Carrier:
         return evidence(request, shown, since, known)
 
     def _tell(self, name: str, sid: str, request: SmsRequest) -> None:
-        if name.startswith("silent"):
+        if "silent" in name:
             return
         end = "undelivered" if name.startswith("landline") else "delivered"
         code: Item = {"ErrorCode": "30006"} if end == "undelivered" else {}
@@ -132,7 +139,12 @@ class PeopleWorld:
         self.clock = Clock()
         self.outside = Outside()
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
-        self.carrier = Carrier(self.clock, self.queues)
+        self.changed: Item = {}
+        """Settings of text messages that have other values by now, and the `account` at the provider: a new
+        process begins with them."""
+        self._ids = count(1)
+        self.carrier = Carrier(self.clock, self.queues, self._ids)
+        self._carriers = {("twilio", "ours"): self.carrier}
         self.sns = Sns()
         self.dynamodb = in_memory_client()
         create_ledger(self.dynamodb)
@@ -167,15 +179,18 @@ class PeopleWorld:
             client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
             adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
             return Worker(settings, adapter, delivery=SuppressingDelivery, **shared)
+        changed = {"sms_provider": "twilio", **self.changed}
+        account = changed.pop("account", "ours")
         sms_settings = SmsSender(
-            **_settings("sms", SMS),
-            sms_provider="twilio",
+            **{**_settings("sms", SMS), **changed},
             default_region="US",
             max_segments=10,
             media_seconds=60,
             clock_skew_seconds=60,
         )
-        carrier: Any = self.outside.watch(self.carrier, "submit", "find")
+        theirs = (sms_settings.sms_provider, account)
+        self._carriers.setdefault(theirs, Carrier(self.clock, self.queues, self._ids, *theirs))
+        carrier: Any = self.outside.watch(self._carriers[theirs], "submit", "find")
         sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self._payloads)
         return Worker(sms_settings, sms_adapter, delivery=SmsDelivery, **shared)
 
@@ -217,7 +232,8 @@ class PeopleWorld:
 
     def sends(self) -> Counter[str]:
         """How often the provider accepted each message."""
-        texts = Counter(read(request.reference).id for _, request, _ in self.carrier.accepted)
+        accepted = [each for carrier in self._carriers.values() for each in carrier.accepted]
+        texts = Counter(read(request.reference).id for _, request, _ in accepted)
         return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
 
     def found(self, name: str, event_type: str = "sms") -> Item:

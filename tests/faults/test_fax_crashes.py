@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.faults.fax_world import HERE, THERE, FaxWorld, fax
+from tests.faults.fax_world import HERE, OURS, THERE, FaxWorld, fax
 from tests.faults.outside import Side
 
 NewFaxWorld = Callable[[], FaxWorld]
@@ -16,9 +16,11 @@ FAXES = (
     fax("slow", THERE),
     fax("lost-answer", THERE),
     fax("refused"),
+    fax("wrong-from", THERE, **{"from": "+12025559999"}),
 )
 ARRIVING = ("good", "busy-once", "throttled-once", "slow", "lost-answer")
 SENT = ("sent", "Fax sent successfully")
+NOT_OURS = "from: is not among this stage's fax numbers"
 TOLD = {
     **{name: [SENT] for name in ARRIVING},
     "busy-once": [
@@ -26,6 +28,12 @@ TOLD = {
         SENT,
     ],
     "refused": [("perm_fail", "Failed to deliver fax: 21211: that is no fax number")],
+    "wrong-from": [
+        (
+            "perm_fail",
+            f"Failed to deliver fax: from: is not among this stage's fax numbers; use one of {OURS}",
+        )
+    ],
 }
 
 
@@ -37,6 +45,7 @@ def check(world: FaxWorld, where: str) -> None:
     assert {name: _submitted(world, name) for name in ARRIVING} == tries, where
     assert {name: world.found(name)["status"] for name in ARRIVING} == dict.fromkeys(ARRIVING, "sent"), where
     assert {name: world.found(name)["attempts"] for name in ARRIVING} == tries, where
+    assert not any("error" in world.found(name) for name in ARRIVING), where
     assert {name: world.callbacks(name) for name in TOLD} == TOLD, where
     assert _first_tries(world, HERE) == ["good", "busy-once"], where
     assert _first_tries(world, THERE) == ["throttled-once", "slow", "lost-answer"], where

@@ -14,7 +14,7 @@ from local.inbox_store import InboxStore
 from local.providers import Handler
 from local.signalwire_simulator import SignalWireSimulator
 from local.telnyx_simulator import TelnyxSimulator
-from mailroom.channels.fax_provider import FaxRequest
+from mailroom.channels.fax_provider import FaxProvider, FaxRequest
 from mailroom.channels.signalwire import SignalWire
 from mailroom.channels.telnyx import Telnyx
 
@@ -72,6 +72,11 @@ def number(ending: str) -> str:
 
 def request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRequest:
     return FaxRequest(number(ending), SENDER, url, reference)
+
+
+def found(provider: FaxProvider, fax: FaxRequest, since: float) -> list[str]:
+    """What the provider's look-up finds of a fax."""
+    return provider.find(fax.to, fax.reference, since)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ import pytest
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.http_once import Unclear
 from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
-from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, number, request, running
+from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 FORM = {"To": number("01"), "From": SENDER, "MediaUrl": PDF}
@@ -95,14 +95,14 @@ def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
 def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
     with pytest.raises(Unclear, match="500"):
         bench.signalwire.submit(request("17"))
-    assert bench.signalwire.find(request("17"), NOW) == []
+    assert found(bench.signalwire, request("17"), NOW) == []
     assert sent(bench, "17")
 
 
 def test_a_lost_answer_leaves_a_fax_that_can_be_found(bench: Bench) -> None:
     with pytest.raises(Unclear):
         bench.signalwire.submit(request("14"))
-    (fax,) = bench.signalwire.find(request("14"), NOW)
+    (fax,) = found(bench.signalwire, request("14"), NOW)
     bench.wait(10)
     assert bench.signalwire.fetch(fax) == Delivered()
     assert [each.provider_id for each in bench.inbox.all()] == [fax]
@@ -113,8 +113,8 @@ def test_faxes_are_found_by_numbers_and_time_over_many_pages(bench: Bench) -> No
     bench.wait(11)
     ids = [sent(bench) for _ in range(105)]
     sent(bench, "02")
-    assert bench.signalwire.find(request("01"), bench.clock.now) == ids
-    assert len(bench.signalwire.find(request("01"), NOW)) == 106
+    assert found(bench.signalwire, request("01"), bench.clock.now) == ids
+    assert len(found(bench.signalwire, request("01"), NOW)) == 106
 
 
 def test_only_a_queued_fax_is_canceled(bench: Bench) -> None:

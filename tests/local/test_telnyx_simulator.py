@@ -11,7 +11,7 @@ import pytest
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.http_once import Unclear
 from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
-from tests.local.fax_support import NOW, PDF, SENDER, Bench, number, request, running
+from tests.local.fax_support import NOW, PDF, SENDER, Bench, found, number, request, running
 
 WISH: dict[str, Any] = {
     "to": number("01"),
@@ -88,7 +88,7 @@ def test_refusals_are_what_the_adapter_takes_them_for(bench: Bench) -> None:
 def test_a_server_error_took_nothing_and_the_next_try_is_taken(bench: Bench) -> None:
     with pytest.raises(Unclear, match="500"):
         bench.telnyx.submit(request("17"))
-    assert bench.telnyx.find(request("17"), NOW) == []
+    assert found(bench.telnyx, request("17"), NOW) == []
     assert sent(bench, "17")
 
 
@@ -99,8 +99,8 @@ def test_a_lost_answer_leaves_a_fax_that_its_reference_finds(bench: Bench) -> No
             bench.telnyx.submit(lost)
         bench.wait(10)
     first, second = [kept["id"] for kept in bench.line.log()]
-    assert bench.telnyx.find(other, NOW) == [second]
-    (fax,) = bench.telnyx.find(request("14"), NOW)
+    assert found(bench.telnyx, other, NOW) == [second]
+    (fax,) = found(bench.telnyx, request("14"), NOW)
     assert fax == first
     assert bench.telnyx.fetch(fax) == Delivered()
 
@@ -110,8 +110,8 @@ def test_faxes_are_found_by_reference_and_time_over_many_pages(bench: Bench) -> 
     bench.wait(11)
     ids = [sent(bench) for _ in range(105)]
     sent(bench, reference="other")
-    assert bench.telnyx.find(request(), bench.clock.now) == ids
-    assert len(bench.telnyx.find(request(), NOW)) == 106
+    assert found(bench.telnyx, request(), bench.clock.now) == ids
+    assert len(found(bench.telnyx, request(), NOW)) == 106
 
 
 def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:
@@ -171,6 +171,9 @@ def test_a_list_has_the_documented_shape(bench: Bench) -> None:
         ({"connection_id": ""}, "/connection_id"),
         ({"media_url": "a.pdf"}, "/media_url"),
         ({"quality": "fine"}, "/quality"),
+        ({"store_media": "false"}, "/store_media"),
+        ({"client_state": "not base64"}, "/client_state"),
+        ({"status_callback": "https://example.com/told"}, "/status_callback"),
     ],
 )
 def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any], pointer: str) -> None:
@@ -180,6 +183,18 @@ def test_what_the_api_would_refuse_is_refused(bench: Bench, wrong: dict[str, Any
     assert error["source"] == {"pointer": pointer}
     assert set(error) == {"code", "title", "detail", "source"}
     assert bench.line.log() == []
+
+
+def test_a_cancel_with_a_body_is_refused(bench: Bench) -> None:
+    fax = sent(bench, "20")
+    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel", wish={})[0] == 422
+    assert bench.telnyx.fetch(fax) == Pending("queued")
+    assert call(bench, "POST", f"/faxes/{fax}/actions/cancel") == (202, {"data": {"result": "ok"}})
+
+
+@pytest.mark.parametrize("query", ["filter[to]=%2B1", "filter[status][eq]=failed", "To=1"])
+def test_a_list_is_asked_for_in_the_documented_words_alone(bench: Bench, query: str) -> None:
+    assert call(bench, "GET", f"/faxes?{query}")[0] == 422
 
 
 def test_a_body_that_is_no_object_is_refused(bench: Bench) -> None:

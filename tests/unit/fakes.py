@@ -67,6 +67,7 @@ class FakeAdapter:
     """Says what it is told, in turn, and keeps what it was asked to submit."""
 
     provider = "fake"
+    account: str | None = None
     contract = Mail
 
     def __init__(

@@ -42,6 +42,8 @@ FAX_SETTINGS: dict[str, Any] = {
     "callback_ports": [443],
 }
 Said = FaxState | Exception
+OURS = "fake/ours"
+"""The account that faxes are submitted to, as the ledger names it."""
 SENDING = Pending("sending")
 BUSY = Undelivered("busy", again=True)
 
@@ -80,6 +82,7 @@ class FakeLine:
     keeps what it was asked, in order."""
 
     provider = "fake"
+    account = "ours"
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class FakeLine:
         self._cancels = cancels
         self.calls: list[str] = []
         self.requests: list[FaxRequest] = []
-        self.searches: list[tuple[FaxRequest, float]] = []
+        self.searches: list[tuple[str, str, float]] = []
 
     def submit(self, request: FaxRequest) -> Outcome:
         self.calls.append("submit")
@@ -113,9 +116,9 @@ class FakeLine:
             raise state
         return state
 
-    def find(self, request: FaxRequest, since: float) -> list[str]:
+    def find(self, to: str, reference: str, since: float) -> list[str]:
         self.calls.append("find")
-        self.searches.append((request, since))
+        self.searches.append((to, reference, since))
         if isinstance(self._found, Exception):
             raise self._found
         return self._found or []

@@ -64,6 +64,7 @@ class FakeSms:
     """A provider that says what it is told and keeps what it was asked."""
 
     provider = "fake"
+    account = "ours"
 
     def __init__(self, *says: Outcome | Exception, found: Evidence | Exception | None = None) -> None:
         self._says = list(says) or [Sent("SM1")]

@@ -180,8 +180,8 @@ def mail(id_: str = "m-1", **attributes: Any) -> Mail:
 KEY = Key("m-1", "mail")
 
 
-def claimed(ledger: Ledger, message: Mail | None = None) -> Claimed:
+def claimed(ledger: Ledger, message: Mail | None = None, account: str | None = None) -> Claimed:
     """A claim that must succeed."""
-    claim: Claim = ledger.claim(message or mail())
+    claim: Claim = ledger.claim(message or mail(), account)
     assert isinstance(claim, Claimed), claim
     return claim

@@ -1,9 +1,12 @@
 """What all fax providers have in common: credentials, numbers, the PDF's URL, and evidence."""
 
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
+from mailroom.channels.fax_provider import FaxProvider
 from mailroom.errors import Invalid
 from mailroom.outcome import Evidence, NotFound, Sent, Unknowable
 from tests.unit.fax_post import adapter_of
@@ -75,9 +78,20 @@ def test_the_provider_is_asked_for_that_attempt_since_then_less_the_clocks_skew(
     line = FakeLine()
     adapter = adapter_of(line, aws, clock_skew_seconds=2.5)
     adapter.look_up(fax(attempt=2, pdf_url=..., payload_ref=f"s3://{BUCKET}/gone.pdf"), NOW_MS, ())
-    ((request, since),) = line.searches
-    assert (request.to, request.sender, request.reference) == (LINE, SENDERS[0], "Zi0x.2")
-    assert since == NOW_MS / 1000 - 2.5
+    assert line.searches == [(LINE, "Zi0x.2", NOW_MS / 1000 - 2.5)]
+
+
+def test_the_account_is_the_one_whose_credentials_are_there(aws: Aws) -> None:
+    assert adapter_of(FakeLine(), aws).account == "fake/ours"
+
+
+def test_without_credentials_there_is_no_account_and_no_error_yet() -> None:
+    def nobody() -> FaxProvider:
+        raise Unconfigured("no secret")
+
+    no_bucket: Any = None
+    adapter = FaxAdapter("fake", nobody, no_bucket, senders=SENDERS, media_seconds=60, clock_skew_seconds=5)
+    assert adapter.account == "fake"
 
 
 def test_a_provider_that_cannot_tell_is_no_evidence_of_anything(aws: Aws) -> None:

@@ -11,7 +11,17 @@ from mailroom.ledger import Ledger
 from mailroom.queues import MAX_BYTES
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_post import FaxMake
-from tests.unit.fax_support import LINE, OTHER_LINE, TOLD, FakeLine, fax, fax_body, fax_item, found
+from tests.unit.fax_support import (
+    FAX_LEASE,
+    LINE,
+    OTHER_LINE,
+    TOLD,
+    FakeLine,
+    fax,
+    fax_body,
+    fax_item,
+    found,
+)
 from tests.unit.post import Counted, Log
 from tests.unit.support import BUCKET, NOW, Aws, FakeClock, Item
 
@@ -101,6 +111,8 @@ def test_a_fax_put_on_the_queue_before_its_time_is_refused_and_told_where_it_wou
 ) -> None:
     worker = fax_post()
     assert worker.handle(fax_body(send_at=iso(NOW + 61)), group=group) is None
+    for sent_on in aws.receive("fax.fifo"):  # under its own line's group
+        assert worker.handle(sent_on["Body"]) is None
     assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
     assert found(aws)["error"]["message"] == (
         "send_at: lies ahead, and the fax queue lets nothing wait; put the fax into the mailbox, which does, "
@@ -245,3 +257,41 @@ def test_a_callback_that_could_never_be_sent_is_refused_before_the_fax_is(
     assert worker.handle(fax_body(callback_url=url)) is None
     assert (worker.line.calls, found(aws)["status"]) == ([], "failed")
     assert found(aws)["error"]["message"].startswith("callback_url: ")
+
+
+NARROWED: dict[str, Any] = {"callback_ports": [443]}
+"""Settings by which the callback of a fax is not allowed any more."""
+THERE = fax_body(callback_url="https://app.example:9443/faxes")
+
+
+def test_a_fax_on_the_line_is_followed_whatever_settings_say_of_its_callback_by_then(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+) -> None:
+    claim = fax_ledger.claim(fax(callback_url=THERE["callback_url"]))
+    assert isinstance(claim, Claimed)
+    fax_ledger.checkpoint(claim, "fake", "p-0", LINE)
+    fax_ledger.hand_back(claim)
+    worker = fax_post(**NARROWED)
+    assert worker.handle(THERE) is None
+    assert (worker.line.calls, found(aws)["status"]) == (["fetch p-0"], "sent")
+
+
+def test_a_fax_that_was_begun_is_tried_again_whatever_settings_say_of_its_callback_by_then(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws
+) -> None:
+    claim = fax_ledger.claim(fax(callback_url=THERE["callback_url"]))
+    assert isinstance(claim, Claimed)
+    fax_ledger.retry_later(claim, "busy", "Fax status: busy")
+    worker = fax_post(**NARROWED)
+    assert worker.handle({**THERE, "attempt": 2}) is None
+    assert (worker.line.submits, found(aws)["status"]) == (1, "sent")
+
+
+def test_a_fax_of_a_crash_is_looked_for_before_its_callback_is_judged(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    assert isinstance(fax_ledger.claim(fax(callback_url=THERE["callback_url"])), Claimed)
+    clock.advance(FAX_LEASE)
+    worker = fax_post(FakeLine(found=["p-7"]), **NARROWED)
+    assert worker.handle(THERE) is None
+    assert (worker.line.calls, found(aws)["status"]) == (["find", "fetch p-7"], "sent")

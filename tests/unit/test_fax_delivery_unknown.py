@@ -9,7 +9,7 @@ from mailroom.claim import Claimed
 from mailroom.ledger import Ledger
 from tests.unit.fakes import client_error
 from tests.unit.fax_post import FaxMake
-from tests.unit.fax_support import FAX_LEASE, LINE, FakeLine, ends_after, fax, fax_body, found
+from tests.unit.fax_support import FAX_LEASE, LINE, OURS, FakeLine, ends_after, fax, fax_body, found
 from tests.unit.post import Counted
 from tests.unit.support import NOW, NOW_MS, Aws, FakeClock
 
@@ -19,7 +19,7 @@ WAIT = int(FAX_LEASE) + 1
 @pytest.fixture
 def crashed(aws: Aws, fax_ledger: Ledger, clock: FakeClock) -> None:
     """A worker claimed the fax and was not heard of again; its lease is over."""
-    assert isinstance(fax_ledger.claim(fax()), Claimed)
+    assert isinstance(fax_ledger.claim(fax(), OURS), Claimed)
     clock.advance(FAX_LEASE)
 
 
@@ -47,9 +47,7 @@ def test_the_one_that_the_provider_has_is_followed_and_not_sent_again(
 def test_the_provider_is_asked_for_what_came_after_the_first_start(fax_post: FaxMake) -> None:
     line = FakeLine(Delivered())
     fax_post(line).handle(fax_body(), receives=2)
-    ((request, since),) = line.searches
-    assert (request.to, request.sender, request.reference) == (LINE, "+12025550100", "Zi0x.1")
-    assert since == NOW - 5
+    assert line.searches == [(LINE, "Zi0x.1", NOW - 5)]
 
 
 @pytest.mark.usefixtures("crashed")
@@ -92,6 +90,54 @@ def test_a_look_up_that_fails_submits_nothing_and_ends_nothing(
     assert found(aws)["unsettled_since"] == NOW_MS
 
 
+NOT_OURS = {"from": "+12025559999"}
+"""A number that is not among the stage's, or is not any more."""
+
+
+@pytest.mark.usefixtures("crashed")
+def test_a_fax_from_a_number_that_is_not_ours_ends_also_where_its_refusal_was_not_recorded(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    line = FakeLine(found=[])
+    assert fax_post(line).handle(fax_body(**NOT_OURS), receives=2) is None
+    assert line.calls == ["find"]
+    assert (found(aws)["status"], found(aws)["error"]["code"]) == ("failed", "invalid")
+    assert found(aws)["error"]["message"].startswith("from: is not among this stage's fax numbers")
+
+
+@pytest.mark.usefixtures("crashed")
+def test_a_fax_whose_number_the_stage_has_given_up_since_is_found_and_followed(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    line = FakeLine(Delivered(), found=["p-7"])
+    assert fax_post(line).handle(fax_body(**NOT_OURS), receives=2) is None
+    assert line.calls == ["find", "fetch p-7"]
+    assert (found(aws)["status"], found(aws)["provider_id"]) == ("sent", "p-7")
+
+
+@pytest.mark.parametrize("account", ["fake/another", "another/ours", "fake", None])
+def test_what_another_account_may_have_is_not_submitted_though_this_one_never_got_it(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock, account: str | None
+) -> None:
+    """None: an item that a version wrote which did not say yet where it submits."""
+    assert isinstance(fax_ledger.claim(fax(), account), Claimed)
+    clock.advance(FAX_LEASE)
+    line = FakeLine(found=[])
+    assert fax_post(line, on_unknown="hold").handle(fax_body(), receives=2) is None
+    assert line.calls == ["find"]
+    assert (found(aws)["status"], found(aws)["error"]["code"]) == ("failed", "outcome_unknown")
+
+
+def test_what_this_account_has_is_followed_whoever_else_may_have_been_asked(
+    fax_post: FaxMake, fax_ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    assert isinstance(fax_ledger.claim(fax(), "another/account"), Claimed)
+    clock.advance(FAX_LEASE)
+    line = FakeLine(Delivered(), found=["p-7"])
+    assert fax_post(line).handle(fax_body(), receives=2) is None
+    assert (line.submits, found(aws)["status"]) == (0, "sent")
+
+
 def test_two_crashes_in_a_row_are_looked_into_from_the_first_start_on(
     fax_post: FaxMake, clock: FakeClock, aws: Aws
 ) -> None:
@@ -102,7 +148,7 @@ def test_two_crashes_in_a_row_are_looked_into_from_the_first_start_on(
     clock.advance(WAIT)
     line = FakeLine(Delivered(), found=["p-1"])
     assert fax_post(line).handle(fax_body(), receives=3) is None
-    assert [since for _, since in line.searches] == [NOW - 5]
+    assert [since for _, _, since in line.searches] == [NOW - 5]
     assert (line.submits, found(aws)["status"]) == (0, "sent")
 
 
@@ -144,7 +190,7 @@ def test_an_earlier_attempt_of_the_same_fax_is_not_taken_for_this_one(
     fax_ledger.checkpoint(first, "fake", "p-1", LINE)
     fax_ledger.retry_later(first, "busy", "Fax status: busy")
     clock.advance(1)
-    second = fax_ledger.claim(fax(attempt=2))
+    second = fax_ledger.claim(fax(attempt=2), OURS)
     assert isinstance(second, Claimed)
     clock.advance(FAX_LEASE)
     line = FakeLine(Delivered(), found=["p-1"])

@@ -99,6 +99,8 @@ def test_send_fax_sends_a_fax_once_with_the_credentials_of_the_secret(
     assert opened.credentials == [("project-1", "token-1")]
     assert opened.line.submits == 1
     assert (aws.item("f-1", "fax")["status"], aws.item("f-1", "fax")["provider"]) == ("sent", "signalwire")
+    (tried,) = aws.item("f-1", "fax")["unsettled_tries"]
+    assert tried.endswith(" signalwire/ours")
 
 
 def test_send_fax_gives_back_what_it_has_no_time_for(load_fax: Load, aws: Aws, opened: Opened) -> None:

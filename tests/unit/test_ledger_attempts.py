@@ -112,3 +112,10 @@ def test_attempts_follow_one_another(ledger: Ledger, aws: Aws) -> None:
         ledger.retry_later(claimed(ledger, mail(attempt=attempt)), "busy", "no")
     ledger.complete(claimed(ledger, mail(attempt=4)), "telnyx", "f-4")
     assert (aws.item()["status"], aws.item()["attempts"]) == ("sent", 4)
+
+
+def test_the_error_of_an_earlier_attempt_goes_when_a_later_one_is_sent(ledger: Ledger, aws: Aws) -> None:
+    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
+    ledger.complete(claimed(ledger, mail(attempt=2)), "telnyx", "f-2")
+    assert "error" not in aws.item()
+    assert [line.get("code") for line in aws.item()["history"]] == ["busy", None]

@@ -2,11 +2,13 @@
 
 import pytest
 
-from mailroom.claim import Claimed
+from mailroom.claim import NOBODY_KNOWS, Claimed
 from mailroom.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import OWN_VERBS, watched
+
+A, B = "twilio/AC1", "aws/own"
 
 
 def test_a_first_claim_knows_of_nothing_unsettled(ledger: Ledger, aws: Aws) -> None:
@@ -31,13 +33,12 @@ def test_what_settles_a_try_leaves_nothing_unsettled(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
 ) -> None:
     for _ in range(crashes):
-        claimed(ledger)
+        claimed(ledger, account=A)
         clock.advance(LEASE)
-    claim = claimed(ledger)
+    claim = claimed(ledger, account=A)
     ledger.checkpoint(claim, "telnyx", "p-1")
     OWN_VERBS[verb](ledger, claim)
-    assert "unsettled_since" not in aws.item()
-    assert "startedAt" not in aws.item()
+    assert aws.item().keys().isdisjoint({"unsettled_since", "unsettled_tries", "startedAt"})
     clock.advance(1)
     again = claimed(ledger, mail(attempt=2 if verb == "retry_later" else 1))
     assert again.since is None
@@ -61,6 +62,43 @@ def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
     clock.advance(LEASE)
     again = claimed(ledger)
     assert (again.since, again.provider_id, again.submitted_at) == (NOW_MS, "p-1", NOW_MS)
+
+
+def test_where_a_try_was_made_is_known_after_its_crash(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+    claimed(ledger, account=A)
+    assert aws.item()["unsettled_tries"] == [f"{NOW_MS} {A}"]
+    clock.advance(LEASE)
+    assert claimed(ledger, account=A).accounts == {A}
+
+
+def test_all_accounts_of_several_tries_are_known(ledger: Ledger, clock: FakeClock) -> None:
+    for account in (A, B, A):
+        claimed(ledger, account=account)
+        clock.advance(LEASE)
+    assert claimed(ledger, account=A).accounts == {A, B}
+
+
+def test_a_try_of_a_version_that_did_not_say_where_stays_unknown_over_further_crashes(
+    ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    for _ in range(2):
+        clock.advance(LEASE)
+        assert NOBODY_KNOWS in claimed(ledger, account=A).accounts
+
+
+def test_a_claim_whose_answer_was_lost_still_knows_where_earlier_tries_were_made(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger, account=B)
+    clock.advance(LEASE)
+    twice, _ = watched(aws, clock, twice=True)
+    assert claimed(twice, account=A).accounts == {A, B}
+
+
+def test_what_nobody_can_be_asked_about_has_no_more_in_the_ledger(ledger: Ledger, aws: Aws) -> None:
+    claimed(ledger)
+    assert "unsettled_tries" not in aws.item()
 
 
 def test_an_operators_resend_begins_without_anything_unsettled(

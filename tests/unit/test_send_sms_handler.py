@@ -71,6 +71,8 @@ def test_a_text_message_goes_to_twilio_once(load_sms: Load, aws: Aws, twilio: Sc
     found = aws.item("s-1", "sms")
     assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "twilio", "SM1")
     assert (found["to"], found["segments"], found["encoding"]) == (TO, 1, "GSM-7")
+    (tried,) = found["unsettled_tries"]
+    assert tried.endswith(" twilio/AC1")
 
 
 def test_a_template_is_rendered_from_the_item(load_sms: Load, twilio: ScriptedServer) -> None:

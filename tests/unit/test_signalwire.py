@@ -69,7 +69,7 @@ def test_the_client_logs_neither_numbers_nor_urls(caplog: pytest.LogCaptureFixtu
     with caplog.at_level(logging.DEBUG):
         submitted(Answer(201, {"sid": "fax-1"}))
         with scripted(Answer(200, {"faxes": []})) as server:
-            adapter(server.url).find(REQUEST, NOW)
+            adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
     assert caplog.records == []
 
 

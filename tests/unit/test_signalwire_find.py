@@ -27,12 +27,12 @@ def page(*faxes: dict[str, Any], following: str | None = None) -> Answer:
 
 def found(*pages: Answer, since: float = NOW) -> list[str]:
     with scripted(*pages) as server:
-        return adapter(server.url).find(REQUEST, since)
+        return adapter(server.url).find(REQUEST.to, REQUEST.reference, since)
 
 
 def test_it_asks_by_the_number_called_and_for_a_day_more_than_it_needs() -> None:
     with scripted(page()) as server:
-        assert adapter(server.url).find(REQUEST, NOW + 0.9) == []
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW + 0.9) == []
         (asked,) = server.asked
     assert (asked.method, asked.path) == ("GET", FAXES)
     assert asked.query == {
@@ -77,7 +77,7 @@ def test_what_the_answer_leaves_out_rules_no_fax_out() -> None:
 
 def test_further_pages_are_read_from_the_same_host() -> None:
     with scripted(page(listed("2"), following=f"{FAXES}?Page=1"), page(listed("1"))) as server:
-        assert adapter(server.url).find(REQUEST, NOW) == ["1", "2"]
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
         assert server.asked[1].target == f"{FAXES}?Page=1"
         assert server.asked[1].headers["authorization"].startswith("Basic ")
 
@@ -85,7 +85,7 @@ def test_further_pages_are_read_from_the_same_host() -> None:
 def test_a_next_page_may_be_named_in_full() -> None:
     with scripted(page(listed("1"))) as server:
         server.script.insert(0, page(listed("2"), following=f"{server.url}{FAXES}?Page=1"))
-        assert adapter(server.url).find(REQUEST, NOW) == ["1", "2"]
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
 
 
 @pytest.mark.parametrize("following", ["https://evil.example/Faxes", "@evil.example/Faxes", "Faxes?Page=1"])
@@ -97,7 +97,7 @@ def test_the_token_is_shown_to_no_other_host(following: str) -> None:
 def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed("1"), following=f"{FAXES}?Page=1")) as server:
         with pytest.raises(Unclear, match="more than 5 pages"):
-            adapter(server.url).find(REQUEST, NOW)
+            adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
         assert len(server.asked) == 5
 
 
@@ -119,4 +119,4 @@ def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer
 
 def test_no_connection_does_not_say_that_there_is_none() -> None:
     with pytest.raises(NotSent):
-        adapter(nobody()).find(REQUEST, NOW)
+        adapter(nobody()).find(REQUEST.to, REQUEST.reference, NOW)

@@ -240,11 +240,17 @@ def test_what_goes_wrong_in_a_fetch_says_nothing_of_the_fax(step: Step) -> None:
         adapter(server.url).fetch("fax-1")
 
 
-def test_a_cancel_is_one_request() -> None:
+def test_its_account_is_known_by_the_connection() -> None:
+    assert adapter(nobody()).account == "c-1"
+
+
+def test_a_cancel_is_one_request_without_a_body() -> None:
     with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
         adapter(server.url).cancel("fax-1")
         (asked,) = server.asked
         assert (asked.method, asked.target) == ("POST", "/v2/faxes/fax-1/actions/cancel")
+        assert (asked.body, asked.headers["content-length"]) == (b"", "0")
+        assert "content-type" not in asked.headers
 
 
 def test_a_cancel_that_is_refused_raises() -> None:

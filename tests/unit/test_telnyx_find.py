@@ -20,12 +20,12 @@ def page(*faxes: dict[str, Any], pages: int | None = 1) -> Answer:
 
 def found(*pages: Answer, since: float = NOW) -> list[str]:
     with scripted(*pages) as server:
-        return adapter(server.url).find(REQUEST, since)
+        return adapter(server.url).find(REQUEST.to, REQUEST.reference, since)
 
 
 def test_it_asks_by_number_direction_and_date() -> None:
     with scripted(page()) as server:
-        assert adapter(server.url).find(REQUEST, NOW + 0.9) == []
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW + 0.9) == []
         (asked,) = server.asked
     assert (asked.method, asked.path) == ("GET", "/v2/faxes")
     assert asked.query == {
@@ -54,7 +54,7 @@ def test_they_come_oldest_first_also_within_a_second() -> None:
 
 def test_further_pages_are_read_up_to_the_last() -> None:
     with scripted(page(listed("2"), pages=2), page(listed("1"), pages=2)) as server:
-        assert adapter(server.url).find(REQUEST, NOW) == ["1", "2"]
+        assert adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW) == ["1", "2"]
         assert [asked.query["page[number]"] for asked in server.asked] == ["1", "2"]
 
 
@@ -65,7 +65,7 @@ def test_where_nothing_tells_how_many_there_are_an_empty_page_is_the_last() -> N
 def test_a_list_without_end_is_no_answer() -> None:
     with scripted(page(listed("1"), pages=99)) as server:
         with pytest.raises(Unclear, match="more than 5 pages"):
-            adapter(server.url).find(REQUEST, NOW)
+            adapter(server.url).find(REQUEST.to, REQUEST.reference, NOW)
         assert len(server.asked) == 5
 
 
@@ -80,4 +80,4 @@ def test_a_list_that_cannot_be_understood_does_not_say_that_there_is_none(answer
 
 def test_no_connection_does_not_say_that_there_is_none() -> None:
     with pytest.raises(NotSent):
-        adapter(nobody()).find(REQUEST, NOW)
+        adapter(nobody()).find(REQUEST.to, REQUEST.reference, NOW)

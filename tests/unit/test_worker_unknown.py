@@ -61,6 +61,28 @@ def test_after_a_crash_what_the_provider_never_got_is_sent(
     assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
 
 
+def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """A webhook may come twice: its receiver drops the second one by its id."""
+    claimed(ledger, account="another/account")
+    clock.advance(LEASE)
+    worker = post(evidence=NotFound(), on_unknown="hold")
+    assert worker.handle(item()) == {}
+    assert worker.submitted == ["m-1"]
+
+
+def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_stage_rather_sends_twice(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+) -> None:
+    claimed(ledger, account="another/account")
+    clock.advance(LEASE)
+    worker = post(evidence=NotFound(), on_unknown="resend")
+    worker.adapter.account = "this/account"
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
+
+
 def test_after_a_crash_without_evidence_resend_sends_again(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
 ) -> None:

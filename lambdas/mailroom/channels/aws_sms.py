@@ -21,6 +21,7 @@ class AwsSms:
     """It has no idempotency key and no list of what was sent; `Context` comes back in its events."""
 
     provider = "aws"
+    account = "own"
 
     def __init__(
         self,

@@ -63,6 +63,15 @@ class FaxAdapter:
             clock_skew_seconds=settings.clock_skew_seconds,
         )
 
+    @property
+    def account(self) -> str:
+        """The provider, and our account there. While its credentials cannot be read, the provider alone: that
+        is no account's name, and the submit will say what is wrong."""
+        try:
+            return f"{self.provider}/{self._api().account}"
+        except Exception:  # noqa: BLE001 - nothing was asked of the provider yet
+            return self.provider
+
     def prepare(self, message: Fax) -> FaxRequest:
         """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
@@ -82,8 +91,8 @@ class FaxAdapter:
 
     def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
         """Ask the provider which faxes to that number it has; those of other messages are `known`."""
-        request = FaxRequest(message.line, self._sender(message), "", _reference(message))
-        found = self._asked(lambda api: api.find(request, since / 1000 - self._skew))
+        to, reference, oldest = message.line, _reference(message), since / 1000 - self._skew
+        found = self._asked(lambda api: api.find(to, reference, oldest))
         ours = [each for each in found if each not in known]
         if not ours:
             return NotFound()

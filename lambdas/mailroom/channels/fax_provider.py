@@ -45,15 +45,21 @@ class FaxProvider(Protocol):
     def provider(self) -> str:
         """Its name in the ledger."""
 
+    @property
+    def account(self) -> str:
+        """Our account's name there: what `find` knows is that one's alone."""
+
     def submit(self, request: FaxRequest) -> Outcome:
         """Ask for the fax. An exception means that nobody knows whether it was accepted."""
 
     def fetch(self, provider_id: str) -> FaxState:
         """How it stands. Raises whatever went wrong: that says nothing about the fax."""
 
-    def find(self, request: FaxRequest, since: float) -> list[str]:
-        """The ids of faxes that may be this one: to that number, created at `since` (epoch seconds) or later;
-        with its reference alone where the provider keeps it. Oldest first. Raises where it cannot tell."""
+    def find(self, to: str, reference: str, since: float) -> list[str]:
+        """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
+        with that reference alone where the provider keeps it. Oldest first. Raises where it cannot tell.
+
+        By nothing that the settings say, such as our own number: they may have changed since."""
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""

@@ -48,6 +48,7 @@ class SesMail:
     """SES has no idempotency key and no look-up, so `submit` is called once an attempt and never retried."""
 
     provider = "ses"
+    account = None
     contract = Mail
 
     def __init__(

@@ -37,6 +37,7 @@ class SignalWire:
     ) -> None:
         """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
         at the provider, `seconds` the longest that one request may take."""
+        self.account = project
         self._client = client(project, token, project, seconds)
         self._base = base_url.rstrip("/")
         self._faxes = f"{self._base}/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
@@ -68,11 +69,11 @@ class SignalWire:
             logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, request: FaxRequest, since: float) -> list[str]:
+    def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire keeps none
         """What was sent to that number since then, by our own reading of the dates, which SignalWire writes
-        in whole seconds. From whatever number of ours: the settings may have had another one first."""
+        in whole seconds."""
         oldest = math.floor(since)
-        found = [fax for fax in self._listed(request, oldest) if _may_be(fax, request, oldest)]
+        found = [fax for fax in self._listed(to, oldest) if _may_be(fax, to, oldest)]
         found.reverse()  # the list is newest first, and sorting keeps that order within a second
         return [text_of(fax, "sid") for fax in sorted(found, key=_created)]
 
@@ -91,12 +92,12 @@ class SignalWire:
             raise Unclear(reason_of(answer.status_code, answer.text)[0])
         return _body(answer)
 
-    def _listed(self, request: FaxRequest, oldest: int) -> Iterator[dict[str, Any]]:
+    def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
         after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
         page = self._get(
             self._faxes,
             {
-                "To": request.to,
+                "To": to,
                 "DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
                 "PageSize": _PAGE_SIZE,
             },
@@ -122,10 +123,6 @@ def _created(fax: dict[str, Any]) -> float:
     return epoch(text_of(fax, "date_created"))
 
 
-def _may_be(fax: dict[str, Any], request: FaxRequest, oldest: int) -> bool:
+def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
     # What the answer leaves out cannot rule a fax out.
-    return (
-        fax.get("direction") != "inbound"
-        and fax.get("to", request.to) == request.to
-        and _created(fax) >= oldest
-    )
+    return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest

@@ -43,6 +43,15 @@ class SmsAdapter:
         """The adapter that a function's settings describe."""
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
+    @property
+    def account(self) -> str:
+        """The provider, and our account there. While its credentials cannot be read, the provider alone: that
+        is no account's name, and the submit will say what is wrong."""
+        try:
+            return f"{self.provider}/{self._api().account}"
+        except Exception:  # noqa: BLE001 - nothing was asked of the provider yet
+            return self.provider
+
     def prepare(self, message: Sms) -> SmsRequest:
         """The request: number, rendered text and its segments, and URLs of media that are made now."""
         media = tuple(self._medium(f"media_urls[{at}]", url) for at, url in enumerate(message.media_urls))

@@ -32,6 +32,10 @@ class SmsProvider(Protocol):
     def provider(self) -> str:
         """Its name in the ledger."""
 
+    @property
+    def account(self) -> str:
+        """Our account's name there: what `find` knows is that one's alone."""
+
     def submit(self, request: SmsRequest) -> Outcome:
         """Ask for the message. An exception means that nobody knows whether it was accepted."""
 

@@ -33,6 +33,7 @@ class SnsPush:
     """SNS has no idempotency for pushes and no look-up; a second one replaces the first on the device."""
 
     provider = "sns"
+    account = None
 
     def __init__(
         self,

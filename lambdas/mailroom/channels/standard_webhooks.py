@@ -44,6 +44,7 @@ class StandardWebhooks:
     pass is tried again, whether the request went out or not. Reasons name host and status, no path."""
 
     provider = "webhook"
+    account = None
     contract = Webhook
 
     def __init__(

@@ -35,6 +35,7 @@ class Telnyx:
     ) -> None:
         """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
         fine or superfine, `seconds` the longest that one request may take."""
+        self.account = connection_id  # the key says nothing of its account, and changes
         self._session = OnceSession(seconds)
         self._session.headers["Authorization"] = f"Bearer {api_key}"
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
@@ -51,7 +52,7 @@ class Telnyx:
             "to": request.to,
             "from": request.sender,
             "media_url": request.media_url,
-            "client_state": _state(request),
+            "client_state": _state(request.reference),
         }
         try:
             answer = self._session.post(self._faxes, json={**fax, **self._constant})
@@ -74,18 +75,18 @@ class Telnyx:
             logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
         return Pending(status)
 
-    def find(self, request: FaxRequest, since: float) -> list[str]:
+    def find(self, to: str, reference: str, since: float) -> list[str]:
         """The faxes since then, in whole seconds, that carry this attempt's reference."""
         oldest = math.floor(since)
-        state = _state(request)
-        found = [fax for fax in self._listed(request, oldest) if fax.get("client_state") == state]
+        state = _state(reference)
+        found = [fax for fax in self._listed(to, oldest) if fax.get("client_state") == state]
         found = [fax for fax in found if _created(fax) >= oldest]
         found.reverse()  # the list is newest first, and sorting keeps that order within a second
         return [text_of(fax, "id") for fax in sorted(found, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped, which Telnyx does up to its last page."""
-        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel", json={}))
+        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
@@ -95,11 +96,11 @@ class Telnyx:
             raise Unclear(reason_of(answer.status_code, answer.text)[0])
         return answer
 
-    def _listed(self, request: FaxRequest, oldest: int) -> Iterator[dict[str, Any]]:
+    def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
         after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
         filters = {
             "filter[created_at][gte]": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "filter[to][eq]": request.to,
+            "filter[to][eq]": to,
             "filter[direction][eq]": "outbound",
             "page[size]": str(_PAGE_SIZE),
         }
@@ -116,8 +117,8 @@ class Telnyx:
         raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
 
 
-def _state(request: FaxRequest) -> str:
-    return b64encode(request.reference.encode()).decode()
+def _state(reference: str) -> str:
+    return b64encode(reference.encode()).decode()
 
 
 def _fax(answer: Response) -> dict[str, Any]:

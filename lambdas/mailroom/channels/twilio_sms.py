@@ -48,6 +48,7 @@ class TwilioSms:
         """`base_url` is https://api.twilio.com; of `sender` and `messaging_service_sid` one is ""; to
         `callback_url`/reference go status callbacks ("": none); `seconds` is the longest that one request
         may take."""
+        self.account = account.account_sid
         self._client = client(*account.login, account.account_sid, seconds)
         self._base = base_url.rstrip("/")
         path = f"/2010-04-01/Accounts/{quote(account.account_sid, safe='')}/Messages.json"

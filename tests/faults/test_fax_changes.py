@@ -1,0 +1,133 @@
+"""Settings that change while faxes are under way: at every outside call of any function, and in a crash."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax import item_of
+from tests.faults import changes
+from tests.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
+from tests.faults.outside import Side
+from tests.faults.test_fax_crashes import NOT_OURS
+
+NewFaxWorld = Callable[[], FaxWorld]
+Settings = dict[str, Any]
+
+
+def changed(
+    new_fax_world: NewFaxWorld, before: Settings, after: Settings, *faxes: Item
+) -> Iterator[tuple[FaxWorld, str]]:
+    """A world for each place at which the settings change, with these faxes on the queue."""
+
+    def begun() -> FaxWorld:
+        world = new_fax_world()
+        world.changed |= before
+        world.put(*faxes)
+        return world
+
+    return changes.changed(begun, after)
+
+
+FROM_THERE = {"from": GIVEN_UP}
+
+
+def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_from_it(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    before, after = {"fax_senders": [OURS, GIVEN_UP]}, {"fax_senders": [OURS]}
+    faxes = (fax("slow", **FROM_THERE), fax("good"), fax("lost-answer", THERE, **FROM_THERE))
+    for world, where in changed(new_fax_world, before, after, *faxes):
+        submitted = [call.name for call in world.network.calls]
+        assert len(set(submitted)) == len(submitted), where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        assert not world.fifo.dead, where
+        for each in faxes:
+            name = each["fax_id"]
+            error = world.found(name).get("error", {"message": ""})["message"]
+            if name in submitted:
+                assert (world.found(name)["status"], error) == ("sent", ""), where
+            else:
+                assert error.startswith(NOT_OURS), where
+
+
+def test_a_callbacks_port_that_is_shut_stops_no_fax_that_was_submitted(new_fax_world: NewFaxWorld) -> None:
+    before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}
+    told = {"callback_url": "https://app.example:8443/fax"}
+    faxes = (fax("slow", **told), fax("good"), fax("busy-once", THERE, **told), fax("lost-answer", THERE))
+    for world, where in changed(new_fax_world, before, after, *faxes):
+        submitted = {call.name for call in world.network.calls}
+        assert world.network.delivered() == dict.fromkeys(submitted, 1), where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        assert not world.fifo.dead, where
+        for each in faxes:
+            found = world.found(each["fax_id"])
+            if each["fax_id"] in submitted:
+                assert found["status"] == "sent", where
+            else:
+                assert found["error"]["message"].startswith("callback_url: has the port 8443"), where
+
+
+SIGNALWIRE, TELNYX = {"fax_provider": "signalwire"}, {"fax_provider": "telnyx"}
+MOVES = [
+    pytest.param(SIGNALWIRE, TELNYX, id="another provider"),
+    # It is asked about in vain for as long as a fax may take: seldom, for the test's sake.
+    pytest.param({"account": "ours", "poll_seconds": 30}, {"account": "our new one"}, id="another account"),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MOVES)
+def test_a_fax_that_one_account_may_have_is_not_submitted_to_another(
+    new_fax_world: NewFaxWorld, before: Settings, after: Settings
+) -> None:
+    faxes = (fax("good"), fax("lost-answer"), fax("slow", THERE), fax("busy-once", THERE))
+    for world, where in changed(new_fax_world, before, after, *faxes):
+        assert set(world.network.delivered().values()) == {1}, where
+        assert set(world.network.most_at_once().values()) == {1}, where
+        waiting = {item_of(json.loads(letter.body))["id"] for letter in world.fifo.dead}
+        for each in faxes:
+            ended = world.found(each["fax_id"])
+            if each["fax_id"] in waiting:
+                assert (ended["status"], "provider_id" in ended) == ("sending", True), where
+            elif ended["status"] == "failed":
+                assert ended["error"]["code"] == "outcome_unknown", where
+            else:
+                assert ended["status"] == "sent", where
+        # Back where they are known, those are seen through whose end could not be asked for elsewhere.
+        world.changed |= before
+        world.fifo.redrive()
+        world.settle()
+        assert set(world.network.delivered().values()) == {1}, where
+        assert not world.fifo.dead, where
+
+
+def as_before(world: FaxWorld) -> None:
+    """The item is one that a version wrote which did not say yet whom it asked."""
+    key: Any = {"id": {"S": "lost-answer"}, "event_type": {"S": "fax"}}
+    world.dynamodb.update_item(TableName="ledger", Key=key, UpdateExpression="REMOVE unsettled_tries")
+
+
+@pytest.mark.parametrize("of_before", [False, True], ids=["an item of this version", "of the one before"])
+@pytest.mark.parametrize("then", [TELNYX, SIGNALWIRE], ids=["and stays", "and back"])
+def test_who_may_have_a_fax_is_known_over_crashes(
+    new_fax_world: NewFaxWorld, then: Settings, of_before: bool
+) -> None:
+    """Its answer is lost at SignalWire; the stage moves to Telnyx, where its next worker dies as well."""
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(4):
+        for side in sides:
+            world = new_fax_world()
+            world.put(fax("lost-answer"))
+            world.send_fax()
+            assert len(world.network.calls) == 1
+            if of_before:
+                as_before(world)
+            world.changed |= TELNYX
+            world.clock.now = world.fifo.next_visible() or 0
+            world.outside.stop = (len(world.outside.calls) + at, side)
+            world.send_fax()
+            world.changed |= then
+            world.settle()
+            assert len(world.network.calls) == 1, (at, side)
+            assert world.found("lost-answer")["status"] in {"sent", "failed"}, (at, side)
