@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 READY = "ready"
 """A message in the mailbox that nobody has claimed: there is no ledger item yet."""
+REMEMBERED_SECONDS = 90 * 86_400
+"""The ledger forgets no message within it, whatever the stage's settings are or were: the least that
+`retention.ledger_days` may be."""
 TIMES = (
     *("startedAt", "submittedAt", "completedAt", "sentAt", "deliveredAt", "delayedAt", "undeliveredAt"),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),

@@ -117,7 +117,9 @@ class RepairStage:
         }
         for short in DEAD:
             self._dead_letter_queue(short)
-        self.functions = Functions(self._variables())
+        variables = self._variables()
+        self.dispatch_variables = variables["mailroom-dev-dispatch"]
+        self.functions = Functions(variables)
         self.session = Session(self.functions)
 
     def put(self, *items: Item) -> None:
