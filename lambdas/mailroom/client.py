@@ -50,7 +50,8 @@ class Mailroom:
     `payload_bucket` gives it. `workers` is how many puts `send_many` may have under way.
 
     `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
-    send_at; None: for ever. Where the stage bounds that, its output MailboxTtlSeconds says it, in seconds.
+    send_at; None: for ever. With less than 15, dispatch refuses items that wait for a send_at. Where the
+    stage bounds that, its output MailboxTtlSeconds says it, in seconds.
     `payload_days` is for how long the payload bucket keeps an object: the stage's `retention.payload_days`.
     An item over 400 KB may wait for 15 days less than that.
     """

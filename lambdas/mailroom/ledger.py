@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 _UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
 _WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
+_WAITS = f"{_WAITING} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
@@ -220,11 +221,18 @@ class Ledger:
         }
         return self._try(message.key, Change(sets, _WAITING))
 
-    def cancel(self, key: Key, message: str) -> bool:
-        """Its producer took it back while it waited for its time. False where it is past waiting."""
-        waiting = f"{_WAITING} AND attribute_exists(id)"
-        end = self._end(key, "cancelled", error_of("cancelled", message), waiting)
+    def cancel(self, key: Key, message: str, since: float = 0) -> bool:
+        """Its producer took it back while it waited for its time. False where it is past waiting, or was due
+        before `since` (epoch seconds)."""
+        in_time = f"{_WAITS} AND scheduledFor >= :since"
+        end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
+        end.values = {":since": string(iso(since))}
         return self._try(key, end, "cancelled")
+
+    def lose(self, key: Key, message: str) -> bool:
+        """It waited for its time, and what was to be sent is gone. False where it is past waiting."""
+        end = self._end(key, "failed", error_of("content_gone", message), _WAITS)
+        return self._try(key, end, "failed", "content_gone")
 
     def withdraw(
         self,

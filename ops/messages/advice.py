@@ -96,6 +96,11 @@ def _failed(code: str, resend: str) -> str:
             return "The item is at fault: put it right under a new id."
         case "expired":
             return "It came too late for its expires_at: put it with a later one under a new id."
+        case "content_gone":
+            return (
+                "Its item was gone when it was read back, too late: ask its producer whether it was taken "
+                "back. If not, put it under a new id."
+            )
         case "outcome_unknown":
             return (
                 "A worker was cut off while it sent it, and the provider cannot tell: ask the recipient. If "

@@ -105,8 +105,8 @@ class Resending:
             return f"there are messages of {names} with that id; say which by --channel"
         if items_of(self._deployed, self._deployed.mailbox, asked):
             return (
-                "the ledger does not know it: nobody has begun it, and mailroom reconcile puts it back by its "
-                "id; but if it was put more than 90 days ago, it may have been sent and forgotten"
+                "the ledger does not know it: nobody has begun it, and mailroom reconcile puts it back by "
+                "its id; but if it was put more than 90 days ago, it may have been sent and forgotten"
             )
         return "there is no such message in the ledger"
 

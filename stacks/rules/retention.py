@@ -22,10 +22,12 @@ def broken_retention(settings: Settings) -> Iterator[str]:
         )
     in_queue = keep.days_of(fifo=settings.fax is not None)
     need = in_queue + keep.dead_letter_days + keep.margin_days
+    queue = "of the fax queue, as dead_letter_days," if settings.fax else "queue_days"
+    remedy = (
+        f"of a message that can still be redelivered; use {need} or more ({queue} {in_queue} + "
+        f"dead_letter_days {keep.dead_letter_days} + margin_days {keep.margin_days})"
+    )
+    if keep.mailbox_days is not None and keep.mailbox_days < need:
+        yield f"retention.mailbox_days: {keep.mailbox_days} would lose the item {remedy}, or null."
     if keep.payload_days < need:
-        queue = "of the fax queue, as dead_letter_days," if settings.fax else "queue_days"
-        yield (
-            f"retention.payload_days: {keep.payload_days} would lose the content of a message that can still "
-            f"be redelivered; use {need} or more ({queue} {in_queue} + dead_letter_days "
-            f"{keep.dead_letter_days} + margin_days {keep.margin_days})."
-        )
+        yield f"retention.payload_days: {keep.payload_days} would lose the content {remedy}."

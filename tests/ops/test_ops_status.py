@@ -109,6 +109,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ),
         ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
         ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),
+        ({"status": "failed", "error": {"code": "content_gone"}}, "whether it was taken back"),
         ({"status": "failed", "error": {"code": "outcome_unknown"}}, "ask the recipient"),
         ({"status": "failed", "error": {"code": "rejected"}}, "mailroom resend m --channel mail --stage dev"),
         ({"status": "suppressed", "error": {"code": "opted_out"}}, "mailroom preferences show"),

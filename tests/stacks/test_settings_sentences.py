@@ -130,6 +130,13 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "its first enqueue; use 5 to 14.",
         ),
         (
+            "retention.mailbox_days",
+            28,
+            "retention.mailbox_days: 28 would lose the item of a message that can still be redelivered; use "
+            "29 or more (of the fax queue, as dead_letter_days, 14 + dead_letter_days 14 + margin_days 1), "
+            "or null.",
+        ),
+        (
             "retention.payload_days",
             28,
             "retention.payload_days: 28 would lose the content of a message that can still be "
