@@ -6,7 +6,7 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 import time
 from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom import clients
 from mailroom.attribute_values import image_of
@@ -51,6 +51,7 @@ _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
+_SETTLED = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
 class Ledger:
@@ -278,6 +279,36 @@ class Ledger:
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
+
+    def settle(
+        self, key: Key, seen: Mapping[str, Any], status: Literal["sent", "failed"], before: float
+    ) -> bool:
+        """An operator's word on a message without an outcome, of which nobody else can tell it any more.
+        False where it is not as `seen` any more, the item by which that was judged, or where it was begun
+        after `before` (epoch seconds): a worker may hold it, or its provider be at it."""
+        same, values = _as_seen(seen)
+        submitted = "provider_id" in seen
+        # Without an id any worker may submit it, so it must be the same one's; with one it is followed alone.
+        for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
+            if name in seen:
+                same += f" AND {name} = :seen_{name}"
+                values[f":seen_{name}"] = string(str(seen[name]))
+            else:
+                same += f" AND attribute_not_exists({name})"
+        begun = "submittedAt" if submitted else "startedAt"
+        quiet = f"(attribute_not_exists({begun}) OR {begun} <= :before)"
+        said = error_of("settled", _SETTLED) if status == "failed" else {}
+        # A new token: a worker that follows it still must not complete it otherwise.
+        end = self._end(
+            key,
+            status,
+            {**said, "claim_token": string(self._new_token())},
+            f"attribute_not_exists(completedAt) AND {quiet} AND {same}",
+            adds=("attempts",),
+        )
+        end.values = {**values, ":before": number(milliseconds(before))}
+        end.removes = SETTLED if said else (*SETTLED, "error")
+        return self._try(key, end, status, "settled")
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
         """What became of a callback, by its name; an item that is gone needs no note."""

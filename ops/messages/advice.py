@@ -21,6 +21,8 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
             f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
             f"{quote(found.id)} --stage {stage} says why; once that is mended, redrive it."
         )
+        if found.provider_id:
+            yield _ask(found, stage)
     elif found.status == FORGOTTEN:
         yield (
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
@@ -54,6 +56,15 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
             f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if it is not "
             f"there, mailroom reconcile --stage {stage} puts it back on its way."
         )
+        if found.provider_id:
+            yield _ask(found, stage)
+
+
+def _ask(found: MessageStatus, stage: str) -> str:
+    return (
+        f"If no worker can find out how it ended, ask {found.provider}, and say it: mailroom settle "
+        f"{quote(found.id)} --as sent (or failed) --channel {quote(found.event_type)} --stage {stage}"
+    )
 
 
 def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:

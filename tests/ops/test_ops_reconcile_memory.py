@@ -105,7 +105,7 @@ def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage
     stage.put(mail("sent long ago"), mail("postponed too late", send_at=iso(time.time() - HOUR)))
     for made in (MAILBOX, LEDGER):
         stage.made(made, time.time() - 180 * DAY)
-    stage.dispatch_variables["LEDGER_TTL_SECONDS"] = str(365 * DAY)
+    stage.variables["mailroom-dev-dispatch"]["LEDGER_TTL_SECONDS"] = str(365 * DAY)
     code, answer = reconciled("--yes")
     assert not stage.functions.invoked
     assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 2}}, {})

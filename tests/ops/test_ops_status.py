@@ -90,6 +90,19 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
     [
         ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T13:59:58Z"}, ""),
         ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T11:00:00Z"}, "mailroom reconcile"),
+        (
+            {
+                "status": "sending",
+                "provider": "telnyx",
+                "provider_id": "fx-1",
+                "updatedAt": "2026-11-21T11:00:00Z",
+            },
+            "If no worker can find out how it ended, ask telnyx, and say it: mailroom settle m --as sent",
+        ),
+        (
+            {"status": "sending", "dead_lettered_at": MS, "provider": "telnyx", "provider_id": "fx-1"},
+            "mailroom settle m --as sent (or failed) --channel mail --stage dev",
+        ),
         ({"status": "sending", "updatedAt": "2026-11-21T13:59:58Z"}, "It is back in its queue"),
         (
             {
