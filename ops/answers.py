@@ -23,6 +23,7 @@ from ops.plan.answer import Told
 from ops.reconcile.report import Answer as Reconciled
 from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
+from ops.settle.command import Settled
 from ops.webhook_key.command import WebhookKey
 
 ANSWERS: dict[str, Any] = {
@@ -46,6 +47,7 @@ ANSWERS: dict[str, Any] = {
     "replay": Replayed,
     "resend": Resent,
     "send": Sent,
+    "settle": Settled,
     "status": Status,
     "suppressions lift": Lifted,
     "suppressions list": SuppressionsAnswer,

@@ -1,5 +1,6 @@
 """What an item must be to enter: its channel's contract, and what only the place and the hour decide."""
 
+import math
 import time
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -8,7 +9,9 @@ from mailroom.clock import Clock
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
 from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
+from mailroom.oversize import DAY, NEEDED_AFTER
 from mailroom.payloads import Payloads
+from mailroom.queues import MAX_DELAY_SECONDS
 
 
 class Admission:
@@ -54,3 +57,19 @@ class Admission:
             raise Invalid("expires_at", f"{message.expires_at} is past; use a time to come")
         if (message.due() or 0) > now + MAX_AHEAD_SECONDS:
             raise Invalid("send_at", f"{message.send_at} is over a year ahead; put the item later")
+        _check_ttl(message, now)
+
+
+def _check_ttl(message: Message, now: float) -> None:
+    """Raise Invalid where an outage of ours could outlast the item. What is due so soon that it gets no
+    schedule travels as a whole, and needs its item no more."""
+    due = message.due() or 0.0
+    if message.ttl is None or due - now <= MAX_DELAY_SECONDS:
+        return
+    least = math.ceil(due + NEEDED_AFTER)
+    if message.ttl < least:
+        raise Invalid(
+            "ttl",
+            f"{message.ttl} is under {NEEDED_AFTER // DAY} days after send_at; the item may be gone before "
+            f"it is read back, should that be late; use {least} or more, or leave it out",
+        )

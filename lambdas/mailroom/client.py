@@ -50,7 +50,8 @@ class Mailroom:
     `payload_bucket` gives it. `workers` is how many puts `send_many` may have under way.
 
     `mailbox_days` is for how long an item stays in the mailbox that has no ttl of its own, counted from its
-    send_at; None: for ever. Where the stage bounds that, its output MailboxTtlSeconds says it, in seconds.
+    send_at; None: for ever. With less than 15, dispatch refuses items that wait for a send_at. Where the
+    stage bounds that, its output MailboxTtlSeconds says it, in seconds.
     `payload_days` is for how long the payload bucket keeps an object: the stage's `retention.payload_days`.
     An item over 400 KB may wait for 15 days less than that.
     """
@@ -140,7 +141,12 @@ class Mailroom:
                 under_way.extend(pool.submit(self.send, each) for each in itertools.islice(rest, 1))
 
     def status(self, id: str, event_type: str | None = None) -> MessageStatus | None:  # noqa: A002
-        """Where a message is; `ready` while it is in the mailbox alone; None: there is no such message.
+        """Where a message is; None: there is no such message.
+
+        `ready`: it is in the mailbox, and the ledger does not know it, so nobody has claimed it yet. The
+        ledger forgets a message after `retention.ledger_days` (90 or more): one that was put before that may
+        have been sent, and is `ready` again, or `forgotten` where its `send_at`, `expires_at` or `ttl` says
+        that it is so old. Neither is a reason to send it again.
 
         Raises Ambiguous where several channels have messages with that id and none was named, and botocore's
         errors.

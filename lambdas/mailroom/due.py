@@ -1,10 +1,12 @@
 """Messages whose time has come: read back from the mailbox and dispatched."""
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom import clients, queues
 from mailroom.body import scheduled
+from mailroom.clock import Clock
 from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
@@ -17,19 +19,32 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 _TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
+_LATE_SECONDS = 3600
+"""What is read back within it is in time: a million messages of the same minute take 17."""
+_GONE = (
+    "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its ttl "
+    "was over, or its producer deleted it; put it under a new id, unless it was taken back"
+)
 
 
 class Due:
     """Works for the queue that schedules write to: each record holds a message's key."""
 
     def __init__(
-        self, dispatcher: Dispatcher, mailbox: Mailbox, ledger: Ledger, sqs: "SQSClient", queue_url: str
+        self,
+        dispatcher: Dispatcher,
+        mailbox: Mailbox,
+        ledger: Ledger,
+        sqs: "SQSClient",
+        queue_url: str,
+        clock: Clock = time.time,
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
         self._dispatcher = dispatcher
         self._mailbox = mailbox
         self._ledger = ledger
+        self._clock = clock
 
     @classmethod
     def of(cls, settings: DispatchScheduled) -> "Due":
@@ -40,7 +55,9 @@ class Due:
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """One batch; the records that must come back.
 
-        An item that is gone was taken back: cancelled. One whose `send_at` was moved on waits again.
+        An item that is gone when its time comes was taken back: cancelled. Where that is long ago, nobody can
+        tell whether it was gone before: failed, for a delay of ours must not read as its producer's wish. One
+        whose `send_at` was moved on waits again.
         """
         keys: dict[str, Key] = {}
         malformed: dict[str, tuple[str, float]] = {}
@@ -55,7 +72,13 @@ class Due:
         due = [(reference, items[key]) for reference, key in keys.items() if key in items]
         failed = malformed.keys() | self._dispatcher.dispatch(due)
         for key in dict.fromkeys(keys.values()):
-            if key not in items and self._ledger.cancel(key, _TAKEN_BACK):
-                logger.info("cancelled", extra=about(key))
-                count("Cancelled")
+            if key not in items:
+                self._gone(key)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in sorted(failed)]}
+
+    def _gone(self, key: Key) -> None:
+        if self._ledger.cancel(key, _TAKEN_BACK, self._clock() - _LATE_SECONDS):
+            logger.info("cancelled", extra=about(key))
+            count("Cancelled")
+        elif self._ledger.lose(key, _GONE):
+            logger.error("its content is gone", extra=about(key))

@@ -6,7 +6,7 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 import time
 from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom import clients
 from mailroom.attribute_values import image_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 _UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
 _WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
+_WAITS = f"{_WAITING} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
@@ -50,6 +51,7 @@ _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
+_SETTLED = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
 class Ledger:
@@ -224,11 +226,18 @@ class Ledger:
         }
         return self._try(message.key, Change(sets, _WAITING))
 
-    def cancel(self, key: Key, message: str) -> bool:
-        """Its producer took it back while it waited for its time. False where it is past waiting."""
-        waiting = f"{_WAITING} AND attribute_exists(id)"
-        end = self._end(key, "cancelled", error_of("cancelled", message), waiting)
+    def cancel(self, key: Key, message: str, since: float = 0) -> bool:
+        """Its producer took it back while it waited for its time. False where it is past waiting, or was due
+        before `since` (epoch seconds)."""
+        in_time = f"{_WAITS} AND scheduledFor >= :since"
+        end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
+        end.values = {":since": string(iso(since))}
         return self._try(key, end, "cancelled")
+
+    def lose(self, key: Key, message: str) -> bool:
+        """It waited for its time, and what was to be sent is gone. False where it is past waiting."""
+        end = self._end(key, "failed", error_of("content_gone", message), _WAITS)
+        return self._try(key, end, "failed", "content_gone")
 
     def withdraw(
         self,
@@ -274,6 +283,36 @@ class Ledger:
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
+
+    def settle(
+        self, key: Key, seen: Mapping[str, Any], status: Literal["sent", "failed"], before: float
+    ) -> bool:
+        """An operator's word on a message without an outcome, of which nobody else can tell it any more.
+        False where it is not as `seen` any more, the item by which that was judged, or where it was begun
+        after `before` (epoch seconds): a worker may hold it, or its provider be at it."""
+        same, values = _as_seen(seen)
+        submitted = "provider_id" in seen
+        # Without an id any worker may submit it, so it must be the same one's; with one it is followed alone.
+        for name in ("provider_id",) if submitted else ("provider_id", "claim_token"):
+            if name in seen:
+                same += f" AND {name} = :seen_{name}"
+                values[f":seen_{name}"] = string(str(seen[name]))
+            else:
+                same += f" AND attribute_not_exists({name})"
+        begun = "submittedAt" if submitted else "startedAt"
+        quiet = f"(attribute_not_exists({begun}) OR {begun} <= :before)"
+        said = error_of("settled", _SETTLED) if status == "failed" else {}
+        # A new token: a worker that follows it still must not complete it otherwise.
+        end = self._end(
+            key,
+            status,
+            {**said, "claim_token": string(self._new_token())},
+            f"attribute_not_exists(completedAt) AND {quiet} AND {same}",
+            adds=("attempts",),
+        )
+        end.values = {**values, ":before": number(milliseconds(before))}
+        end.removes = SETTLED if said else (*SETTLED, "error")
+        return self._try(key, end, status, "settled")
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
         """What became of a callback, by its name; an item that is gone needs no note."""

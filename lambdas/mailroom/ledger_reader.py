@@ -1,17 +1,25 @@
 """What became of a message, for whoever asks: read from the ledger, else from the mailbox. Writes nothing."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mailroom.attribute_values import plain
-from mailroom.clock import epoch, iso
+from mailroom.clock import Clock, epoch, iso
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 READY = "ready"
-"""A message in the mailbox that nobody has claimed: there is no ledger item yet."""
+"""A message in the mailbox that the ledger does not know: nobody has claimed it yet. An item without a time
+of its own may as well have been sent longer ago than the ledger remembers, for it does not say when it was
+put."""
+FORGOTTEN = "forgotten"
+"""The same of an item of a time that a ledger may have forgotten: it may have been sent then."""
+REMEMBERED_SECONDS = 90 * 86_400
+"""The ledger forgets no message within it, whatever the stage's settings are or were: the least that
+`retention.ledger_days` may be."""
 TIMES = (
     *("startedAt", "submittedAt", "completedAt", "sentAt", "deliveredAt", "delayedAt", "undeliveredAt"),
     *("bouncedAt", "complainedAt", "openedAt", "clickedAt", "readAt", "dead_lettered_at"),
@@ -54,30 +62,34 @@ class MessageStatus:
 class LedgerReader:
     """Reads both tables, always consistently: what was just put is found."""
 
-    def __init__(self, client: "DynamoDBClient", ledger: str, mailbox: str) -> None:
+    def __init__(self, client: "DynamoDBClient", ledger: str, mailbox: str, clock: Clock = time.time) -> None:
         self._client = client
         self._ledger = ledger
         self._mailbox = mailbox
+        self._clock = clock
 
     def find(self, id_: str, event_type: str | None = None) -> list[MessageStatus]:
         """The messages with that id, by event_type; without one, all. []: there is none."""
         if event_type is None:
             return self._all(id_)
-        key = {"id": {"S": id_}, "event_type": {"S": event_type}}
-        for table, read in ((self._ledger, of_ledger), (self._mailbox, of_mailbox)):
-            reply = self._client.get_item(TableName=table, Key=key, ConsistentRead=True)
-            if "Item" in reply:
-                return [read(plain(reply["Item"]))]
-        return []
+        known = self._item(self._ledger, id_, event_type)
+        if known is not None:
+            return [of_ledger(known)]
+        there = self.item(id_, event_type)
+        return [] if there is None else [of_mailbox(there, self._clock())]
 
     def item(self, id_: str, event_type: str) -> dict[str, Any] | None:
         """The mailbox's own item; None: there is none."""
+        return self._item(self._mailbox, id_, event_type)
+
+    def _item(self, table: str, id_: str, event_type: str) -> dict[str, Any] | None:
         key = {"id": {"S": id_}, "event_type": {"S": event_type}}
-        reply = self._client.get_item(TableName=self._mailbox, Key=key, ConsistentRead=True)
+        reply = self._client.get_item(TableName=table, Key=key, ConsistentRead=True)
         return plain(reply["Item"]) if "Item" in reply else None
 
     def _all(self, id_: str) -> list[MessageStatus]:
-        found = {each["event_type"]: of_mailbox(each) for each in self._query(self._mailbox, id_)}
+        now = self._clock()
+        found = {each["event_type"]: of_mailbox(each, now) for each in self._query(self._mailbox, id_)}
         found |= {each["event_type"]: of_ledger(each) for each in self._query(self._ledger, id_)}
         return [found[name] for name in sorted(found)]
 
@@ -92,22 +104,26 @@ class LedgerReader:
         return [plain(each) for page in pages for each in page["Items"]]
 
 
-def of_mailbox(item: Mapping[str, Any]) -> MessageStatus:
-    """The status of an item of the mailbox: ready, whatever the item says of itself."""
+def of_mailbox(item: Mapping[str, Any], now: float) -> MessageStatus:
+    """The status, at `now` (epoch seconds), of an item of the mailbox that the ledger does not know. The item
+    may be wrong in any way."""
     to = item.get("to") or item.get("email")
+    due, ttl = _time(item.get("send_at")), item.get("ttl")
+    times = (due, _time(item.get("expires_at")), ttl if isinstance(ttl, int) else None)
+    old = any(each is not None and each < now - REMEMBERED_SECONDS for each in times)
     return MessageStatus(
         item["id"],
         item["event_type"],
-        READY,
+        FORGOTTEN if old else READY,
         to=to if _is_recipient(to) else None,
-        scheduled_for=_due(item),
+        scheduled_for=None if due is None else iso(due),
     )
 
 
-def _due(item: Mapping[str, Any]) -> str | None:
+def _time(text: object) -> float | None:
     try:
-        return iso(epoch(item["send_at"]))
-    except (KeyError, TypeError, ValueError, OverflowError):
+        return epoch(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
         return None
 
 

@@ -32,8 +32,9 @@ STAYS = frozenset(
 """Who an item is for, and when and how it goes: what is acted on before anybody reads a payload."""
 DAY = 86400
 NEEDED_AFTER = (14 + 1) * DAY
-"""Seconds for which content is needed after its message was due: the 14 days that a message may lie in its
-queue and the dead-letter queue together, and one more, in which it is worked on."""
+"""Seconds for which content, or an item that is read back, is needed after its message was due: the 14 days
+that a message may lie in its queue and the dead-letter queue together, and one more, in which it is worked
+on."""
 PREFIX = "oversize/"
 NOTHING: Value = {"NULL": True}
 _LONGEST_ESCAPE = 6

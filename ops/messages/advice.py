@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from shlex import quote
 
 from mailroom.clock import epoch
-from mailroom.ledger_reader import MessageStatus
+from mailroom.ledger_reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
 from ops.times import duration, short
 
-LONG_SECONDS = {"ready": 120, "sending": 1800, "retrying": 7200}
+LONG_SECONDS = {READY: 120, "sending": 1800, "retrying": 7200}
 """For how long a message commonly is so. Longer is no fault yet: it may wait in a long queue."""
 LATE_SECONDS = 900
 """How late a scheduled message may be: what is due sooner than that waits in a queue."""
@@ -20,6 +20,13 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
         yield (
             f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
             f"{quote(found.id)} --stage {stage} says why; once that is mended, redrive it."
+        )
+        if found.provider_id:
+            yield _ask(found, stage)
+    elif found.status == FORGOTTEN:
+        yield (
+            "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
+            "nobody knows any more. If it has to be sent, put it under a new id."
         )
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, stage, now, since)
@@ -34,7 +41,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
 
 def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
     watch = f"mailroom watch --channel {quote(found.event_type)} --stage {stage}"
-    if found.status == "ready":
+    if found.status == READY:
         yield _ready(found, stage, now, watch)
         return
     if found.trouble:
@@ -49,15 +56,26 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
             f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if it is not "
             f"there, mailroom reconcile --stage {stage} puts it back on its way."
         )
+        if found.provider_id:
+            yield _ask(found, stage)
+
+
+def _ask(found: MessageStatus, stage: str) -> str:
+    return (
+        f"If no worker can find out how it ended, ask {found.provider}, and say it: mailroom settle "
+        f"{quote(found.id)} --as sent (or failed) --channel {quote(found.event_type)} --stage {stage}"
+    )
 
 
 def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
     if found.scheduled_for and epoch(found.scheduled_for) > now:
         return f"It waits for {short(found.scheduled_for)}."
+    days = REMEMBERED_SECONDS // 86_400
     return (
-        "It is in the mailbox, and no worker has claimed it yet. If it stays so for more than some minutes, "
-        f"see whether its queue is long ({watch}). Else, if you know that it was never sent: "
-        f"mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage {stage}"
+        f"It is in the mailbox, and the ledger does not know it. If it was put within the last {days} days, "
+        f"no worker has claimed it: see whether its queue is long ({watch}); if not, mailroom reconcile "
+        f"{quote(found.id)} --channel {found.event_type} --stage {stage} puts it back on its way. An older "
+        "one may have been sent, and forgotten since: do not put that back."
     )
 
 
@@ -89,6 +107,11 @@ def _failed(code: str, resend: str) -> str:
             return "The item is at fault: put it right under a new id."
         case "expired":
             return "It came too late for its expires_at: put it with a later one under a new id."
+        case "content_gone":
+            return (
+                "Its item was gone when it was read back, too late: ask its producer whether it was taken "
+                "back. If not, put it under a new id."
+            )
         case "outcome_unknown":
             return (
                 "A worker was cut off while it sent it, and the provider cannot tell: ask the recipient. If "

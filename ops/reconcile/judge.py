@@ -48,7 +48,7 @@ def judge(
     if ledger is None:
         if mailbox is None:
             return Finding("moving")
-        return _unknown(mailbox, now, memory)
+        return _unknown(memory)
     if not overdue(ledger, now, patience):
         return Finding("moving")
     marked = ledger.get("dead_lettered_at")
@@ -61,8 +61,8 @@ def judge(
     return Finding("overdue", "queue") if mailbox is not None else Finding("gone")
 
 
-def _unknown(mailbox: Item, now: float, memory: Memory) -> Finding:
-    if memory.covers(mailbox, now):
+def _unknown(memory: Memory) -> Finding:
+    if memory.complete:
         return Finding("missing", "dispatch")
     return Finding("missing", "dispatch", vouched=True) if memory.vouched else Finding("undated")
 

@@ -30,7 +30,8 @@ class Reconciling:
     ) -> None:
         self._deployed = deployed
         self._patience = patience
-        self._memory = Memory.of(tables, deployed.dispatch.ledger_ttl_seconds, vouched=vouched)
+        ttl = deployed.dispatch.ledger_ttl_seconds
+        self._memory = Memory.of(tables, ttl, deployed.clock(), vouched=vouched)
         self._search = search
 
     @classmethod

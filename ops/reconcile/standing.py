@@ -12,9 +12,6 @@ from ops.reconcile.patience import Patience
 from ops.reconcile.reading import Image, Reading
 from ops.resend.deployed import Deployed
 
-_IN_MAILBOX = ("send_at",)
-"""What an item of the mailbox is judged by."""
-
 
 class Standing:
     """Judges for one stage. The dead-letter queues are asked once."""
@@ -28,7 +25,7 @@ class Standing:
 
     def of(self, keys: Sequence[Key]) -> dict[Key, Finding]:
         """How each stands."""
-        mailbox = self._reading.images(self._deployed.mailbox, keys, _IN_MAILBOX)
+        mailbox = self._reading.images(self._deployed.mailbox, keys, ("id",))
         return self._judged(keys, self._ledger(keys), mailbox)
 
     def stuck(self, keys: Sequence[Key]) -> list[Stuck]:

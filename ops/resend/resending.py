@@ -104,7 +104,10 @@ class Resending:
             names = " and ".join(each["event_type"] for each in items)
             return f"there are messages of {names} with that id; say which by --channel"
         if items_of(self._deployed, self._deployed.mailbox, asked):
-            return "ready: nobody has begun it; if it was lost, mailroom reconcile puts it back by its id"
+            return (
+                "the ledger does not know it: nobody has begun it, and mailroom reconcile puts it back by "
+                "its id; but if it was put more than 90 days ago, it may have been sent and forgotten"
+            )
         return "there is no such message in the ledger"
 
     def _reopen(self, reference: str, ready: Resent) -> tuple[Resent, tuple[str, Entry] | None]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.settings import Settings
+from stacks.settings.stage import LEAST_LEDGER_DAYS
 
 
 def broken_retention(settings: Settings) -> Iterator[str]:
@@ -13,21 +14,20 @@ def broken_retention(settings: Settings) -> Iterator[str]:
             f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
             f"for a dead letter's age counts from its first enqueue; use {keep.queue_days + 1} to 14."
         )
+    if keep.unprocessed_days + keep.margin_days > LEAST_LEDGER_DAYS:
+        yield (
+            f"retention.unprocessed_days: {keep.unprocessed_days} + margin_days {keep.margin_days} must be "
+            f"at most {LEAST_LEDGER_DAYS}, the days that every ledger remembers, or a replay may send again "
+            f"what the ledger has forgotten; use {LEAST_LEDGER_DAYS - keep.margin_days} or less."
+        )
     in_queue = keep.days_of(fifo=settings.fax is not None)
     need = in_queue + keep.dead_letter_days + keep.margin_days
     queue = "of the fax queue, as dead_letter_days," if settings.fax else "queue_days"
-    parts = (
-        f"{queue} {in_queue}",
-        *(f"{name} {getattr(keep, name)}" for name in ("dead_letter_days", "margin_days")),
+    remedy = (
+        f"of a message that can still be redelivered; use {need} or more ({queue} {in_queue} + "
+        f"dead_letter_days {keep.dead_letter_days} + margin_days {keep.margin_days})"
     )
-    remedy = f"a message that can still be redelivered; use {need} or more ({' + '.join(parts)})."
-    if keep.ledger_days < need:
-        yield f"retention.ledger_days: {keep.ledger_days} would forget {remedy}"
-    elif keep.ledger_days < keep.unprocessed_days + keep.margin_days:
-        yield (
-            f"retention.unprocessed_days: {keep.unprocessed_days} + margin_days {keep.margin_days} must be "
-            f"at most ledger_days {keep.ledger_days}, or a replay may send again what the ledger "
-            f"has forgotten; use {keep.ledger_days - keep.margin_days} or less."
-        )
+    if keep.mailbox_days is not None and keep.mailbox_days < need:
+        yield f"retention.mailbox_days: {keep.mailbox_days} would lose the item {remedy}, or null."
     if keep.payload_days < need:
-        yield f"retention.payload_days: {keep.payload_days} would lose the content of {remedy}"
+        yield f"retention.payload_days: {keep.payload_days} would lose the content {remedy}."

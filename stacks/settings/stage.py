@@ -39,6 +39,11 @@ class Stream(Function):
     parallelization: int = Field(default=2, ge=1, le=10)
 
 
+LEAST_LEDGER_DAYS = 90
+"""So long every ledger remembers, whatever its stage is set to or was: an item lives by the setting that held
+when it was written, so that nobody can tell from today's what is forgotten."""
+
+
 class Retention(Section):
     """How long things are kept."""
 
@@ -46,7 +51,7 @@ class Retention(Section):
     dead_letter_days: int = Field(default=14, ge=2, le=14)
     margin_days: int = Field(default=1, ge=1, le=7)
     """Added to what is derived: the time that a message may wait behind others before its first receive."""
-    ledger_days: int = Field(default=90, ge=1, le=3650)
+    ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
     mailbox_days: int | None = Field(default=None, ge=1, le=3650)
     """What producers should set as `ttl`, published as an output; null keeps items for ever."""
     payload_days: int = Field(default=90, ge=1, le=3650)

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -132,6 +133,8 @@ def _stage(
     clock: Callable[[], float],
     letters: Mapping[str, int] = MappingProxyType({}),
 ) -> Here:
+    for table in dynamodb.tables.values():
+        table.about["CreationDateTime"] = datetime.fromtimestamp(clock(), UTC)
     settings = Dispatch(
         ledger_table="ledger",
         ledger_ttl_seconds=1e9,

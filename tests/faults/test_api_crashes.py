@@ -50,7 +50,8 @@ class Api:
         )
         writer = MailboxWriter(watched, "mailbox", oversize=Oversize(payloads, lambda: "payloads"))
         self.intake = Intake(admission, writer, workers=4 if threads else 1)
-        self.states = States(LedgerReader(watched, "ledger", "mailbox"), world.ledger, CONTRACTS, world.clock)
+        reader = LedgerReader(watched, "ledger", "mailbox", world.clock)
+        self.states = States(reader, world.ledger, CONTRACTS, world.clock)
 
     def mailbox(self) -> dict[str, Any]:
         return {each["id"]["S"]: plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]}

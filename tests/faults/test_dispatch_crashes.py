@@ -67,7 +67,7 @@ def test_every_message_is_sent_once_or_refused_once_wherever_dispatch_stops(
         check(world, f"{world.outside.stopped_at} ({at})")
 
 
-def come_due(new_world: NewWorld, *, taken_back: bool) -> World:
+def come_due(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> World:
     """A world in which a message's time has come, and nobody has looked at it yet."""
     world = new_world()
     world.put(mail("later", send_at=datetime.fromtimestamp(world.clock() + 86400, UTC).isoformat()))
@@ -77,12 +77,13 @@ def come_due(new_world: NewWorld, *, taken_back: bool) -> World:
         world.take_back("later")
     world.clock.now += 86400
     world.scheduler.fire()
+    world.clock.now += late
     return world
 
 
-def calls_of(new_world: NewWorld, *, taken_back: bool) -> int:
+def calls_of(new_world: NewWorld, *, taken_back: bool, late: float = 0) -> int:
     """The outside calls from then on, with nothing in their way."""
-    world = come_due(new_world, taken_back=taken_back)
+    world = come_due(new_world, taken_back=taken_back, late=late)
     before = len(world.outside.calls)
     world.settle(between=world.send_events)
     return len(world.outside.calls) - before
@@ -103,3 +104,19 @@ def test_a_message_whose_time_has_come_is_sent_once_or_cancelled_wherever_dispat
         assert world.outside.stopped_at is not None, where
         assert world.sends() == ({} if taken_back else {"later": 1}), where
         assert world.end("later") == ("cancelled: cancelled" if taken_back else "sent"), where
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_what_is_gone_when_it_is_read_back_late_is_failed_once_wherever_dispatch_scheduled_stops(
+    new_world: NewWorld, side: Side
+) -> None:
+    late = 2 * 86400
+    for at in range(calls_of(new_world, taken_back=True, late=late)):
+        world = come_due(new_world, taken_back=True, late=late)
+        world.outside.stop = (len(world.outside.calls) + at, side)
+        world.settle(between=world.send_events)
+        where = f"{world.outside.stopped_at} ({at})"
+        assert world.outside.stopped_at is not None, where
+        assert world.sends() == {}, where
+        assert world.end("later") == "failed: content_gone", where
+        assert [each["status"] for each in world.found("later")["history"]] == ["failed"], where

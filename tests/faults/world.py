@@ -166,7 +166,7 @@ class World:
         handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
             MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
             SCHEDULED: lambda event: Due(
-                self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED
+                self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED, self.clock
             ).handle(event),
         }
         try:

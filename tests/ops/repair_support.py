@@ -20,6 +20,7 @@ from mailroom.ledger import Ledger
 from mailroom.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
+from ops.settle.command import settle_
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
 from tests.pipeline.items import typed
@@ -35,6 +36,7 @@ Item = dict[str, Any]
 app = typer.Typer()
 app.command()(resend)
 app.command()(reconcile)
+app.command("settle")(settle_)
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
@@ -117,7 +119,9 @@ class RepairStage:
         }
         for short in DEAD:
             self._dead_letter_queue(short)
-        self.functions = Functions(self._variables())
+        self.variables = self._variables()
+        """What each function has in its environment."""
+        self.functions = Functions(self.variables)
         self.session = Session(self.functions)
 
     def put(self, *items: Item) -> None:

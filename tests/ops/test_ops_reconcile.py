@@ -28,8 +28,8 @@ from tests.pipeline.items import mail, typed
 NOW = 1_800_000_000.0
 PATIENCE = Patience(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
 HOUR = 3600
-YOUNG = Memory(since=NOW - DAY, ttl=90 * DAY)
-OLD = Memory(since=NOW - 900 * DAY, ttl=90 * DAY)
+COMPLETE = Memory(complete=True)
+FORGETFUL = Memory(complete=False)
 MOVING = Finding("moving")
 LYING = 1.0
 """The mark of messages whose letters are there."""
@@ -46,7 +46,9 @@ def known(status: str, age: float, event_type: str = "mail", **attributes: Any) 
     return {"id": "a", "event_type": event_type, "status": status, "updatedAt": iso(NOW - age), **attributes}
 
 
-def verdict(ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = YOUNG) -> Finding:
+def verdict(
+    ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = COMPLETE
+) -> Finding:
     return judge(ledger, mailbox, NOW, PATIENCE, memory, lambda _channel, marked_at: marked_at == LYING)
 
 
@@ -100,13 +102,15 @@ def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fa
 def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
     assert verdict(None, ITEM) == Finding("missing", "dispatch")
     assert verdict(None, None) == MOVING
-    assert verdict(None, ITEM, OLD) == Finding("undated")
-    assert verdict(None, ITEM, Memory(OLD.since, OLD.ttl, vouched=True)) == Finding(
+    assert verdict(None, ITEM, FORGETFUL) == Finding("undated")
+    assert verdict(None, ITEM, Memory(complete=False, vouched=True)) == Finding(
         "missing", "dispatch", vouched=True
     )
-    assert verdict(None, mail("a", send_at=iso(NOW - 80 * DAY)), OLD).state == "missing"
-    assert verdict(None, mail("a", send_at=iso(NOW - 89.5 * DAY)), OLD).state == "undated"
-    assert verdict(None, mail("a", send_at="soon"), OLD).state == "undated"
+
+
+def test_what_a_producer_says_of_its_time_is_no_evidence_of_when_it_was_taken_up() -> None:
+    for at in (NOW - HOUR, NOW - 80 * DAY, NOW + DAY):
+        assert verdict(None, mail("a", send_at=iso(at)), FORGETFUL) == Finding("undated")
 
 
 # the command
@@ -333,7 +337,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.reconcile.reconciling.Memory.of", lambda *_, **__: OLD)
+    monkeypatch.setattr("ops.reconcile.reconciling.Memory.of", lambda *_, **__: FORGETFUL)
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
     assert "1 are unknown to the ledger, and may be older than it remembers" in result.stdout

@@ -18,7 +18,8 @@ from tests.pipeline.items import mail
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0
-TTL = 90 * DAY
+YEAR = 365 * DAY
+"""What the functions are set to: longer than any other stage of these tests is old."""
 
 
 @pytest.fixture
@@ -31,35 +32,41 @@ def table(since: float, *, restored: bool = False) -> Described:
     return Described("arn", since, 0, restored)
 
 
-def memory(mailbox: Described, ledger: Described) -> Memory:
-    return Memory.of(Tables(mailbox, ledger), TTL, vouched=False)
+def complete(mailbox: Described, ledger: Described, ttl: float = YEAR) -> bool:
+    """Whether such a ledger has forgotten nothing."""
+    return Memory.of(Tables(mailbox, ledger), ttl, NOW, vouched=False).complete
 
 
 def test_a_young_ledger_that_was_made_with_its_mailbox_knows_all() -> None:
     since = NOW - 10 * DAY
-    assert memory(table(since), table(since)).covers(mail("a"), NOW)
-    assert memory(table(since), table(since + HOUR)).covers(mail("a"), NOW)
-    assert memory(table(since), table(since - 5 * DAY)).covers(mail("a"), NOW)
+    assert complete(table(since), table(since))
+    assert complete(table(since), table(since + HOUR))
+    assert complete(table(since), table(since - 5 * DAY))
 
 
 def test_a_ledger_that_is_younger_than_its_mailbox_knows_nothing_of_the_time_before_it() -> None:
     since = NOW - 10 * DAY
-    anew = memory(table(since - HOUR - 1), table(since))
-    assert not anew.covers(mail("a"), NOW)
-    assert not anew.covers(mail("a", send_at=iso(since - HOUR)), NOW)
-    assert anew.covers(mail("a", send_at=iso(since + HOUR)), NOW)
+    assert not complete(table(since - HOUR - 1), table(since))
 
 
-def test_a_ledger_made_anew_long_ago_forgets_as_any_other() -> None:
-    anew = memory(table(NOW - 900 * DAY), table(NOW - 300 * DAY))
-    assert not anew.covers(mail("a", send_at=iso(NOW - 89.5 * DAY)), NOW)
-    assert anew.covers(mail("a", send_at=iso(NOW - 80 * DAY)), NOW)
+@pytest.mark.parametrize(("days", "known"), [(88.9, True), (89.1, False), (180, False)])
+def test_a_ledger_that_is_older_than_the_least_that_any_remembers_may_have_forgotten(
+    days: float, *, known: bool
+) -> None:
+    since = NOW - days * DAY
+    assert complete(table(since), table(since)) == known
+
+
+def test_of_a_stage_of_before_that_remembers_for_less_its_own_setting_counts() -> None:
+    since = NOW - 25 * DAY
+    assert complete(table(since), table(since), 30 * DAY)
+    assert not complete(table(since), table(since), 20 * DAY)
 
 
 @pytest.mark.parametrize("which", ["mailbox", "ledger"])
 def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> None:
     both = {each: table(NOW - DAY, restored=each == which) for each in ("mailbox", "ledger")}
-    assert not memory(both["mailbox"], both["ledger"]).covers(mail("a"), NOW)
+    assert not complete(both["mailbox"], both["ledger"])
 
 
 @mock_aws
@@ -92,6 +99,16 @@ def test_after_the_ledger_was_restored_under_its_name_no_old_message_is_put_back
     code, answer = reconciled("--yes")
     assert not stage.functions.invoked
     assert (code, answer["found"]) == (1, {"undated": {"mail": 1}})
+
+
+def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage: RepairStage) -> None:
+    stage.put(mail("sent long ago"), mail("postponed too late", send_at=iso(time.time() - HOUR)))
+    for made in (MAILBOX, LEDGER):
+        stage.made(made, time.time() - 180 * DAY)
+    stage.variables["mailroom-dev-dispatch"]["LEDGER_TTL_SECONDS"] = str(365 * DAY)
+    code, answer = reconciled("--yes")
+    assert not stage.functions.invoked
+    assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 2}}, {})
 
 
 def test_undated_puts_back_what_the_operator_vouches_for_and_the_question_says_so(

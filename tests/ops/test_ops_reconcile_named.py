@@ -68,8 +68,12 @@ def test_it_asks_and_says_what_the_operator_vouches_for(stage: RepairStage) -> N
     assert told(stage) == ["lost"]
 
 
-def test_what_the_ledger_would_remember_needs_nobodys_word(stage: RepairStage) -> None:
-    stage.put(mail("lost", send_at=iso(time.time() - 86_400)))
+def test_what_a_ledger_that_has_forgotten_nothing_does_not_know_needs_nobodys_word(
+    stage: RepairStage,
+) -> None:
+    for table in (MAILBOX, LEDGER):
+        stage.made(table, time.time() - 86_400)
+    stage.put(mail("lost"))
     asked = run("reconcile", "lost", typed="n\n")
     assert "Put 1 message of dev back? [y/N]" in asked.stderr
     assert reconciled("lost", "--yes")[1]["vouched"] == 0

@@ -90,6 +90,19 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
     [
         ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T13:59:58Z"}, ""),
         ({"status": "sending", "startedAt": MS, "updatedAt": "2026-11-21T11:00:00Z"}, "mailroom reconcile"),
+        (
+            {
+                "status": "sending",
+                "provider": "telnyx",
+                "provider_id": "fx-1",
+                "updatedAt": "2026-11-21T11:00:00Z",
+            },
+            "If no worker can find out how it ended, ask telnyx, and say it: mailroom settle m --as sent",
+        ),
+        (
+            {"status": "sending", "dead_lettered_at": MS, "provider": "telnyx", "provider_id": "fx-1"},
+            "mailroom settle m --as sent (or failed) --channel mail --stage dev",
+        ),
         ({"status": "sending", "updatedAt": "2026-11-21T13:59:58Z"}, "It is back in its queue"),
         (
             {
@@ -109,6 +122,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ),
         ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
         ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),
+        ({"status": "failed", "error": {"code": "content_gone"}}, "whether it was taken back"),
         ({"status": "failed", "error": {"code": "outcome_unknown"}}, "ask the recipient"),
         ({"status": "failed", "error": {"code": "rejected"}}, "mailroom resend m --channel mail --stage dev"),
         ({"status": "suppressed", "error": {"code": "opted_out"}}, "mailroom preferences show"),
@@ -126,10 +140,26 @@ def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: st
 
 def test_what_nobody_has_claimed_waits_for_its_time_or_is_looked_for() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
-    (said,) = standing(of_mailbox(item), "dev", NOW).advice
-    assert said.endswith("never sent: mailroom reconcile m --channel mail --stage dev")
-    (said,) = standing(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}), "dev", NOW).advice
+    (said,) = standing(of_mailbox(item, NOW), "dev", NOW).advice
+    assert "mailroom reconcile m --channel mail --stage dev puts it back on its way." in said
+    (said,) = standing(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}, NOW), "dev", NOW).advice
     assert said == "It waits for 2026-11-21 14:10:00 UTC."
+
+
+def test_what_is_unknown_to_the_ledger_is_put_back_only_if_it_is_younger_than_the_ledger_remembers() -> None:
+    item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
+    (said,) = standing(of_mailbox(item, NOW), "dev", NOW).advice
+    assert "no worker has claimed it yet" not in said
+    assert "If it was put within the last 90 days, no worker has claimed it" in said
+    assert "An older one may have been sent, and forgotten since: do not put that back" in said
+
+
+def test_what_the_ledger_may_have_forgotten_is_not_put_back() -> None:
+    item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
+    found = standing(of_mailbox(item, NOW), "dev", NOW)
+    assert found.status == "forgotten"
+    assert "may have been sent" in found.advice[0]
+    assert "reconcile" not in found.advice[0]
 
 
 def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:

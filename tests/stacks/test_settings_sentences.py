@@ -5,8 +5,11 @@ import sys
 import pytest
 
 import app
+from mailroom.ledger_reader import REMEMBERED_SECONDS
+from stacks.derived import DAY
 from stacks.load import load
 from stacks.sentences import SettingsError
+from stacks.settings.stage import LEAST_LEDGER_DAYS
 from tests.stacks.refusals import REMOVED, STAGES, refusal
 
 MAIL = STAGES["dev"]["channels"]["mail"]
@@ -27,6 +30,7 @@ MAIL = STAGES["dev"]["channels"]["mail"]
         ("channels.Mail", MAIL, "'Mail' does not fit ^[a-z][a-z0-9]{0,15}$."),
         ("dispatch.enabled", "no", "'no' is not true or false."),
         ("log_level", "LOUD", "'LOUD' is unknown; use DEBUG, INFO, WARNING or ERROR."),
+        ("retention.ledger_days", 89, "89 is under 90; use 90 to 3650."),
         ("retention.log_days", 2, "2 is unknown; use 1, 7, 14, 30, 90, 180 or 365."),
         ("retention", 5, "5 is of the wrong kind; use a section in braces."),
         ("mail.senders", "a@example.com", "'a@example.com' is of the wrong kind; use a list."),
@@ -126,10 +130,11 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "its first enqueue; use 5 to 14.",
         ),
         (
-            "retention.ledger_days",
+            "retention.mailbox_days",
             28,
-            "retention.ledger_days: 28 would forget a message that can still be redelivered; use 29 or "
-            "more (of the fax queue, as dead_letter_days, 14 + dead_letter_days 14 + margin_days 1).",
+            "retention.mailbox_days: 28 would lose the item of a message that can still be redelivered; use "
+            "29 or more (of the fax queue, as dead_letter_days, 14 + dead_letter_days 14 + margin_days 1), "
+            "or null.",
         ),
         (
             "retention.payload_days",
@@ -141,8 +146,8 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "retention.unprocessed_days",
             90,
-            "retention.unprocessed_days: 90 + margin_days 1 must be at most ledger_days 90, or a replay may "
-            "send again what the ledger has forgotten; use 89 or less.",
+            "retention.unprocessed_days: 90 + margin_days 1 must be at most 90, the days that every ledger "
+            "remembers, or a replay may send again what the ledger has forgotten; use 89 or less.",
         ),
         (
             "channels.mail.lanes.normal",
@@ -232,3 +237,14 @@ def test_context_without_a_value_is_explained(
     with pytest.raises(SystemExit):
         app.main()
     assert "'stage' has no value; write KEY=VALUE, such as stage=dev" in capsys.readouterr().err
+
+
+def test_a_longer_memory_of_today_lets_no_batch_wait_for_longer_than_yesterdays_may_have_lasted() -> None:
+    keep = {"ledger_days": 365, "unprocessed_days": 200, "margin_days": 1}
+    assert refusal("retention", keep).startswith(
+        "mailroom.dev.retention.unprocessed_days: 200 + margin_days 1 must be at most 90,"
+    )
+
+
+def test_what_every_ledger_remembers_is_the_least_that_can_be_set() -> None:
+    assert LEAST_LEDGER_DAYS * DAY == REMEMBERED_SECONDS

@@ -29,6 +29,13 @@ def test_what_is_in_the_mailbox_alone_is_ready(api: Api, aws: Aws) -> None:
     }
 
 
+def test_what_the_ledger_may_have_forgotten_is_not_ready_and_waits_for_nothing(api: Api, aws: Aws) -> None:
+    aws.put(MAILBOX, **item(send_at=iso(NOW - 91 * 86_400)))
+    assert api.get("/messages/m-1").json["status"] == "forgotten"
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "forgotten")
+
+
 def test_what_the_ledger_knows_is_told_with_times_that_people_can_read(
     api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:

@@ -25,7 +25,8 @@ class Waiting:
         self._aws, self._clock = aws, clock
         self._mailroom = Mailroom("test")
         self._dispatcher = made(aws, clock)
-        self._due = Due(self._dispatcher, Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"])
+        mailbox = Mailbox(aws.dynamodb, MAILBOX)
+        self._due = Due(self._dispatcher, mailbox, ledger, aws.sqs, aws.urls["mail"], clock)
 
     def sent(self, seconds: float) -> None:
         new = item(send_at=at(seconds), text="old")

@@ -126,6 +126,22 @@ def test_a_later_send_at_is_a_schedule_and_says_so_in_the_ledger(
     assert counted() == {"Scheduled": 1}
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"send_at": at(3600), "ttl": int(NOW) + 3600 + 15 * 86_400},
+        {"send_at": at(900), "ttl": int(NOW) + 901},
+        {"ttl": int(NOW) + 1},
+    ],
+    ids=["kept for long enough", "in its queue as a whole", "sent at once"],
+)
+def test_a_ttl_matters_where_the_item_is_read_back_at_its_time(
+    dispatcher: Dispatcher, aws: Aws, counted: Counted, times: dict[str, Any]
+) -> None:
+    assert dispatcher.dispatch(numbered(item(**times))) == set()
+    assert "Refused" not in counted()
+
+
 def test_a_schedule_made_twice_is_one(dispatcher: Dispatcher, aws: Aws) -> None:
     for _ in range(2):
         assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()

@@ -11,6 +11,7 @@ from mailroom.ledger import Ledger
 from tests.unit.dispatching import Counted, Log, at, made, numbered
 from tests.unit.support import (
     BUCKET,
+    NOW,
     Aws,
     FakeClock,
     claimed,
@@ -52,6 +53,11 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a send_at over a year ahead": (
         {"send_at": "2028-01-01T00:00:00Z"},
         "send_at: 2028-01-01T00:00:00Z is over a year ahead; put the item later",
+    ),
+    "a ttl that may take the item before it is read back": (
+        {"send_at": at(3600), "ttl": int(NOW) + 86_400},
+        "ttl: 1795338000 is under 15 days after send_at; the item may be gone before it is read back, should "
+        "that be late; use 1796551200 or more, or leave it out",
     ),
     "an expires_at in no known format": (
         {"expires_at": "soon"},

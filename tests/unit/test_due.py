@@ -21,7 +21,7 @@ KEYS = {"id": "m-1", "event_type": "mail"}
 
 @pytest.fixture
 def due(aws: Aws, clock: FakeClock, ledger: Ledger) -> Due:
-    return Due(made(aws, clock), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"])
+    return Due(made(aws, clock), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"], clock)
 
 
 def waiting(aws: Aws, ledger: Ledger, **changes: Any) -> None:
@@ -67,6 +67,32 @@ def test_an_item_that_is_gone_was_taken_back_and_is_cancelled(
     assert [(line["message"], line["id"], line["event_type"]) for line in log()] == [
         ("cancelled", "m-1", "mail")
     ]
+
+
+@pytest.mark.parametrize("late", [0, 3599])
+def test_an_item_that_is_gone_when_its_time_comes_was_taken_back(
+    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock, late: float
+) -> None:
+    ledger.schedule(mail(), NOW)
+    clock.advance(late)
+    assert failures(due.handle(sqs_event(KEYS))) == []
+    assert aws.item()["status"] == "cancelled"
+
+
+def test_an_item_that_is_gone_when_it_is_read_back_too_late_is_failed_and_not_its_producers_doing(
+    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock, log: Log
+) -> None:
+    ledger.schedule(mail(ttl=int(NOW + 3600)), NOW)
+    clock.advance(2 * 86_400)
+    assert failures(due.handle(sqs_event(KEYS))) == []
+    found = aws.item()
+    assert (found["status"], found["error"]["code"]) == ("failed", "content_gone")
+    assert found["error"]["message"] == (
+        "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its "
+        "ttl was over, or its producer deleted it; put it under a new id, unless it was taken back"
+    )
+    assert found["failed_on"] == "2026-11-23#mail"
+    assert [line["message"] for line in log()] == ["its content is gone"]
 
 
 def test_an_item_that_went_after_it_was_sent_is_not_cancelled(due: Due, aws: Aws, ledger: Ledger) -> None:
@@ -116,7 +142,9 @@ def test_what_sqs_does_not_take_comes_back_by_its_own_record(
     aws.put(MAILBOX, **item(id="a"))
     aws.put(MAILBOX, **item(id="b", lane="bulk"))
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 2))
-    due = Due(made(aws, clock, sqs=client), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"])
+    due = Due(
+        made(aws, clock, sqs=client), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"], clock
+    )
     keys = [{"id": each, "event_type": "mail"} for each in ("a", "b")]
     assert failures(due.handle(sqs_event(*keys))) == ["r-0"]
     assert [each["id"] for each in aws.bodies("mail-bulk")] == ["b"]

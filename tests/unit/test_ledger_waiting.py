@@ -93,8 +93,19 @@ def test_a_cancelled_message_is_over_and_says_why(ledger: Ledger, aws: Aws) -> N
     assert ledger.claim(mail()) == Completed()
 
 
-def test_what_the_ledger_does_not_know_is_not_cancelled(ledger: Ledger, aws: Aws) -> None:
+def test_what_was_due_before_is_lost_and_not_cancelled(ledger: Ledger, aws: Aws) -> None:
+    ledger.schedule(mail(), NOW)
+    assert not ledger.cancel(KEY, "the item was deleted", NOW + 0.001)
+    assert ledger.lose(KEY, "the item is gone")
+    found = aws.item()
+    assert (found["status"], found["completedAt"]) == ("failed", NOW_MS)
+    assert found["error"] == {"code": "content_gone", "message": "the item is gone"}
+    assert ledger.claim(mail()) == Completed()
+
+
+def test_what_the_ledger_does_not_know_is_neither_cancelled_nor_lost(ledger: Ledger, aws: Aws) -> None:
     assert not ledger.cancel(KEY, "the item was deleted")
+    assert not ledger.lose(KEY, "the item is gone")
     assert aws.item() == {}
 
 
@@ -122,6 +133,7 @@ def test_what_has_left_the_waiting_room_is_neither_cancelled_nor_scheduled(
     reached(ledger)
     before = aws.item()
     assert not ledger.cancel(KEY, "the item was deleted")
+    assert not ledger.lose(KEY, "the item is gone")
     assert not ledger.schedule(mail(), NOW + 3600)
     assert aws.item() == before
 

@@ -58,5 +58,5 @@ def _intake(settings: Settings, clock: Clock) -> Intake:
 
 
 def _states(settings: Settings, clock: Clock) -> States:
-    reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table)
+    reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
     return States(reader, Ledger.of(settings), contracts_of(settings.default_region), clock)

@@ -92,7 +92,12 @@ class StatusAnswer(BaseModel):
     id: str
     event_type: str
     status: Annotated[
-        str, Field(description="ready: in the mailbox, not yet claimed; the others as in the ledger")
+        str,
+        Field(
+            description="ready: in the mailbox, and unknown to the ledger: not yet claimed or, if it was put "
+            "more than 90 days ago, perhaps forgotten; forgotten: its times say that it is as old as that; "
+            "the others as in the ledger"
+        ),
     ]
     attempts: Annotated[int, Field(description="attempts that ended")]
     to: str | list[str] | None = None
