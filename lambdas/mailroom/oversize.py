@@ -23,6 +23,8 @@ MAX_QUEUED_BYTES = 1024 * 1024 - 4096
 """What an item may be as JSON: the body of a queue message, with room for its attributes."""
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
 """What a sender reads of an object."""
+MAX_PAYLOAD_VALUES = 150_000
+"""What a sender's memory holds of one: texts, numbers, lists and maps together."""
 STAYS = frozenset(
     (
         *("id", "event_type", "send_at", "expires_at", "lane", "topic", "callback_url", "ttl", "attempt"),
@@ -70,6 +72,13 @@ class Oversize:
         if len(body) > MAX_PAYLOAD_BYTES:
             raise Invalid(
                 "item", f"has {len(body)} bytes of content as JSON; use at most {MAX_PAYLOAD_BYTES}"
+            )
+        values = sum(map(body.count, (b"[", b"{", b",")))
+        if values > MAX_PAYLOAD_VALUES:
+            raise Invalid(
+                "item",
+                f"has {values} values of content, by their commas and brackets; "
+                f"use at most {MAX_PAYLOAD_VALUES}",
             )
         stays = _part(image, staying=True)
         if _too_large(stays):

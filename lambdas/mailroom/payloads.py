@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
+MAX_PAYLOAD_VALUES = 150_000
+"""Texts, numbers, lists and maps together. A list is two bytes of JSON and a hundred of memory: 10 MiB of
+them are more than a sender has, and would end its batch."""
 ROUTING = ("send_at", "expires_at", "lane", "topic", "callback_url", "payload_ref", "ttl", "attempt")
 """What dispatch has acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024
@@ -65,6 +68,13 @@ class Payloads:
         """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in
         the item alone: one by which the message was routed, or that says whom it reaches."""
         content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
+        # Before they are read: each value begins behind one of these, and texts have few of them.
+        values = sum(map(content.count, (b"[", b"{", b",")))
+        if values > MAX_PAYLOAD_VALUES:
+            raise Invalid(
+                "payload_ref",
+                f"has {values} values, by its commas and brackets; use at most {MAX_PAYLOAD_VALUES}",
+            )
         try:
             payload = msgspec.json.decode(content, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,5 +1,6 @@
 """Rules of the channels that are a row each."""
 
+import math
 from collections.abc import Iterator
 
 from stacks.derived import LaneRow, lane_rows
@@ -19,6 +20,12 @@ MOST_LANES = 8
 """Of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has 23,
 most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
 
+SENDER_MB = 220
+"""Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
+of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
+ATTACHED = 5
+"""Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
+
 
 def broken_channels(settings: Settings) -> Iterator[str]:
     """Rules of the section `channels`."""
@@ -29,6 +36,8 @@ def broken_channels(settings: Settings) -> Iterator[str]:
                 f"set it in the stage's own section {event_type!r}."
             )
         yield from _channel(f"channels.{event_type}", channel)
+        attached = settings.mail.max_attachment_bytes if event_type == "mail" else 0
+        yield from broken_memory(f"channels.{event_type}", channel.memory_mb, attached)
     yield from _names(settings)
     yield from _room(settings)
     for row in lane_rows(settings):
@@ -48,6 +57,17 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
         yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def broken_memory(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
+    """The rule that a sender can hold the largest message there may be; `attached` is in bytes."""
+    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20)
+    if memory_mb < needed:
+        files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
+        yield (
+            f"{key}.memory_mb: {memory_mb} does not hold the largest message; use {needed} or more "
+            f"({SENDER_MB} for a sender with a payload of 10 MiB{files})."
+        )
 
 
 def _names(settings: Settings) -> Iterator[str]:

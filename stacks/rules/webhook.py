@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from stacks.derived import SQS_RECEIVES, webhook_rules
+from stacks.rules.channels import broken_memory
 from stacks.rules.queues import Lever, broken_queue
 from stacks.settings import Settings, Webhook
 
@@ -16,6 +17,7 @@ LEVER = Lever(
 def broken_webhook(settings: Settings) -> Iterator[str]:
     """Rules of the section `webhook`."""
     yield from _batch(settings.webhook)
+    yield from broken_memory("webhook", settings.webhook.memory_mb)
     yield from broken_queue("webhook", settings.webhook, webhook_rules(settings), settings, LEVER)
 
 

@@ -84,6 +84,24 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             "(messages_per_second 1 x share 0.5)); use 8 or less.",
         ),
         (
+            "channels.mail.memory_mb",
+            192,
+            "channels.mail.memory_mb: 192 does not hold the largest message; use 254 or more (220 for a "
+            "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 7000000).",
+        ),
+        (
+            "mail.max_attachment_bytes",
+            28_000_000,
+            "channels.mail.memory_mb: 256 does not hold the largest message; use 354 or more (220 for a "
+            "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 28000000).",
+        ),
+        (
+            "webhook.memory_mb",
+            128,
+            "webhook.memory_mb: 128 does not hold the largest message; use 220 or more (220 for a sender "
+            "with a payload of 10 MiB).",
+        ),
+        (
             "channels.mail.messages_per_second",
             0.1,
             "channels.mail.lanes.normal.batch_size: 10 x 40 s between submits + submit_seconds 10 + "

@@ -18,6 +18,7 @@ from mailroom.message import parse
 from mailroom.oversize import (
     MAX_ITEM_BYTES,
     MAX_PAYLOAD_BYTES,
+    MAX_PAYLOAD_VALUES,
     MAX_QUEUED_BYTES,
     NEEDED_AFTER,
     STAYS,
@@ -107,6 +108,7 @@ def test_an_item_that_grows_as_json_beyond_a_queue_message_goes_too(oversize: Ov
         ({"payload_ref": "s3://b/k", "text": LARGE}, "beside its payload_ref"),
         ({"to": LARGE}, "without its content"),
         ({"text": "x" * (MAX_PAYLOAD_BYTES + 1)}, str(MAX_PAYLOAD_BYTES)),
+        ({"rows": [0] * MAX_PAYLOAD_VALUES}, "has 150003 values of content, by their commas and brackets"),
     ],
 )
 def test_what_cannot_be_divided_is_refused_with_a_remedy(
@@ -189,6 +191,7 @@ def test_a_bucket_that_keeps_everything_has_no_bound(oversize: Oversize) -> None
 
 def test_the_bounds_are_the_libraries_own() -> None:
     assert MAX_PAYLOAD_BYTES == payloads.MAX_PAYLOAD_BYTES
+    assert MAX_PAYLOAD_VALUES == payloads.MAX_PAYLOAD_VALUES
     assert MAX_QUEUED_BYTES < queues.MAX_BYTES - 1024
     assert MAX_ITEM_BYTES < 400 * 1024
 

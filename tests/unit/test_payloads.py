@@ -1,6 +1,9 @@
 """The payload bucket: one bucket, and each fault of a reference the message's own."""
 
+import io
 import json
+import tracemalloc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -9,10 +12,13 @@ from botocore.exceptions import ClientError
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message import parse
-from mailroom.payloads import MAX_PAYLOAD_BYTES, Payloads
+from mailroom.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
+from stacks.rules.channels import SENDER_MB
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.support import BUCKET, Aws, Item, mail
 
+OWN_MB = 60
+"""What a sender takes before it reads a payload: docs/measured.md."""
 REF = f"s3://{BUCKET}/runs/7.json"
 
 
@@ -109,6 +115,66 @@ def test_a_payload_over_ten_megabytes_is_refused(aws: Aws, payloads: Payloads) -
     put(aws, b" " * (MAX_PAYLOAD_BYTES + 1))
     with pytest.raises(Invalid, match="payload_ref: has 10485761 bytes; use at most 10485760"):
         payloads.expand(mail(payload_ref=REF), REF)
+
+
+TOO_MANY = "payload_ref: has 150001 values, by its commas and brackets; use at most 150000"
+
+
+@pytest.mark.parametrize("mark", ["[", "{", ","])
+def test_a_payload_of_more_values_than_a_senders_memory_holds_is_refused_unread(
+    aws: Aws, payloads: Payloads, mark: str
+) -> None:
+    put(aws, ('{"a": ' + mark * MAX_PAYLOAD_VALUES).encode())
+    with pytest.raises(Invalid) as caught:
+        payloads.expand(mail(payload_ref=REF), REF)
+    assert str(caught.value) == TOO_MANY
+
+
+DEEP = 400
+SHAPES = {
+    "maps in maps": b'{"":' * DEEP + b"0" + b"}" * DEEP,
+    "lists in lists": b"[" * DEEP + b"]" * DEEP,
+    "maps of one": b'{"":0}',
+    "short texts": b'"ab"',
+}
+"""What takes the most memory for its bytes."""
+
+
+class OneObject:
+    """A bucket with one object, which costs nothing to be handed out."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class NoSuchKey(Exception):
+            """There is none."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def get_object(self, **_: str) -> dict[str, Any]:
+        return {"Body": io.BytesIO(self._content), "ContentLength": len(self._content)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_largest_payload_takes_no_more_memory_than_synth_has_reckoned(shape: str) -> None:
+    piece = SHAPES[shape]
+    marks = sum(map(piece.count, (b"[", b"{", b","))) + 1
+    values = b",".join([piece] * ((MAX_PAYLOAD_VALUES - 9) // marks))
+    # One character beyond the Basic Multilingual Plane makes four bytes of each of a text.
+    text = "🎉".encode() + b"a" * (MAX_PAYLOAD_BYTES - len(values) - 40)
+    objects: Any = OneObject(b'{"payload": [%s, "%s"]}' % (values, text))
+    # A webhook's is encoded once more, to be measured.
+    known: Item = {"event_type": "webhook", "url": "https://hooks.example.com/1", "payload_ref": REF}
+    message = parse({"id": "m-1", **known}, CONTRACTS)
+    del values, text
+    tracemalloc.start()
+    try:
+        item = Payloads(objects, BUCKET).expand(message, REF)
+        with suppress(Invalid):  # too large to be posted
+            parse(item, CONTRACTS)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < (SENDER_MB - OWN_MB) * 2**20
 
 
 @pytest.mark.parametrize("name", ["send_at", "expires_at", "lane", "callback_url", "payload_ref", "ttl"])
