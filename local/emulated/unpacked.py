@@ -23,14 +23,17 @@ class Shared(zipfile.ZipFile):
     """An archive that is in one folder at most, whatever other places want it."""
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Let the empty folder `path` be a link to where the archive is unpacked."""
-        content = Path(str(self.filename)).read_bytes()
+        """Let the empty folder `path` be a link to where the archive is unpacked. The archive's file goes: up
+        to 24 MB for each worker is more than the disk of a busy machine takes without waiting."""
+        archive = Path(str(self.filename))
+        content = archive.read_bytes()
         shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
         with _unpacking:
             if not shared.exists():
                 super().extractall(shared, members, pwd)
         Path(path).rmdir()
         Path(path).symlink_to(shared)
+        archive.unlink()
 
 
 def share() -> None:

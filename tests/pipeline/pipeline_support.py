@@ -125,16 +125,6 @@ class Pipeline:
         reply = self.dynamodb.batch_get_item(RequestItems={LEDGER: request})  # type: ignore[dict-item]
         return {image["id"]["S"] for image in reply["Responses"][LEDGER] if "completedAt" in image}
 
-    def count_ended(self, prefix: str) -> int:
-        """How many messages whose id starts so have an outcome."""
-        pages = self.dynamodb.get_paginator("scan").paginate(
-            TableName=LEDGER,
-            Select="COUNT",
-            FilterExpression="attribute_exists(completedAt) AND begins_with(id, :prefix)",
-            ExpressionAttributeValues={":prefix": {"S": prefix}},
-        )
-        return sum(page["Count"] for page in pages)
-
     def taken(self) -> list[Accepted]:
         """What the providers of mail, SMS and pushes accepted, newest last."""
         self._taken += inbox.fetch(f"{self.running.endpoints.inbox}?after={len(self._taken)}")

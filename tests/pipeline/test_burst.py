@@ -18,19 +18,14 @@ def test_of_a_thousand_mails_that_are_queued_twice_none_is_lost_and_none_sent_tw
         part = items[at : at + 100]
         pipeline.put_batch(part)
         pipeline.send(pipeline.output("MailQueueUrl"), map(json.dumps, part))
-    until(
-        lambda: pipeline.count_ended("burst-") == COUNT,
-        SECONDS,
-        lambda: f"{pipeline.count_ended('burst-')} of {COUNT} have an outcome",
-        poll=1,  # a scan takes the emulator's time from the work
-    )
+    pipeline.until_ended(*(item["id"] for item in items), seconds=SECONDS)
     sent = Counter(each["to"] for each in pipeline.inbox() if each["to"].startswith("burst"))
     assert sent == Counter(item["email"] for item in items)
     until(
         lambda: outcomes(pipeline) == {"delivered": COUNT},
         SECONDS,
         lambda: f"in spite of all events: {outcomes(pipeline)}",
-        poll=1,
+        poll=1,  # a scan takes the emulator's time from the work
     )
 
 

@@ -50,7 +50,8 @@ def killed(pipeline: Pipeline, file: Path) -> int:
         stdout=subprocess.DEVNULL,
     )
     try:
-        until(lambda: put_so_far(pipeline) > before + SOME, SECONDS, lambda: f"{put_so_far(pipeline)} put")
+        enough = before + SOME
+        until(lambda: put_so_far(pipeline) > enough, SECONDS, lambda: f"{put_so_far(pipeline)} put", 0.2)
     finally:
         child.kill()
         child.wait()
@@ -93,10 +94,7 @@ def test_the_last_process_goes_on_and_accounts_for_every_row(answer: dict[str, A
 def test_everybody_has_one_mail_and_nobody_two(pipeline: Pipeline, answer: dict[str, Any]) -> None:
     expected = {f"{PREFIX}-{row}" for row in range(ROWS)} - {f"{PREFIX}-{row}" for row in BAD}
 
-    def ended() -> bool:
-        return pipeline.count_ended(f"{PREFIX}-") >= len(expected)
-
-    until(ended, SECONDS, lambda: f"{pipeline.count_ended(f'{PREFIX}-')} ended", 0.5)
+    pipeline.until_ended(*expected, seconds=SECONDS)
     taken = [of_mail(each) for each in pipeline.inbox()]
     assert sorted(id_ for id_ in taken if id_.startswith(f"{PREFIX}-")) == sorted(expected)
 

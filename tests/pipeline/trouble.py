@@ -63,12 +63,17 @@ def put_unknown(pipeline: Pipeline) -> None:
         mail("held", email=simulated("lost-answer-once", "held"), lane="bulk"),
         mail("rejected", email=simulated("rejected", "1")),
     )
-    for id_ in ("observed", "held"):
-        until(lambda id_=id_: pipeline.mails(id_), ACCEPTED_SECONDS, lambda: "SES did not accept it")  # type: ignore[misc]
+    accepted(pipeline, "observed")
     # What the feedback function will do with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
     ledger.observe([told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
+    accepted(pipeline, "held")
+
+
+def accepted(pipeline: Pipeline, id_: str) -> None:
+    """Wait until SES has accepted the mail."""
+    until(lambda: pipeline.mails(id_), ACCEPTED_SECONDS, lambda: "SES did not accept it")
 
 
 def simulated(outcome: str, label: str) -> str:

@@ -9,15 +9,11 @@ ON_THE_SECOND = {
     f"{PIPELINE}test_{name}.py"
     for name in (
         "burst",
-        "dead_letters",
-        "doctor_on_the_stage",
         "erase",
         "fax_by_telnyx",
         "import_to_mailbox",
-        "operators_messages",
         "redrive",
         "repeated_puts",
-        "resend_and_reconcile",
         "send_at",
         "what_comes_back",
     )
