@@ -15,7 +15,8 @@ _SENTENCES: dict[State, str] = {
     "overdue": "were begun, and should have moved on long ago",
     "dead_letters": "lie in a dead-letter queue, and are left there: see mailroom dead-letters",
     "gone": "were begun, and their item is gone from the mailbox; they may have been sent, or still be "
-    "queued: ask the provider first, for to put one there again under a new id may send it twice",
+    "queued: ask the provider first, and end them by mailroom settle; to put one there again under a new id "
+    "may send it twice",
     "undated": "are unknown to the ledger, and may be older than it remembers, so they may have been sent: "
     "mailroom reconcile ID... puts back those of which you know that they were not, --undated all of them",
 }
