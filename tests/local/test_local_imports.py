@@ -1,0 +1,18 @@
+"""The local stage's programs start from the root, where nothing of the functions is on the path."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    "module", ["local.__main__", "local.demo.run", "local.postgres", "local.providers", "local.pump"]
+)
+def test_a_program_of_the_local_stage_needs_nothing_of_the_functions(module: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([sys.executable, "-c", f"import {module}"], cwd=ROOT, env=environment, check=True)
