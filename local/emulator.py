@@ -16,7 +16,6 @@ NAME = "ministack"
 START_SECONDS = 30.0
 HEALTH = "/_ministack/health"
 UVICORN = EMULATOR_BIN / "uvicorn"
-APPLICATION = REPOSITORY / "local" / "emulated"
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
@@ -56,7 +55,7 @@ def start(workspace: Workspace, port: int, ses_url: str, sns_url: str = "") -> P
 def _command(port: int) -> list[str]:
     """MiniStack is an ASGI application. Its own server costs 0.8 ms of each call, uvicorn's 0.3, and the
     emulator's one core is what bounds the whole pipeline."""
-    serve = [str(UVICORN), "application:app", "--app-dir", str(APPLICATION), "--host", LOOPBACK]
+    serve = [str(UVICORN), "local.emulated.application:app", "--app-dir", str(REPOSITORY), "--host", LOOPBACK]
     # MiniStack writes a Date of its own: with two of them the SDK of the CDK's CLI cannot read either.
     options = "--no-access-log --no-date-header --timeout-keep-alive 75 --timeout-graceful-shutdown 1"
     return [*serve, "--port", str(port), *options.split()]
