@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from local.fax_line import FaxLine, FaxPages
 from local.feedback_pages import FeedbackPages
-from local.http_provider import NoAnswer, Provider, Reply, Request
+from local.http_provider import NoAnswer, Provider, Reply, Request, is_meant
 from local.inbox_store import InboxStore
 from local.later import Later
 from local.public_api import PublicApi
@@ -80,6 +80,9 @@ class Handler(BaseHTTPRequestHandler):
         raise AttributeError(name)
 
     def _reply(self, request: Request) -> Reply:
+        host, port, *_ = self.connection.getsockname()
+        if not is_meant(request.headers, f"{host}:{port}"):
+            return Reply(HTTPStatus.FORBIDDEN, b'{"message": "A web page of somebody else asks for this."}')
         for provider in self.providers:
             if request.path.startswith(provider.prefix):
                 return provider.handle(request)
@@ -103,7 +106,7 @@ def _json(value: Any) -> Reply:
 
 
 class ProviderServer(ThreadingHTTPServer):
-    """Listens on the loopback address alone; port 0 takes a free one."""
+    """Listens on the loopback address alone; port 0 takes a free one. Web pages of others are refused."""
 
     daemon_threads = True
     request_queue_size = 128

@@ -7,7 +7,10 @@ from urllib.parse import urlsplit
 from local.http_provider import Reply, Request
 
 # Belong to one connection, or are set anew by the client or the server of the next one.
-HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"}
+HOP_BY_HOP = {
+    *("connection", "keep-alive", "transfer-encoding", "content-length", "host", "date", "server"),
+    *("origin", "sec-fetch-site"),  # whose page asks is about the server that was asked, which has looked
+}
 TIMEOUT_SECONDS = 60.0
 
 

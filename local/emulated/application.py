@@ -1,25 +1,29 @@
 """MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
 
-MiniStack's CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first
-metric; its name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
+MiniStack answers whoever asks, by any name, and lets every web page read the answer: a page could make a
+function here and run it. So web pages of others are refused.
+
+Its CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first metric; its
+name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
 metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
 translated into it. For what saves time see unpacked.py and prompt.py. All of this folder runs with the
 emulator's own Python and packages.
 """
 
+import os
 import string
 from typing import Any
 
-from ministack.app import app
+from ministack.app import app as ministack
 from ministack.core.concurrency import esm_wake
 from ministack.services import dynamodb_streams
 from ministack.services.cloudformation import provisioners
 
 from local.emulated import unpacked
 from local.emulated.prompt import ticking, waiting
+from local.http_provider import is_meant
 
-__all__ = ["app"]
-
+OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
 EXCLUSIONS = {
     "ExcludeLowercase": string.ascii_lowercase,
     "ExcludeNumbers": string.digits,
@@ -48,6 +52,18 @@ def _without_excluded(properties: dict[str, Any]) -> Any:
     excluded = wanted.get("ExcludeCharacters", "")
     excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
     return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """The ASGI application."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
+    if scope["type"] == "lifespan" or is_meant(headers, OWN):
+        await ministack(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await send({"type": "websocket.close"})
+    else:
+        await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
 
 
 provisioners._cw_metric_alarm_record = _on_first_metric

@@ -1,0 +1,133 @@
+"""Whatever page a browser shows, it can neither ask nor change what the local stage's two servers have."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from local.aws import LocalSession, patient
+from local.http_provider import Request
+from local.providers import ProviderServer
+from local.upstream import Upstream
+from tests.local.emulator_support import emulated
+
+EVIL = "https://evil.example"
+FOREIGN: dict[str, dict[str, str]] = {
+    "a form of another site": {"Origin": EVIL, "Sec-Fetch-Site": "cross-site"},
+    "a script of another site, by an old browser": {"Origin": EVIL},
+    "an image of another site": {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    "a page of another port": {"Origin": "http://127.0.0.1:3000", "Sec-Fetch-Site": "same-site"},
+    "a page of another port, by an old browser": {"Origin": "http://127.0.0.1:3000"},
+    "a page in a sandbox": {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    "a page in a sandbox, by an old browser": {"Origin": "null"},
+    "an extension": {"Origin": "moz-extension://2d8a"},
+    "a name that was bound to this machine": {"Host": "evil.example"},
+    "the same with the port": {"Host": "evil.example:{port}", "Sec-Fetch-Site": "same-origin"},
+    "the same with its own origin": {"Host": "evil.example:{port}", "Origin": "http://evil.example:{port}"},
+    "a bucket of that name": {"Host": "bucket.s3.evil.example:{port}"},
+    "a function of that name": {"Host": "abc.lambda-url.us-east-1.evil.example:{port}"},
+    "no port": {"Host": "127.0.0.1"},
+    "another name of this machine": {"Host": "localhost:{port}"},
+}
+OWN: dict[str, dict[str, str]] = {
+    "a program": {},
+    "a URL that was typed": {"Sec-Fetch-Site": "none"},
+    "its own page": {"Origin": "http://127.0.0.1:{port}", "Sec-Fetch-Site": "same-origin"},
+    "its own page, by an old browser": {"Origin": "http://127.0.0.1:{port}"},
+    "its own page that tells nobody where it was": {"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The URLs of both."""
+    folder: Path = tmp_path_factory.mktemp("pages")
+    with emulated(folder) as aws:
+        providers = ProviderServer(0, aws)
+        threading.Thread(target=providers.serve_forever, args=(0.01,), daemon=True).start()
+        yield {"emulator": aws, "providers": providers.url}
+        providers.shutdown()
+        providers.server_close()
+
+
+def ask(
+    url: str, method: str, path: str, headers: Mapping[str, str], body: bytes = b""
+) -> tuple[int, dict[str, str]]:
+    """The answer's status and headers."""
+    port = urlsplit(url).port
+    connection = http.client.HTTPConnection("127.0.0.1", port or 80, timeout=10)
+    filled = {name: value.replace("{port}", str(port)) for name, value in headers.items()}
+    try:
+        connection.request(method, path, body, filled)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+    finally:
+        connection.close()
+
+
+PATHS = {"emulator": "/_ministack/health", "providers": "/inbox"}
+both = pytest.mark.parametrize("server", PATHS)
+
+
+@both
+@pytest.mark.parametrize("page", FOREIGN)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS"])
+def test_another_page_is_refused_whatever_it_asks_for(
+    servers: dict[str, str], server: str, page: str, method: str
+) -> None:
+    status, headers = ask(servers[server], method, PATHS[server], FOREIGN[page])
+    assert status == 403
+    assert not [name for name in headers if name.startswith("access-control-")]
+
+
+@both
+@pytest.mark.parametrize("page", OWN)
+def test_programs_and_its_own_pages_are_answered(servers: dict[str, str], server: str, page: str) -> None:
+    assert ask(servers[server], "GET", PATHS[server], OWN[page])[0] == 200
+
+
+@both
+def test_a_preflight_of_another_page_allows_nothing(servers: dict[str, str], server: str) -> None:
+    preflight = {"Origin": EVIL, "Access-Control-Request-Method": "POST"}
+    status, headers = ask(servers[server], "OPTIONS", "/2015-03-31/functions", preflight)
+    assert (status, headers.get("access-control-allow-origin")) == (403, None)
+
+
+def test_no_page_makes_a_function_that_runs_here(servers: dict[str, str]) -> None:
+    function = {
+        "FunctionName": "theirs",
+        "Runtime": "python3.11",
+        "Role": "arn:aws:iam::000000000000:role/r",
+        "Handler": "index.handler",
+        "Code": {"ZipFile": ""},
+    }
+    simple = {"Origin": EVIL, "Content-Type": "text/plain"}
+    status, _ = ask(
+        servers["emulator"], "POST", "/2015-03-31/functions", simple, json.dumps(function).encode()
+    )
+    assert status == 403
+    client = LocalSession().client("lambda", endpoint_url=servers["emulator"], config=patient())
+    assert client.list_functions()["Functions"] == []
+
+
+def test_no_page_opens_a_websocket(servers: dict[str, str]) -> None:
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+        "Origin": EVIL,
+    }
+    assert ask(servers["emulator"], "GET", "/", upgrade)[0] == 403
+
+
+def test_what_a_page_of_the_stage_posts_comes_through_to_the_emulator(servers: dict[str, str]) -> None:
+    page = {"origin": servers["providers"], "sec-fetch-site": "same-origin"}
+    upstream = Upstream(servers["emulator"])
+    assert upstream.pass_on(Request("GET", PATHS["emulator"], page, b"")).status == 200
+    upstream.close()
