@@ -222,6 +222,11 @@ class Pipeline:
         """Whether the function has written a line that holds all of these words."""
         return any(all(word in line for word in words) for line in self._logged(function))
 
+    def until_logged(self, function: str, *words: str, seconds: float = ENDED_SECONDS) -> None:
+        """Wait until it has: what an invocation wrote is in the log when it has ended, which is after the
+        message's end."""
+        until(lambda: self.logged(function, *words), seconds, lambda: f"{function} has not logged {words}")
+
     def _logged(self, function: str) -> set[str]:
         """All of a function's lines. Only what is new is asked for: whole logs would be the load."""
         lines = self._lines.setdefault(function, set())

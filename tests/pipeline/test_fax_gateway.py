@@ -87,7 +87,7 @@ def test_a_message_under_another_group_is_sent_on_under_its_numbers_and_faxed_on
     pipeline: Pipeline,
 ) -> None:
     assert one_call(pipeline, "misgrouped")["to"] == FOREIGN
-    assert pipeline.logged(pipeline.output("SendFaxFunctionName"), "sent on under its own", '"misgrouped"')
+    pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "sent on under its own", '"misgrouped"')
     assert told(pipeline, "misgrouped", 1) == [("sent", SUCCESS)]
 
 
@@ -98,7 +98,7 @@ def test_a_fax_that_outlives_its_function_is_handed_back_resumed_and_sent_once(p
     limit = pipeline.functions.get_function_configuration(FunctionName=sender)["Timeout"]
     assert call["to"] == SLOW
     assert call["ended"] - call["created"] > limit
-    assert pipeline.logged(sender, "HandedBack")
+    pipeline.until_logged(sender, "HandedBack")
     assert told(pipeline, "slow", 1) == [("sent", SUCCESS)]
 
 
@@ -109,7 +109,7 @@ def test_a_fax_whose_answer_was_lost_is_found_at_the_provider_and_not_sent_again
     assert call["to"] == LOST
     row = pipeline.ledger("lost", "fax")
     assert int(row["completedAt"]) / 1000 - faxes.put_at > LEASE_SECONDS
-    assert pipeline.logged(pipeline.output("SendFaxFunctionName"), "an earlier try was accepted", '"lost"')
+    pipeline.until_logged(pipeline.output("SendFaxFunctionName"), "an earlier try was accepted", '"lost"')
     assert told(pipeline, "lost", 1) == [("sent", SUCCESS)]
 
 

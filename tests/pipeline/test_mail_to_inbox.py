@@ -105,7 +105,7 @@ def test_lane_bulk_goes_through_the_bulk_queue_and_its_own_function(pipeline: Pi
     pipeline.put(mail("campaign", lane="bulk"), mail("bad-campaign", lane="bulk", template="nowhere"))
     pipeline.one_mail("campaign")
     pipeline.failure("bad-campaign")
-    assert pipeline.logged(bulk, "rejected", "bad-campaign")
+    pipeline.until_logged(bulk, "rejected", "bad-campaign")
     assert not pipeline.logged(normal, "campaign")
 
 

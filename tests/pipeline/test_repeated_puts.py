@@ -1,7 +1,7 @@
 """An import may be run again: what was sent is not sent once more."""
 
 from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.pipeline.pipeline_support import Pipeline
 
 
 def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:
@@ -23,9 +23,7 @@ def test_an_item_deleted_and_put_again_sends_nothing_more(pipeline: Pipeline) ->
     pipeline.delete("reborn")
     pipeline.put(mail("reborn", first_name="Grace"))
     sender = pipeline.output("SendMailFunctionName")
-    until(
-        lambda: pipeline.logged(sender, "already done", '"reborn"'), 20, lambda: "it was not delivered again"
-    )
+    pipeline.until_logged(sender, "already done", '"reborn"')
     assert pipeline.mails("reborn") == [first]
     assert pipeline.ledger("reborn") == row
 
@@ -37,9 +35,7 @@ def test_a_failed_item_put_again_and_again_stays_failed_until_its_id_is_new(pipe
     pipeline.put(mail("wrong", email="ada@example.com"), mail("right", email="ada@example.com"))
     pipeline.one_mail("right")
     sender = pipeline.output("SendMailFunctionName")
-    until(
-        lambda: pipeline.logged(sender, "already done", '"wrong"'), 20, lambda: "it was not delivered again"
-    )
+    pipeline.until_logged(sender, "already done", '"wrong"')
     assert pipeline.failure("wrong") == sentence
 
 

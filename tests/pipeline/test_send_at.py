@@ -69,7 +69,7 @@ def test_when_its_time_comes_a_scheduled_mail_is_sent_once_however_often_it_come
     pipeline.one_mail("due")
     pipeline.send(pipeline.output("ScheduledQueueUrl"), [due])
     sender = pipeline.output("SendMailBulkFunctionName")
-    until(lambda: pipeline.logged(sender, "already done", '"due"'), 20, lambda: "it did not come again")
+    pipeline.until_logged(sender, "already done", '"due"')
     assert pipeline.one_mail("due")
 
 

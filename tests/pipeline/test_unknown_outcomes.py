@@ -31,7 +31,7 @@ def test_after_an_error_of_the_provider_the_claim_stands_for_its_lease_and_then_
 ) -> None:
     pipeline.one_mail("error-once")
     assert accepted_after(pipeline, "error-once", trouble.put_at) > LEASE_SECONDS
-    assert pipeline.logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
+    pipeline.until_logged(pipeline.output("SendMailFunctionName"), "resending", '"error-once"')
 
 
 def test_a_lost_answer_without_evidence_is_sent_again_after_the_lease_and_no_third_time(

@@ -45,9 +45,7 @@ def had(pipeline: Pipeline) -> Iterator[Trouble]:
         given_up = poison(pipeline)
         pipeline.until_ended(*UNKNOWN, seconds=ENDED_SECONDS)
         sender = pipeline.output("SendMailFunctionName")
-        until(
-            lambda: pipeline.logged(sender, "already done", '"observed"'), ENDED_SECONDS, lambda: "not back"
-        )
+        pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
         rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
         pipeline.events("resume")
         yield Trouble(started, rows, given_up)
