@@ -69,6 +69,10 @@ def test_a_fifty_first_recipient_is_refused(changes: dict[str, Any], field: str)
     assert problem(**changes) == (field, "51 recipients with cc and bcc; use at most 50 a mail")
 
 
+def test_a_fifty_first_address_for_replies_is_refused() -> None:
+    assert problem(reply_to=some(51)) == ("reply_to", "has 51 addresses; use at most 50")
+
+
 WRONG = "is not a mail address; use name@domain.example"
 
 

@@ -211,6 +211,11 @@ def test_without_credentials_nothing_was_sent() -> None:
     assert of.submit(request) == Sent("SM1")
 
 
+def test_the_account_is_named_by_its_provider_alone_while_its_credentials_cannot_be_read() -> None:
+    of, _ = opened(Unconfigured("no secret"), FakeSms())
+    assert (of.account, of.account) == ("twilio", "twilio/ours")
+
+
 def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sms", lambda seconds: ("client", seconds))
     secret = boto3.client("secretsmanager").create_secret(Name="twilio", SecretString=ACCOUNT)["ARN"]
