@@ -1,0 +1,69 @@
+"""What is deployed keeps its names: whoever changes a logical id or a physical name replaces a resource, and
+loses what is in it. The lists in deployed/ are those of the last release.
+
+For a change that is meant, `python -m tests.stacks.test_deployed_names` writes the lists anew.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stacks.assemblies import NO_BUNDLES, assembly
+from tests.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.stacks.templates import Templates
+from tests.stacks.variants import read, variant
+
+LISTS = Path(__file__).with_name("deployed")
+PHYSICAL = (
+    *(
+        "FunctionName",
+        "QueueName",
+        "TableName",
+        "BucketName",
+        "TopicName",
+        "RoleName",
+        "AlarmName",
+        "RuleName",
+    ),
+    *("DashboardName", "Name", "LogGroupName", "AliasName", "SecretName", "ScheduleExpression", "GroupName"),
+    *("ApiMappingKey", "RouteKey", "StageName", "ConfigurationSetName", "EventDestinationName"),
+    "ConfigurationName",
+)
+
+
+@pytest.mark.parametrize("name", ["dev", "prod", "everything"])
+def test_what_is_deployed_keeps_its_stack_its_logical_id_and_its_name(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    templates: Templates = request.getfixturevalue(name)
+    assert _named(templates) == (LISTS / f"{name}.txt").read_text().splitlines()
+
+
+def _named(templates: Templates) -> list[str]:
+    return sorted(line for stack in templates.stacks for line in _of_stack(stack, templates[stack].body))
+
+
+def _of_stack(stack: str, body: dict[str, dict[str, dict[str, object]]]) -> Iterator[str]:
+    for logical, resource in body["Resources"].items():
+        properties = resource.get("Properties")
+        given = properties if isinstance(properties, dict) else {}
+        names = {key: given[key] for key in PHYSICAL if key in given}
+        # Versions of functions carry a hash of their content: the assets' names are no names of ours.
+        yield f"{stack} {logical} {resource['Type']} {json.dumps(names, sort_keys=True)}"
+    for logical, output in body.get("Outputs", {}).items():
+        yield f"{stack} {logical} output {json.dumps(output.get('Export'), sort_keys=True)}"
+
+
+def _write() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        everything = variant(EVERYTHING, campaigns=of_each_kind(Path(folder)))
+        stages = {name: read(assembly({"stage": name, **NO_BUNDLES}), name) for name in ("dev", "prod")}
+        for name, templates in {**stages, "everything": everything}.items():
+            (LISTS / f"{name}.txt").write_text("\n".join(_named(templates)) + "\n")
+
+
+if __name__ == "__main__":
+    _write()
