@@ -47,7 +47,7 @@ def _memory(handler: str, folder: Path) -> float:
 
 def main(handler: str) -> None:
     """Run one handler's batches in this process; its peak memory goes to standard error."""
-    from mailroom import clients
+    from mailroom.aws import clients
 
     made = [clients.dynamodb(), clients.sqs(), clients.s3()]
     made.append(clients.sesv2(10.0) if handler == "send_mail" else clients.scheduler())

@@ -52,7 +52,7 @@ def _dollars(ledger_units: float) -> dict[str, float]:
 
 def main() -> None:
     """Take mails through dispatch and sender in this process; the counts go to standard error."""
-    from mailroom import clients
+    from mailroom.aws import clients
 
     calls: Counter[str] = Counter()
     ledger = LedgerSize()

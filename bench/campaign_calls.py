@@ -51,7 +51,7 @@ def main() -> None:
     from moto import mock_aws
 
     with mock_aws(), TemporaryDirectory() as folder:
-        from mailroom import clients
+        from mailroom.aws import clients
 
         calls: Counter[str] = Counter()
         made: list[Any] = [clients.dynamodb(), clients.sqs(), clients.s3()]

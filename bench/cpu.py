@@ -66,7 +66,7 @@ class _Trivial:
 
 
 def _mailroom(level: str) -> Any:
-    from mailroom import clients
+    from mailroom.aws import clients
 
     if level == "http":
         for client in (clients.dynamodb(), clients.sesv2(10.0)):

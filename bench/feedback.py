@@ -42,7 +42,7 @@ def measure() -> dict[str, Any]:
 
 def main() -> None:
     """Measure in this process; the figures go to standard error."""
-    from mailroom import clients
+    from mailroom.aws import clients
 
     clients.dynamodb()
     told = _told(REACH["apart"])
@@ -55,7 +55,7 @@ def main() -> None:
 
 def _speed(told: list[str]) -> int:
     """The whole function, botocore's own work included, up to the socket."""
-    from mailroom import clients
+    from mailroom.aws import clients
 
     for client in (clients.dynamodb(), clients.sqs()):
         answer_at_once(client)
@@ -75,7 +75,7 @@ def _writes(told: list[str]) -> float:
     from moto import mock_aws
 
     with mock_aws():
-        from mailroom import clients
+        from mailroom.aws import clients
 
         clients.dynamodb.cache_clear()
         clients.sqs.cache_clear()

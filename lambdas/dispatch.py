@@ -3,8 +3,8 @@
 from typing import Any
 
 from mailroom import environment
+from mailroom.aws.dynamo import plain
 from mailroom.dispatcher import Dispatcher
-from mailroom.dynamo import plain
 from mailroom.environment import Dispatch
 from mailroom.telemetry import instrumented
 

@@ -5,13 +5,13 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
 from mailroom.message import MAX_AHEAD_SECONDS, Message, parse
 from mailroom.oversize import DAY, NEEDED_AFTER
 from mailroom.payloads import Payloads
-from mailroom.queues import MAX_DELAY_SECONDS
 
 
 class Admission:

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
-from mailroom.dynamo import plain
 from mailroom.message import Key
 
 

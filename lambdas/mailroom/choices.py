@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from mailroom import preferences, suppressions
 from mailroom.address import spellings
-from mailroom.batch_get import batch_get
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Sets
 from mailroom.clock import iso
-from mailroom.dynamo import Sets
 from mailroom.preferences import OptOut, Preferences
 from mailroom.suppressions import Suppression, Suppressions
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from mailroom import clients
-from mailroom.dynamo import plain, string
+from mailroom.aws import clients
+from mailroom.aws.dynamo import plain, string
 from mailroom.message import Key
 
 if TYPE_CHECKING:

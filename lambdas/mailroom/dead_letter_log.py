@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mailroom import clients
-from mailroom.batch_get import batch_get
+from mailroom.aws import clients
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Sets, number, string
 from mailroom.clock import Clock, milliseconds
 from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause
-from mailroom.dynamo import Sets, number, string
 from mailroom.message import Key
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from mailroom import queues
+from mailroom.aws import queues
 from mailroom.dead_letter import Letter, letter_of
 
 if TYPE_CHECKING:

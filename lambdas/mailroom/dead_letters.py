@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.clock import Clock
 from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog

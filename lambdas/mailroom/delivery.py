@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
 
-from mailroom import queues
 from mailroom.adapter import Adapter, M, R
+from mailroom.aws import queues
 from mailroom.backoff import backoff
 from mailroom.choices import Unwanted
 from mailroom.claim import Claimed, InProgress, Unfounded

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mailroom import clients, queues
 from mailroom.admission import Admission
+from mailroom.aws import clients, queues
+from mailroom.aws.queues import Entry
 from mailroom.body import encode
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
@@ -18,7 +19,6 @@ from mailroom.guard import Guard
 from mailroom.ledger import Ledger
 from mailroom.message import Message
 from mailroom.payloads import Payloads
-from mailroom.queues import Entry
 from mailroom.schedules import Schedules
 from mailroom.telemetry import count, logger
 

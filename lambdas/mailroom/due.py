@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mailroom import clients, queues
+from mailroom.aws import clients, queues
 from mailroom.body import scheduled
 from mailroom.clock import Clock
 from mailroom.dispatcher import Dispatcher

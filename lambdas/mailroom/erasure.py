@@ -8,8 +8,8 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.clock import Clock, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of
 from mailroom.message import Key
 

@@ -8,8 +8,9 @@ claim ── submit ── checkpoint ── poll … poll ── hand back ┐ 
 from collections.abc import Container
 from typing import cast
 
-from mailroom import queues
 from mailroom.adapter import Adapter
+from mailroom.aws import queues
+from mailroom.aws.queues import Entry
 from mailroom.body import encode
 from mailroom.callbacks import OF_THE_LINE
 from mailroom.channels.fax import Fax, item_of
@@ -21,7 +22,6 @@ from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
 from mailroom.outcome import Sent
-from mailroom.queues import Entry
 from mailroom.telemetry import logger
 
 _HOUR_MS = 3_600_000

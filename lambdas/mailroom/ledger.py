@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
-from mailroom import clients
-from mailroom.attribute_values import image_of
+from mailroom.aws import clients
+from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.claim import Claim, Claimed, accounts_of, refused, tried
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.environment import Common
 from mailroom.erasure import ERASED_AT
 from mailroom.errors import ClaimLost

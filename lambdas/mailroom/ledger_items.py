@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import (
+from mailroom.aws.dynamo import (
     Change,
     ConditionFailed,
     Sets,
@@ -17,6 +16,7 @@ from mailroom.dynamo import (
     strings,
     update,
 )
+from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message import Key
 from mailroom.outcome import Facts
 from mailroom.status import Status, before

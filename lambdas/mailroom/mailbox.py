@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from mailroom.batch_get import batch_get
-from mailroom.dynamo import string
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import string
 from mailroom.message import Key
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom.attribute_values import Value, image_of, plain, same
+from mailroom.aws.attribute_values import Value, image_of, plain, same
 from mailroom.clock import Clock
 from mailroom.errors import Invalid
 from mailroom.oversize import NOTHING, Oversize, due

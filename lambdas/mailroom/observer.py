@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.clock import Clock
-from mailroom.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.feedback.event import Event
 from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
 from mailroom.outcome import Facts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from mailroom.attribute_values import Value, plain, size_of
+from mailroom.aws.attribute_values import Value, plain, size_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Invalid
 

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from mailroom import clients, queues
+from mailroom.aws import clients, queues
+from mailroom.aws.queues import Entry
 from mailroom.body import decode, encode
 from mailroom.channels.fax import Fax, item_of
 from mailroom.clock import END_OF_TIME, Clock
 from mailroom.environment import RetryFax
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import parse
-from mailroom.queues import Entry
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

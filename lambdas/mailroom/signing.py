@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from msgspec import Struct
 from standardwebhooks import Webhook as Signature
 
+from mailroom.aws.secret import Secret
 from mailroom.clock import Clock
-from mailroom.secret import Secret
 
 KEY_BYTES = range(24, 65)
 _PREFIX = "whsec_"

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, convert
 
-from mailroom import clients
-from mailroom.batch_get import batch_get
+from mailroom.aws import clients
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
 from mailroom.clock import Clock, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

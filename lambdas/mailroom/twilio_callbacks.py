@@ -14,7 +14,8 @@ from urllib.parse import urlparse
 from botocore.exceptions import BotoCoreError, ClientError
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
-from mailroom import clients
+from mailroom.aws import clients
+from mailroom.aws.secret import Secret
 from mailroom.body import encode
 from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of
 from mailroom.clock import Clock, milliseconds
@@ -22,7 +23,6 @@ from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
 from mailroom.feedback.twilio_status import SOURCE
 from mailroom.http_event import Refused
-from mailroom.secret import Secret
 from mailroom.telemetry import count, logger
 from mailroom.twilio_request import Said, read
 

@@ -10,13 +10,14 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom import clients, unsubscribe_page
+from mailroom import unsubscribe_page
+from mailroom.aws import clients
+from mailroom.aws.secret import Secret
 from mailroom.channels.mail_headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http_event import Refused
 from mailroom.preferences import By, Preferences
-from mailroom.secret import Secret
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe_links import Choice, Keyless, Renewable, Tokens
 from mailroom.unsubscribe_request import Request, read

@@ -14,8 +14,8 @@ from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
+from mailroom.aws.secret import CURRENT, Secret, Version
 from mailroom.errors import Malformed
-from mailroom.secret import CURRENT, Secret, Version
 
 MAX_TOKEN = 800
 """Characters. An address of 254 and a topic of 64 take at most 736, in whatever language."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mailroom.aws.dynamo import Sets, number, string
 from mailroom.body import encode
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
@@ -14,7 +15,6 @@ from mailroom.channels.webhook import Webhook
 from mailroom.claim import Claimed
 from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
-from mailroom.dynamo import Sets, number, string
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
 from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from mailroom import clients, queues
 from mailroom.adapter import Adapter, M, R
+from mailroom.aws import clients, queues
 from mailroom.body import decode
 from mailroom.clock import Clock
 from mailroom.delivery import Delivery, Received, Tools, Wait

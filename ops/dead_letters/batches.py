@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mailroom import queues
+from mailroom.aws import queues
 
 
 def batches(letters: list[Any], most: int) -> Iterator[list[Any]]:

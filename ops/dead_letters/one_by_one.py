@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mailroom import queues
+from mailroom.aws import queues
 from mailroom.dead_letter import letter_of
 from mailroom.dead_letter_queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN
 from mailroom.dead_letter_subject import subject_of

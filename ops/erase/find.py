@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from mailroom.dynamo import Value
+from mailroom.aws.dynamo import Value
 from mailroom.erasure import ERASED_AT
 from mailroom.message import Key
 from ops.erase.images import Image, Role, mentioned_beside_keys, role_of, texts

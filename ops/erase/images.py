@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
-from mailroom.dynamo import Value
+from mailroom.aws.dynamo import Value
 from mailroom.erasure import ERASED
 from ops.erase.person import Person
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import boto3
 
-from mailroom.attribute_values import image_of
+from mailroom.aws.attribute_values import image_of
 from mailroom.body import decode
 from mailroom.channels import fax
 from mailroom.erasure import ERASED_AT

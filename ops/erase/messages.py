@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from mailroom.aws.dynamo import Value, plain
+from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
-from mailroom.dynamo import Value, plain
 from mailroom.erasure import ERASED_AT, Erasure
 from mailroom.message import Key
 from mailroom.oversize import due
-from mailroom.queues import MAX_DELAY_SECONDS
 from ops.erase.answer import Left, Place
 from ops.erase.find import Messages, Read, where
 from ops.erase.images import Image, Role, hides_all, without

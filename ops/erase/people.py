@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from mailroom.dynamo import Value
+from mailroom.aws.dynamo import Value
 from mailroom.message import Key
 from ops.erase.answer import Left, Place, Ses
 from ops.erase.find import Read, key_of

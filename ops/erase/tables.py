@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any
 
-from mailroom.dynamo import Value
+from mailroom.aws.dynamo import Value
 from ops.erase.images import Image
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import boto3
 
 from mailroom import phone
 from mailroom.address import bare
-from mailroom.dynamo import plain, string
+from mailroom.aws.dynamo import plain, string
 from mailroom.preferences import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import forms
 from ops.screen import Refused

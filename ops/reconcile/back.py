@@ -15,14 +15,14 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom import queues
-from mailroom.attribute_values import image_of
+from mailroom.aws import queues
+from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import plain
+from mailroom.aws.queues import Entry
 from mailroom.body import encode
 from mailroom.change import LedgerChange
-from mailroom.dynamo import plain
 from mailroom.errors import Invalid
 from mailroom.message import Key
-from mailroom.queues import Entry
 from ops.reconcile.judge import Way
 from ops.reconcile.reading import Image
 from ops.resend.copies import Copies, reopening

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mailroom.dynamo import plain
+from mailroom.aws.dynamo import plain
 from mailroom.message import Key
 from ops.reconcile.judge import JUDGED_BY, overdue
 from ops.reconcile.look import Look, Page, Segment, Table

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mailroom.dynamo import plain
+from mailroom.aws.dynamo import plain
 from mailroom.message import Key
 from ops.reconcile.back import Stuck
 from ops.reconcile.judge import Finding, judge

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from mailroom.aws.dynamo import plain, string
 from mailroom.choices import Choices, Wanted
-from mailroom.dynamo import plain, string
 from mailroom.errors import Invalid
 from mailroom.message import Message
 from mailroom.preferences import Preferences

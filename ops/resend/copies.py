@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mailroom import queues
+from mailroom.aws import queues
+from mailroom.aws.queues import Entry
 from mailroom.body import encode
 from mailroom.change import LedgerChange
 from mailroom.channels import fax
 from mailroom.errors import Invalid
 from mailroom.message import Message, parse
-from mailroom.queues import Entry
 from mailroom.retries import Schedule, retry_of
 from ops.resend.deployed import Deployed
 

@@ -14,9 +14,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from msgspec import Struct, structs
 
-from mailroom.batch_get import Unread
+from mailroom.aws.batch_get import Unread
+from mailroom.aws.queues import Entry
 from mailroom.message import Key
-from mailroom.queues import Entry
 from ops.resend.contents import Contents, items_of, next_attempt
 from ops.resend.copies import Copies, Item
 from ops.resend.deployed import Deployed

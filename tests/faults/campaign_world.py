@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from mailroom.aws.dynamo import plain
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
@@ -15,7 +16,6 @@ from mailroom.campaigns.modules import Composed
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.dynamo import plain
 from mailroom.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.preferences import Preferences

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from mailroom.aws.dynamo import plain
 from mailroom.channels.fax_adapter import FaxAdapter
-from mailroom.dynamo import plain
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.fax_delivery import FaxDelivery

@@ -9,11 +9,11 @@ from typing import Any
 
 from botocore.exceptions import ReadTimeoutError
 
+from mailroom.aws.dynamo import plain
 from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.sms_provider import SmsRequest
 from mailroom.channels.sns_push import SnsPush
 from mailroom.channels.twilio_find import evidence
-from mailroom.dynamo import plain
 from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback

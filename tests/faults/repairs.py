@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.dynamo import plain
 from mailroom.environment import Dispatch
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.outcomes import Outcomes

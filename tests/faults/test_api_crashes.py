@@ -13,8 +13,8 @@ from mailroom.admission import Admission
 from mailroom.api.intake import Intake
 from mailroom.api.problems import Refusal
 from mailroom.api.states import States
+from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.dynamo import plain
 from mailroom.guard import Guard
 from mailroom.ledger_reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter

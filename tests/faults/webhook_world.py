@@ -9,17 +9,17 @@ from botocore.exceptions import ClientError
 from msgspec import structs
 from standardwebhooks import Webhook as Signature
 
+from mailroom.aws.dynamo import plain
+from mailroom.aws.secret import Secret
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import StandardWebhooks
 from mailroom.deadline import Deadline
-from mailroom.dynamo import plain
 from mailroom.environment import WebhookSender
 from mailroom.guard import Guard, Target
 from mailroom.https import Answer, Unanswered
 from mailroom.ledger import Ledger
 from mailroom.message import Message
 from mailroom.payloads import Payloads
-from mailroom.secret import Secret
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery
 from mailroom.worker import Worker

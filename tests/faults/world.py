@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mailroom.attribute_values import image_of
+from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import plain
 from mailroom.channels.ses import SesMail
 from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
-from mailroom.dynamo import plain
 from mailroom.environment import MailSender
 from mailroom.ledger import Ledger
 from mailroom.mailbox import Mailbox

@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.attribute_values import image_of
-from mailroom.dynamo import plain
+from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import plain
 from tests.ops.ops_support import ACCOUNT, REGION
 from tests.support.dynamodb import in_memory_dynamodb
 

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.dynamo import plain
+from mailroom.aws.dynamo import plain
 from mailroom.ledger import Ledger
 from mailroom.message import Key
 from ops.reconcile.command import reconcile

@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from mailroom.queues import set_visibility
+from mailroom.aws.queues import set_visibility
 from mailroom.telemetry import logger, metrics
 from ops import cli
 from tests.unit.fakes import client_error

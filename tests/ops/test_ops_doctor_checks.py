@@ -15,7 +15,7 @@ from local.signalwire_simulator import SignalWireSimulator
 from local.sms_network import SmsNetwork
 from local.telnyx_simulator import TelnyxSimulator
 from local.twilio_simulator import TwilioSimulator
-from mailroom import clients
+from mailroom.aws import clients
 from ops.doctor.checks.clock import verdict_of
 from ops.doctor.written import Written, written
 from stacks.settings import SendingRates

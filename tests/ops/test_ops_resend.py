@@ -331,7 +331,7 @@ def test_what_sqs_would_not_take_is_told_and_found_by_the_next_run(
     stage.failed("a")
     stage.put(mail("a"))
     with monkeypatch.context() as broken:
-        broken.setattr("mailroom.queues.send", lambda *_: {"0"})
+        broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
         result = run("resend", "a", "--json")
     (found,) = valid("resend", result.stdout)["messages"]
     assert (result.exit_code, found["result"]) == (1, "unqueued")

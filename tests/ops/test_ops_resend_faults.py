@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto import mock_aws
 
-from mailroom.batch_get import Unread
+from mailroom.aws.batch_get import Unread
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail
@@ -135,7 +135,7 @@ def test_without_json_it_names_those_that_were_to_be_sent_and_were_not(
     with monkeypatch.context() as broken:
         fault = failing_for(stage.dynamodb.update_item, "b", OUT_OF_REACH)
         broken.setattr(stage.dynamodb, "update_item", fault)
-        broken.setattr("mailroom.queues.send", lambda *_: {"0"})
+        broken.setattr("mailroom.aws.queues.send", lambda *_: {"0"})
         result = run("resend", *IDS)
     assert result.exit_code == 1
     assert "a (mail): it is reopened, but SQS would not take it" in result.stderr

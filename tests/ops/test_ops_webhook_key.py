@@ -11,7 +11,7 @@ from moto import mock_aws
 from standardwebhooks import Webhook as Receiver
 from typer.testing import CliRunner, Result
 
-from mailroom.secret import Secret
+from mailroom.aws.secret import Secret
 from mailroom.signing import Signer
 from ops import cli
 from tests.ops.answers_support import valid

@@ -12,7 +12,8 @@ from moto import mock_aws
 from moto.scheduler.models import scheduler_backends
 from moto.sqs.models import sqs_backends
 
-from mailroom import clients, telemetry
+from mailroom import telemetry
+from mailroom.aws import clients
 from mailroom.ledger import Ledger
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.unit.consequences import outcomes as outcomes

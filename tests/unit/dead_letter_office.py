@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mailroom.aws.dynamo import plain
 from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letters import DeadLetters
-from mailroom.dynamo import plain
 from mailroom.ledger import Ledger
 from tests.unit.events import plenty
 from tests.unit.fakes import Meddler

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.client import BaseClient
 
+from mailroom.aws.dynamo import plain
 from mailroom.channels.mail import Mail
 from mailroom.claim import Claim, Claimed
-from mailroom.dynamo import plain
 from mailroom.ledger import Ledger
 from mailroom.message import Key
 from tests.support.dynamodb import InMemoryDynamoDB

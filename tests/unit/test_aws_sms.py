@@ -14,7 +14,7 @@ from botocore.exceptions import (
 from botocore.session import get_session
 from botocore.stub import Stubber
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.channels.aws_sms import VALID_SECONDS, AwsSms
 from mailroom.channels.sms_provider import SmsRequest
 from mailroom.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable

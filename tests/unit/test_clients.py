@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mailroom import clients
+from mailroom.aws import clients
 
 Make = Callable[[], Any]
 REPEATABLE: list[Make] = [clients.dynamodb, clients.sqs, clients.s3, clients.scheduler]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.dynamo import plain
 from mailroom.dispatcher import Dispatcher
-from mailroom.dynamo import plain
 from mailroom.schedules import name_of
 from tests.unit.dispatching import Counted, at, made, numbered
 from tests.unit.fakes import Meddler, client_error, failing

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.dynamo import Change, ConditionFailed, number, plain, string, strings, update
 from mailroom.body import decode, encode
-from mailroom.dynamo import Change, ConditionFailed, number, plain, string, strings, update
 from tests.unit.support import LEDGER, Aws, image
 
 KEY = image(id="m-1", event_type="mail")

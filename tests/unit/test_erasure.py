@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.dynamo import number
 from mailroom.callbacks import callback_of
 from mailroom.change import LedgerChange
 from mailroom.claim import Completed
-from mailroom.dynamo import number
 from mailroom.erasure import KEPT, Erasure
 from mailroom.feedback.event import Event
 from mailroom.ledger import Ledger

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.queues import MAX_BYTES
 from mailroom.claim import Claimed
 from mailroom.clock import iso
 from mailroom.ledger import Ledger
-from mailroom.queues import MAX_BYTES
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import (

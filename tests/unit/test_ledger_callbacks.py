@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from mailroom.aws.dynamo import number, string
 from mailroom.claim import Claimed
-from mailroom.dynamo import number, string
 from mailroom.ledger import Ledger
 from mailroom.message import Key
 from tests.unit.fakes import Meddler, client_error, failing

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from mailroom import payloads, queues
+from mailroom import payloads
 from mailroom.admission import Admission
-from mailroom.attribute_values import image_of, plain
+from mailroom.aws import queues
+from mailroom.aws.attribute_values import image_of, plain
 from mailroom.body import decode, encode
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.batch_get import Unread
-from mailroom.dynamo import plain
+from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import plain
 from mailroom.preferences import OptOut, Preferences, key, opt_out_of
 from tests.unit.aws_models import problems
 from tests.unit.fakes import Meddler, asked_twice

@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.queues import MAX_BYTES, MAX_ENTRIES, Entry, batches, send
+from mailroom.aws.queues import MAX_BYTES, MAX_ENTRIES, Entry, batches, send
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.support import Aws
 

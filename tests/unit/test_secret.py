@@ -6,7 +6,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from mailroom.secret import Secret
+from mailroom.aws.secret import Secret
 from tests.unit.events import lines_about
 from tests.unit.post import Log
 from tests.unit.support import NOW, Aws, FakeClock

@@ -7,7 +7,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.dynamo import plain
+from mailroom.aws.dynamo import plain
 from mailroom.templates import Templates
 from tests.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.unit.functions import Load

@@ -9,7 +9,7 @@ import boto3
 import msgspec
 import pytest
 
-from mailroom import clients
+from mailroom.aws import clients
 from tests.unit.events import failures, lambda_context, sqs_event
 from tests.unit.functions import Load
 from tests.unit.push_support import TOKEN, push_item

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import pytest
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.channels.aws_sms import AwsSms
 from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of

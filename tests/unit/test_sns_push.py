@@ -13,7 +13,7 @@ from botocore.exceptions import (
     ReadTimeoutError,
 )
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.channels.sns_push import SnsPush
 from mailroom.errors import Invalid
 from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable

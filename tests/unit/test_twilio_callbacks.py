@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
+from mailroom.aws.secret import Secret
 from mailroom.channels.twilio_sms import RETRIED
 from mailroom.feedback.reader import read
 from mailroom.message import Key
 from mailroom.reference import Reference
-from mailroom.secret import Secret
 from tests.unit.feedback_callbacks import (
     ACCOUNT,
     FIELDS,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.queues import Entry, send, set_visibility
+from mailroom.aws.queues import Entry, send, set_visibility
 from mailroom.telemetry import quiet
 from tests.unit.fakes import Meddler, client_error
 from tests.unit.support import Aws

@@ -5,8 +5,8 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+from mailroom.aws.secret import Secret
 from mailroom.preferences import Preferences
-from mailroom.secret import Secret
 from mailroom.unsubscribe import Unsubscribe
 from mailroom.unsubscribe_links import Links, Tokens
 from tests.unit.fakes import Meddler

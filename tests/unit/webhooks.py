@@ -6,13 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
+from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.channels.standard_webhooks import StandardWebhooks
 from mailroom.channels.webhook import Webhook
 from mailroom.deadline import Deadline
 from mailroom.guard import Guard, Target
 from mailroom.https import Answer, Https, Unanswered
 from mailroom.message import parse
-from mailroom.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.signing import Signer, StageKey
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item

@@ -4,12 +4,12 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom import clients
 from mailroom.admission import Admission
 from mailroom.api.intake import Intake
 from mailroom.api.paths import routable
 from mailroom.api.routes import routes_of
 from mailroom.api.states import States
+from mailroom.aws import clients
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import MessagesApi as Settings

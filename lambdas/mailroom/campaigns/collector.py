@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from mailroom import queues
+from mailroom.aws import queues
+from mailroom.aws.queues import Entry
 from mailroom.campaigns.audience import Audience, Connections, Fault, Page, Recipient
 from mailroom.campaigns.bodies import Chunk, Next, Start, collect_body
 from mailroom.campaigns.chunks import chunked
@@ -23,7 +24,6 @@ from mailroom.campaigns.runs import Runs
 from mailroom.claim import InProgress
 from mailroom.clock import Clock, iso
 from mailroom.errors import ClaimLost, Invalid, Malformed
-from mailroom.queues import Entry
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

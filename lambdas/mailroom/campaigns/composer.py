@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mailroom import queues
+from mailroom.aws import queues
 from mailroom.campaigns.bodies import Chunk, chunk_of
 from mailroom.campaigns.definition import Definition
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter

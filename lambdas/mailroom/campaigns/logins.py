@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from mailroom.aws.secret import Secret
 from mailroom.environment import Database
-from mailroom.secret import Secret
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.campaigns.page_claim import PageClaim, Passed, Taken, Unfounded, Unsent
 from mailroom.campaigns.run import MAX_FAULTS, Run, run_of
 from mailroom.claim import InProgress
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.errors import ClaimLost
 
 if TYPE_CHECKING:

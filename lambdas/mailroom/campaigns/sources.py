@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.campaigns.audience import Audience, Found, Page, Recipient
 from mailroom.campaigns.audiences import audience_of
 from mailroom.campaigns.databases import Databases

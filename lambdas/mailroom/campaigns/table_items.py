@@ -3,10 +3,10 @@
 import base64
 from typing import TYPE_CHECKING, Any
 
+from mailroom.aws.dynamo import plain
 from mailroom.campaigns.audience import Cursor, Found, Page
 from mailroom.campaigns.definition import Table
 from mailroom.campaigns.rows import Rows, name_of
-from mailroom.dynamo import plain
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.campaigns import dry_run
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer

@@ -15,7 +15,9 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
-from mailroom import address, clients
+from mailroom import address
+from mailroom.aws import clients
+from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.mail import Attachment, Mail, listed, normalised
 from mailroom.channels.mail_headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
 from mailroom.channels.ses_errors import outcome_of
@@ -23,7 +25,6 @@ from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
 from mailroom.payloads import Payloads
-from mailroom.secret import Secret, unreadable
 from mailroom.templates import Content, Templates
 from mailroom.unsubscribe_links import Keyless, Links
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom import clients
+from mailroom.aws import clients
+from mailroom.aws.secret import unreadable
 from mailroom.channels import segments
 from mailroom.channels.sms import Sms, check_text, sms_in
 from mailroom.channels.sms_provider import SmsProvider, SmsRequest
@@ -18,7 +19,6 @@ from mailroom.errors import Invalid
 from mailroom.message import parse
 from mailroom.outcome import Evidence, Misconfigured, Outcome, Unknowable
 from mailroom.payloads import Payloads
-from mailroom.secret import unreadable
 
 if TYPE_CHECKING:
     from mailroom.templates import Templates

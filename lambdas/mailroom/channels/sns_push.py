@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.channels.aws_answers import Refusal, asked
 from mailroom.channels.push import ENDPOINT, Push, push_to
 from mailroom.channels.push_payload import MAX_TTL, PLATFORMS, attributes_of, message_for

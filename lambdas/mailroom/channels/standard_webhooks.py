@@ -7,7 +7,8 @@ from collections.abc import Container
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from mailroom import clients
+from mailroom.aws import clients
+from mailroom.aws.secret import Secret, unreadable
 from mailroom.body import encode
 from mailroom.channels.webhook import Webhook
 from mailroom.deadline import Deadline
@@ -16,7 +17,6 @@ from mailroom.guard import Guard, Refused
 from mailroom.https import Answer, Https, Unanswered
 from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.resolver import Unresolved
-from mailroom.secret import Secret, unreadable
 from mailroom.signing import Signer, StageKey, UnusableKey
 from mailroom.url import host_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from mailroom.secret import Secret
+from mailroom.aws.secret import Secret
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from mailroom import address, clients, phone, queues
+from mailroom import address, phone
+from mailroom.aws import clients, queues
 from mailroom.environment import Feedback as Settings
 from mailroom.errors import Malformed
 from mailroom.feedback.event import Event

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import requests
 
-from mailroom import clients
+from mailroom.aws import clients
 from mailroom.channels.fax import Fax
 from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
 from mailroom.discretion import discreet

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator
 
-from mailroom.secret import Secret
+from mailroom.aws.secret import Secret
 from mailroom.signing import Signer, UnusableKey
 from mailroom.unsubscribe_links import Choice, Keyless, Tokens
 from ops.doctor.look import Look

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mailroom.attribute_values import Value as Value
-from mailroom.attribute_values import plain as plain
+from mailroom.aws.attribute_values import Value as Value
+from mailroom.aws.attribute_values import plain as plain
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

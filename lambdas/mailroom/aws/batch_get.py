@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mailroom.dynamo import Sets, plain
+from mailroom.aws.dynamo import Sets, plain
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
