@@ -48,7 +48,7 @@ class _Trivial:
     provider = "ses"
 
     def __init__(self, client: Any) -> None:
-        from mailroom.message import Message
+        from mailroom.message.message import Message
 
         class Bare(Message, frozen=True, kw_only=True):
             recipient = "reader@example.com"
@@ -60,7 +60,7 @@ class _Trivial:
         return {"Content": message}
 
     def submit(self, request: dict[str, Any]) -> Any:
-        from mailroom.outcome import Sent
+        from mailroom.message.outcome import Sent
 
         return Sent(self._client.send_email(**request)["MessageId"])
 

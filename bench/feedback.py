@@ -125,7 +125,7 @@ def _told(reach: int) -> list[str]:
 
 
 def _body(kind: str, number: int) -> str:
-    from mailroom.reference import Reference
+    from mailroom.message.reference import Reference
 
     at = f"2026-11-21T09:00:{number % 60:02}.000Z"
     to = [f"p{number}@example.com"]

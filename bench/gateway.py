@@ -18,7 +18,7 @@ from mailroom.delivery import Received, Tools
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger import Ledger
-from mailroom.outcome import Outcome, Sent
+from mailroom.message.outcome import Outcome, Sent
 from mailroom.pace import Pace
 
 FUNCTION_SECONDS = 900.0

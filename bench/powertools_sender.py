@@ -19,8 +19,8 @@ from aws_lambda_powertools.utilities.idempotency import (
 
 from mailroom.channels.mail import Mail
 from mailroom.channels.ses import SesMail
-from mailroom.message import parse
-from mailroom.outcome import Sent
+from mailroom.message.message import parse
+from mailroom.message.outcome import Sent
 from mailroom.payloads import Payloads
 from mailroom.templates import Templates
 

@@ -12,7 +12,7 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.docs_pages import Page
 
 MESSAGES = Page("docs/messages.md")

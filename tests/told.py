@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from mailroom.feedback.event import Event
-from mailroom.message import Key
-from mailroom.status import Status
+from mailroom.message.event import Event
+from mailroom.message.message import Key
+from mailroom.message.status import Status
 
 AT = 1_795_251_600_000
 WORDS: dict[Status, str] = {

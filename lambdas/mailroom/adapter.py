@@ -3,8 +3,8 @@
 from collections.abc import Container
 from typing import Protocol, TypeVar
 
-from mailroom.message import Message
-from mailroom.outcome import Evidence, Outcome
+from mailroom.message.message import Message
+from mailroom.message.outcome import Evidence, Outcome
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from mailroom.change import LedgerChange
-from mailroom.message import MAX_GROUP, Key
+from mailroom.message.message import MAX_GROUP, Key
 from mailroom.url import host_of
 
 OF_THE_LINE = "Fax status: "

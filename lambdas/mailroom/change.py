@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 
 class LedgerChange(Struct, frozen=True):

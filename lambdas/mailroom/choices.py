@@ -6,10 +6,10 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom import preferences, suppressions
-from mailroom.address import spellings
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Sets
 from mailroom.clock import iso
+from mailroom.message.address import spellings
 from mailroom.preferences import OptOut, Preferences
 from mailroom.suppressions import Suppression, Suppressions
 

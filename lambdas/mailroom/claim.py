@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 
 class Claimed(Struct, frozen=True):

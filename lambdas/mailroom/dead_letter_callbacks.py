@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo import plain, string
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -9,7 +9,7 @@ from mailroom.aws.dynamo import Sets, number, string
 from mailroom.clock import Clock, milliseconds
 from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

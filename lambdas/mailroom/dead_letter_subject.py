@@ -6,13 +6,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from mailroom import reference
-from mailroom.body import decode, scheduled
 from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels import fax
 from mailroom.dead_letter import Letter
 from mailroom.errors import Malformed
-from mailroom.message import Key, key_of
+from mailroom.message import reference
+from mailroom.message.body import decode, scheduled
+from mailroom.message.message import Key, key_of
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""

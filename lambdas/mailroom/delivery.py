@@ -16,8 +16,17 @@ from mailroom.clock import Clock
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
-from mailroom.message import parse
-from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.message import parse
+from mailroom.message.outcome import (
+    Evidence,
+    Misconfigured,
+    NotFound,
+    Outcome,
+    Rejected,
+    Retry,
+    Sent,
+    Unknowable,
+)
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from mailroom.admission import Admission
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
-from mailroom.body import encode
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.guard import Guard
 from mailroom.ledger import Ledger
-from mailroom.message import Message
+from mailroom.message.body import encode
+from mailroom.message.message import Message
 from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
 from mailroom.telemetry import count, logger

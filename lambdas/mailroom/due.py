@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
-from mailroom.body import scheduled
 from mailroom.clock import Clock
 from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
 from mailroom.mailbox import Mailbox
-from mailroom.message import Key, key_of
+from mailroom.message.body import scheduled
+from mailroom.message.message import Key, key_of
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:

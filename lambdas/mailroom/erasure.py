@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.clock import Clock, milliseconds
 from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

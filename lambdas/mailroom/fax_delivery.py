@@ -11,7 +11,6 @@ from typing import cast
 from mailroom.adapter import Adapter
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.body import encode
 from mailroom.callbacks import OF_THE_LINE
 from mailroom.channels.fax import Fax, item_of
 from mailroom.channels.fax_adapter import FaxAdapter
@@ -21,7 +20,8 @@ from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
-from mailroom.outcome import Sent
+from mailroom.message.body import encode
+from mailroom.message.outcome import Sent
 from mailroom.telemetry import logger
 
 _HOUR_MS = 3_600_000

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from mailroom.http_once import Unclear
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.erasure import ERASED_AT
 from mailroom.errors import ClaimLost
-from mailroom.feedback.event import Event
 from mailroom.ledger_items import (
     SETTLED,
     TOLD,
@@ -31,10 +30,11 @@ from mailroom.ledger_items import (
     provider_of,
     trouble_of,
 )
-from mailroom.message import Key, Message, key_of
+from mailroom.message.event import Event
+from mailroom.message.message import Key, Message, key_of
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status
 from mailroom.observer import Observed, Observer
-from mailroom.outcome import Facts
-from mailroom.status import Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -17,9 +17,9 @@ from mailroom.aws.dynamo import (
     update,
 )
 from mailroom.clock import Clock, iso, milliseconds
-from mailroom.message import Key
-from mailroom.outcome import Facts
-from mailroom.status import Status, before
+from mailroom.message.message import Key
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status, before
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import string
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

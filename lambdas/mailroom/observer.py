@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.clock import Clock
-from mailroom.feedback.event import Event
 from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
-from mailroom.outcome import Facts
-from mailroom.status import Status, before, rank
+from mailroom.message.event import Event
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status, before, rank
 
 _ONCE = "if_not_exists({name}, {value})"
 _GOOD = (None, "sent", "delivered")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message.message import Message
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, convert
 
-from mailroom.address import spellings
 from mailroom.aws import clients
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, plain, string, update
 from mailroom.clock import Clock, milliseconds
+from mailroom.message.address import spellings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
-from mailroom.body import decode, encode
 from mailroom.channels.fax import Fax, item_of
 from mailroom.clock import END_OF_TIME, Clock
 from mailroom.environment import RetryFax
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import parse
+from mailroom.message.body import decode, encode
+from mailroom.message.message import parse
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mailroom.body import encode
-from mailroom.message import Key
+from mailroom.message.body import encode
+from mailroom.message.message import Key
 
 if TYPE_CHECKING:
     from types_boto3_scheduler import EventBridgeSchedulerClient

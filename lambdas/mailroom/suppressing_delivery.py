@@ -9,7 +9,7 @@ from mailroom.claim import Claimed
 from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender
-from mailroom.outcome import Rejected
+from mailroom.message.outcome import Rejected
 from mailroom.suppressions import Suppression, Suppressions
 from mailroom.telemetry import logger
 

@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 Handler = Callable[[dict[str, Any], Any], Any]
 

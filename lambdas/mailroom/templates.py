@@ -17,8 +17,8 @@ from jinja2 import FileSystemLoader, StrictUndefined, Template, TemplateError, T
 from jinja2.exceptions import UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from mailroom.address import has_control
 from mailroom.errors import Invalid
+from mailroom.message.address import has_control
 
 MAX_STEPS = 20_000
 """Loop passes and calls of one rendering."""

@@ -16,13 +16,13 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
-from mailroom.body import encode
 from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
 from mailroom.feedback.twilio_status import SOURCE
 from mailroom.http_event import Refused
+from mailroom.message.body import encode
 from mailroom.telemetry import count, logger
 from mailroom.twilio_request import Said, read
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom import http_event, reference
+from mailroom import http_event
 from mailroom.errors import Malformed
 from mailroom.http_event import Refused
-from mailroom.reference import Reference
+from mailroom.message import reference
+from mailroom.message.reference import Reference
 
 MAX_BODY_BYTES = 64 * 1024
 """A callback has less than 1 KB."""

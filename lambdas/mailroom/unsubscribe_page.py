@@ -7,7 +7,7 @@ import base64
 import hashlib
 from html import escape
 
-from mailroom.address import readable
+from mailroom.message.address import readable
 from mailroom.unsubscribe_links import Choice
 
 FIELD = "choice"

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from mailroom.aws.dynamo import Sets, number, string
-from mailroom.body import encode
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.channels.webhook import Webhook
@@ -17,7 +16,8 @@ from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.message.body import encode
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from mailroom.telemetry import logger
 
 JITTER = 0.2

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from mailroom.adapter import Adapter, M, R
 from mailroom.aws import clients, queues
-from mailroom.body import decode
 from mailroom.clock import Clock
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import Message, key_of
+from mailroom.message.body import decode
+from mailroom.message.message import Message, key_of
 from mailroom.pace import Pace
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences

@@ -9,7 +9,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.channels.mail import Mail
 from mailroom.channels.sms import Sms
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import Message, parse
+from mailroom.message.message import Message, parse
 from mailroom.templates import Content, Templates
 
 UNSUBSCRIBE_URL = "https://example.com/unsubscribe/made-up"

@@ -13,7 +13,7 @@ from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause, cause_of
 from mailroom.dead_letter_queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.dead_letter_subject import Subject, subject_of
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.dead_letters.queues import DeadQueue
 from ops.stage import name
 

@@ -7,7 +7,7 @@ import boto3
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.erase.answer import Erased, Left, Place, Ses
 from ops.erase.find import Messages, Read, find
 from ops.erase.letters import LetterErasure

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import boto3
 
 from mailroom.aws.attribute_values import image_of
-from mailroom.body import decode
 from mailroom.channels import fax
 from mailroom.erasure import ERASED_AT
 from mailroom.errors import Invalid
-from mailroom.message import Key
+from mailroom.message.body import decode
+from mailroom.message.message import Key
 from ops.dead_letters.look import Looking, Seen
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 from ops.erase.answer import Left, Place

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from mailroom.aws.dynamo import Value
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.erase.answer import Left, Place, Ses
 from ops.erase.find import Read, key_of
 from ops.erase.images import Image, mentioned, redacted, texts

@@ -3,9 +3,9 @@
 import re
 from typing import Literal
 
-from mailroom import phone
-from mailroom.address import bare, readable, spellings
 from mailroom.erasure import ERASED
+from mailroom.message import phone
+from mailroom.message.address import bare, readable, spellings
 from ops.screen import Refused
 
 Kind = Literal["mail", "number", "device"]

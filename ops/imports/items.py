@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any
 
-from mailroom import address
 from mailroom.errors import Invalid
+from mailroom.message import address
 from ops.imports.entries import LINE, REASON
 from ops.imports.options import Options
 from ops.messages.attributes import Attributes, attributes_of

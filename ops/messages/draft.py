@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mailroom.body import decode
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
+from mailroom.message.body import decode
 from ops.messages.attributes import attributes_of, pairs
 from ops.screen import Refused
 

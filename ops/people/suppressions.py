@@ -5,8 +5,8 @@ from typing import Literal
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom import phone
-from mailroom.address import spellings, split
+from mailroom.message import phone
+from mailroom.message.address import spellings, split
 from mailroom.suppressions import Suppression, Suppressions
 from ops.stage import name
 

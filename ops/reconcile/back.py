@@ -19,10 +19,10 @@ from mailroom.aws import queues
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import Entry
-from mailroom.body import encode
 from mailroom.change import LedgerChange
 from mailroom.errors import Invalid
-from mailroom.message import Key
+from mailroom.message.body import encode
+from mailroom.message.message import Key
 from ops.reconcile.judge import Way
 from ops.reconcile.reading import Image
 from ops.resend.copies import Copies, reopening

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.judge import Finding, State
 
 

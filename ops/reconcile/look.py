@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, structs
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 Table = Literal["mailbox", "ledger"]
 Segment = tuple[Table, int]

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mailroom.aws.dynamo import plain
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.judge import JUDGED_BY, overdue
 from ops.reconcile.look import Look, Page, Segment, Table
 from ops.reconcile.patience import Patience

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.following import Following
 from ops.reconcile.look import Table
 from ops.reconcile.reading import parts

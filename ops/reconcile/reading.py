@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.batch_get import MAX_KEYS
 from mailroom.aws.dynamo import string
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.screen import Refused
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.following import Following
 from ops.reconcile.look import Table
 

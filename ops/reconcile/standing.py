@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mailroom.aws.dynamo import plain
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.back import Stuck
 from ops.reconcile.judge import Finding, judge
 from ops.reconcile.letters import Letters

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.following import Following
 from ops.reconcile.lock import locked
 from ops.reconcile.look import Head, Look, Table

@@ -5,7 +5,7 @@ from typing import Any
 from mailroom.aws.dynamo import plain, string
 from mailroom.choices import Choices, Wanted
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message.message import Message
 from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
 from ops.resend.copies import Copies, Item, fax_of

@@ -9,11 +9,11 @@ from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.body import encode
 from mailroom.change import LedgerChange
 from mailroom.channels import fax
 from mailroom.errors import Invalid
-from mailroom.message import Message, parse
+from mailroom.message.body import encode
+from mailroom.message.message import Message, parse
 from mailroom.retries import Schedule, retry_of
 from ops.resend.deployed import Deployed
 

@@ -11,7 +11,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.ledger import Ledger
-from mailroom.message import Message
+from mailroom.message.message import Message
 from ops.clients import config_for_invocations
 from ops.deployed import function_settings
 from ops.stage import name as stage_name

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 
 from mailroom.aws.batch_get import Unread
 from mailroom.aws.queues import Entry
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.resend.contents import Contents, items_of, next_attempt
 from ops.resend.copies import Copies, Item
 from ops.resend.deployed import Deployed

@@ -5,7 +5,7 @@ from secrets import token_hex
 from typing import Any, Literal
 
 from mailroom.clock import iso
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.deployed import function_variables
 from ops.resend.contents import items_of
 from ops.resend.deployed import Deployed

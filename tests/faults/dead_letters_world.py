@@ -16,7 +16,7 @@ from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letters import DeadLetters
 from mailroom.ledger import Ledger
-from mailroom.message import Key, Message
+from mailroom.message.message import Key, Message
 from tests.faults.outside import Clock, Outside, Queued, Queues, Stopped
 from tests.faults.world import create_table
 from tests.support.dynamodb import in_memory_client

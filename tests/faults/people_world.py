@@ -18,10 +18,10 @@ from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger import Ledger
-from mailroom.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.reference import read
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
-from mailroom.reference import read
 from mailroom.sms_delivery import SmsDelivery
 from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions

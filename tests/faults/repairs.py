@@ -17,8 +17,8 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import Dispatch
 from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.message.reference import read
 from mailroom.outcomes import Outcomes
-from mailroom.reference import read
 from mailroom.retries import Schedule
 from ops.reconcile.following import Following
 from ops.reconcile.patience import Patience

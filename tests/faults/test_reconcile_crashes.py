@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.faults import fax_world
 from tests.faults.fax_world import HERE, FaxWorld, fax
 from tests.faults.outside import Side

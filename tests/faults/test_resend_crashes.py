@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.faults.fax_world import FaxWorld, fax
 from tests.faults.outside import Side
 from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends

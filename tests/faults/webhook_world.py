@@ -18,7 +18,7 @@ from mailroom.environment import WebhookSender
 from mailroom.guard import Guard, Target
 from mailroom.https import Answer, Unanswered
 from mailroom.ledger import Ledger
-from mailroom.message import Message
+from mailroom.message.message import Message
 from mailroom.payloads import Payloads
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery

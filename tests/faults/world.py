@@ -15,7 +15,7 @@ from mailroom.due import Due
 from mailroom.environment import MailSender
 from mailroom.ledger import Ledger
 from mailroom.mailbox import Mailbox
-from mailroom.message import Key
+from mailroom.message.message import Key
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.schedules import Schedules

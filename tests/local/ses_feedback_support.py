@@ -10,8 +10,8 @@ from local.ses_feedback import VALIDATED, SesFeedback
 from local.ses_suppression import SuppressionList
 from local.sns_wire import entries, form_of
 from local.upstream import Upstream
-from mailroom.feedback.event import Event as Read
 from mailroom.feedback.reader import read
+from mailroom.message.event import Event as Read
 from tests.local.feedback_support import SENDER, SET, TOPIC
 
 ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]

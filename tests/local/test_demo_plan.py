@@ -15,7 +15,7 @@ from local.sms_segments import BASIC, segments
 from local.sns_simulator import WORDS
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 
 APPLICATION = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"

@@ -12,8 +12,8 @@ from mailroom.channels.sns_push import SnsPush
 from mailroom.channels.twilio_account import TwilioAccount
 from mailroom.channels.twilio_sms import TwilioSms
 from mailroom.http_once import Unclear
-from mailroom.message import parse
-from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.message.message import parse
+from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.local.fax_support import NOW
 from tests.local.feedback_support import Stage
 from tests.local.feedback_support import running as stage_running

@@ -12,7 +12,7 @@ import pytest
 
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.http_once import Unclear
-from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"

@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.http_once import Unclear
-from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.local.fax_support import NOW, PDF, SENDER, Bench, found, number, request, running
 
 WISH: dict[str, Any] = {

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo import plain
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
 from ops.settle.command import settle_

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from ops.schema.contracts import schema_of
 
 

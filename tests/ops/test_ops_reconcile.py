@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.message import Key
+from mailroom.message.message import Key
 from mailroom.retries import Schedule
 from ops.reconcile.back import Back, Stuck
 from ops.reconcile.judge import Finding, judge

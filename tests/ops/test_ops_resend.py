@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from mailroom.suppressions import Suppression, Suppressions
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run

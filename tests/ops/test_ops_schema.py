@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from local.workspace import REPOSITORY
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from ops.cli import app
 from ops.schema.contracts import schema_of
 from tests.ops.schema_support import agree_on

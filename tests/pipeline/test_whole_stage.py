@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mailroom.reference import read
+from mailroom.message.reference import read
 from tests.pipeline.items import correlation, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 

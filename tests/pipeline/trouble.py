@@ -9,7 +9,7 @@ from typing import Any
 
 from local.state import LEDGER
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 from tests.told import told

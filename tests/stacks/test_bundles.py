@@ -60,8 +60,8 @@ FUNCTIONS = {
     "twilio_callbacks": ("api", "twilio-callbacks"),
 }
 LATER = {
-    "idna": "import mailroom.address as of; of.bare('a@ü.example')",
-    "phonenumbers": "mailroom.phone.normalise('+16175551234')",
+    "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
+    "phonenumbers": "mailroom.message.phone.normalise('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.templates",
@@ -84,7 +84,7 @@ for name, module in [*sys.modules.items()]:
     if file and any(Path(file).is_relative_to(each) for each in here):
         print(name.partition(".")[0])
 print()
-import mailroom.phone
+import mailroom.message.phone
 {later}
 for name in {modules}:
     print(sys.modules[name].__file__)

@@ -11,7 +11,7 @@ from mailroom.campaigns.csv_lines import CsvAudience
 from mailroom.campaigns.definition import Csv
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from stacks.settings.campaign import Audience
 from tests.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
 from tests.stacks.refusals import REMOVED, refusal

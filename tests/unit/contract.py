@@ -7,7 +7,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail import Mail
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.support import item
 
 

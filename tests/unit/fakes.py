@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mailroom.channels.mail import Mail
-from mailroom.outcome import Evidence, Outcome, Unknowable
+from mailroom.message.outcome import Evidence, Outcome, Unknowable
 
 
 class Meddler:

@@ -6,8 +6,8 @@ from typing import Any
 
 from mailroom.channels.fax import Fax
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.message import Key, parse
-from mailroom.outcome import Outcome, Sent
+from mailroom.message.message import Key, parse
+from mailroom.message.outcome import Outcome, Sent
 from tests.unit.post import SETTINGS
 from tests.unit.support import Aws, FakeClock, Item
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mailroom.errors import Malformed
-from mailroom.feedback.event import Event
 from mailroom.feedback.reader import read
-from mailroom.reference import Reference
+from mailroom.message.event import Event
+from mailroom.message.reference import Reference
 from tests.unit.support import NOW_MS, REGION
 
 TOPIC = f"arn:aws:sns:{REGION}:123456789012:mailroom-test-feedback"

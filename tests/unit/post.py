@@ -8,7 +8,7 @@ import pytest
 from mailroom.delivery import Delivery
 from mailroom.environment import Sender
 from mailroom.ledger import Ledger
-from mailroom.outcome import Sent
+from mailroom.message.outcome import Sent
 from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.suppressing_delivery import SuppressingDelivery

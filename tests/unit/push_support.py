@@ -5,7 +5,7 @@ from typing import Any
 
 from mailroom.channels.push import Push, push_to
 from mailroom.channels.sns_push import SnsPush
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.support import REGION, FakeClock, Item
 
 _SNS = f"arn:aws:sns:{REGION}:123456789012"

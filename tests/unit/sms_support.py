@@ -9,8 +9,8 @@ from mailroom.channels.sms import Sms, sms_in
 from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.sms_provider import SmsRequest
 from mailroom.environment import SmsSender
-from mailroom.message import parse
-from mailroom.outcome import Evidence, NotFound, Outcome, Sent
+from mailroom.message.message import parse
+from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent
 from mailroom.payloads import Payloads
 from tests.unit.support import BUCKET, LEDGER, PREFERENCES, SUPPRESSIONS, Aws, Item
 

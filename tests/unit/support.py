@@ -13,7 +13,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.mail import Mail
 from mailroom.claim import Claim, Claimed
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.support.dynamodb import InMemoryDynamoDB
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from mailroom.address import bare, has_control, normalise, readable, spellings, split
+from mailroom.message.address import bare, has_control, normalise, readable, spellings, split
 
 LOCAL_64 = "n" * 64
 

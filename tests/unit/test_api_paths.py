@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.address import has_control
 from mailroom.api.paths import href_of, routable
+from mailroom.message.address import has_control
 from tests.unit.api_requests import Api, event
 from tests.unit.support import MAILBOX, Aws, FakeClock, item
 

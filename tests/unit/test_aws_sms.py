@@ -17,7 +17,7 @@ from botocore.stub import Stubber
 from mailroom.aws import clients
 from mailroom.channels.aws_sms import VALID_SECONDS, AwsSms
 from mailroom.channels.sms_provider import SmsRequest
-from mailroom.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.aws_models import problems
 from tests.unit.fakes import client_error
 from tests.unit.sms_support import FROM, IN_BUCKET, REQUEST, TO, request

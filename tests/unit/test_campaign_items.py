@@ -14,7 +14,7 @@ from mailroom.campaigns.items import Items
 from mailroom.campaigns.run import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Malformed
-from mailroom.message import parse
+from mailroom.message.message import parse
 
 AT = "2026-11-18T13:00:00Z"
 WEEKLY = Definition(

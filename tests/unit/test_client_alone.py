@@ -39,7 +39,7 @@ def test_an_item_is_judged_there_too() -> None:
 def test_the_blocked_packages_are_really_blocked() -> None:
     script = """
         try:
-            import mailroom.message
+            import mailroom.message.message
         except ImportError as error:
             print(type(error).__name__)
     """

@@ -7,7 +7,7 @@ import pytest
 from mailroom.dead_letter import Letter
 from mailroom.dead_letter_cause import Cause, cause_of
 from mailroom.dead_letter_subject import Subject
-from mailroom.message import Key
+from mailroom.message.message import Key
 
 MESSAGE = Subject("message", Key("m-1", "mail"))
 TROUBLE = {"code": "misconfigured", "message": "the sender is not verified."}

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from mailroom.dead_letter import Letter, letter_of
 from mailroom.dead_letter_cause import cause_of
 from mailroom.dead_letter_subject import Subject, subject_of
-from mailroom.message import MAX_KEY_BYTES, Key
-from mailroom.reference import Reference
+from mailroom.message.message import MAX_KEY_BYTES, Key
+from mailroom.message.reference import Reference
 
 HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
 SES = {"eventType": "Bounce", "mail": {"headers": HEADERS, "tags": {"correlation": ["other"]}}, "bounce": {}}

@@ -9,9 +9,9 @@ from mailroom.callbacks import callback_of
 from mailroom.change import LedgerChange
 from mailroom.claim import Completed
 from mailroom.erasure import KEPT, Erasure
-from mailroom.feedback.event import Event
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.event import Event
+from mailroom.message.message import Key
 from mailroom.observer import Outdated
 from mailroom.retries import Schedule, retry_of
 from tests.told import told

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.channels.fax import Fax, item_of
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.fax_support import LINE, OTHER_LINE, PDF, TOLD, fax, fax_body, fax_item
 from tests.unit.support import BUCKET, Item
 

@@ -8,7 +8,7 @@ import pytest
 from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
 from mailroom.channels.fax_provider import FaxProvider
 from mailroom.errors import Invalid
-from mailroom.outcome import Evidence, NotFound, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 from tests.unit.fax_post import adapter_of
 from tests.unit.fax_support import LINE, PDF, SENDERS, FakeLine, fax
 from tests.unit.support import BUCKET, NOW_MS, Aws

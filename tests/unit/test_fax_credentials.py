@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.environment import FaxSender
-from mailroom.outcome import Misconfigured, Sent
+from mailroom.message.outcome import Misconfigured, Sent
 from mailroom.worker import Worker
 from tests.unit.events import sqs_event
 from tests.unit.fax_credentials import SIGNALWIRE, Opened, Secret

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom import reference
 from mailroom.errors import Malformed
-from mailroom.feedback.event import Event
 from mailroom.feedback.reader import PartlyMalformed, read
-from mailroom.reference import Reference
-from mailroom.status import Status
+from mailroom.message import reference
+from mailroom.message.event import Event
+from mailroom.message.reference import Reference
+from mailroom.message.status import Status
 from tests.unit.feedback_words import (
     PUBLISHED,
     TOPIC,

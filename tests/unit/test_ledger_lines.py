@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.claim import Claimed
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.fax_support import FAX_KEY, FAX_LEASE, LINE, OTHER_LINE, fax
 from tests.unit.support import LEDGER, NOW_MS, TTL, Aws, FakeClock

@@ -7,7 +7,7 @@ import pytest
 from mailroom.claim import Claimed, Completed
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
-from mailroom.message import Message
+from mailroom.message.message import Message
 from tests.told import told
 from tests.unit.support import (
     KEY,

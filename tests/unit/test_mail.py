@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.contract import problem, read, some
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mailroom.mailbox import Mailbox
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.unit.fakes import Meddler
 from tests.unit.support import MAILBOX, Aws
 

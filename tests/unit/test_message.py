@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import Key, key_of, parse
+from mailroom.message.message import Key, key_of, parse
 from tests.unit.support import NOW, item
 
 

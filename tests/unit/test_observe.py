@@ -11,9 +11,9 @@ from msgspec import structs
 from mailroom.claim import Claimed, Completed
 from mailroom.errors import ClaimLost
 from mailroom.ledger import Ledger
-from mailroom.message import Key
+from mailroom.message.message import Key
+from mailroom.message.status import Status
 from mailroom.observer import Foreign, Outdated, Seen
-from mailroom.status import Status
 from tests.told import AT, told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import watched

@@ -10,7 +10,7 @@ import pytest
 from mailroom.callbacks import Callback
 from mailroom.channels.fax import Fax, item_of
 from mailroom.clock import iso
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.consequences import FAX, Consequences, busy, change
 from tests.unit.fax_support import LINE, PDF, TOLD
 from tests.unit.post import Counted

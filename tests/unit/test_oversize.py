@@ -10,12 +10,12 @@ from mailroom import payloads
 from mailroom.admission import Admission
 from mailroom.aws import queues
 from mailroom.aws.attribute_values import image_of, plain
-from mailroom.body import decode, encode
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.errors import Invalid
 from mailroom.guard import Guard
-from mailroom.message import parse
+from mailroom.message.body import decode, encode
+from mailroom.message.message import parse
 from mailroom.oversize import (
     MAX_ITEM_BYTES,
     MAX_PAYLOAD_BYTES,

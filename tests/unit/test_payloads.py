@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from mailroom.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from stacks.rules.channels import SENDER_MB
 from tests.unit.fakes import Meddler, client_error, failing

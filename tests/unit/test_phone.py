@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.phone import normalise
+from mailroom.message.phone import normalise
 
 
 @pytest.mark.parametrize(

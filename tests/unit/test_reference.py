@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.address import has_control
 from mailroom.errors import Malformed
-from mailroom.reference import MAX_ID_BYTES, Reference, read
+from mailroom.message.address import has_control
+from mailroom.message.reference import MAX_ID_BYTES, Reference, read
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
     lambda text: len(text.encode()) <= MAX_ID_BYTES and not has_control(text)

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.body import encode
 from mailroom.change import LedgerChange
 from mailroom.clock import iso
+from mailroom.message.body import encode
 from mailroom.retries import Schedule, retry_of
 from mailroom.retry_mover import RetryMover
 from tests.unit.events import failures, sqs_event

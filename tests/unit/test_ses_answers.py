@@ -3,7 +3,7 @@
 import pytest
 from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
 
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.fakes import Meddler, client_error
 from tests.unit.ses import Ses, adapter
 from tests.unit.support import SENDER, Aws, mail

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.unit.feedback_words import (
     MORE_NOTICES,
     NOTICES,

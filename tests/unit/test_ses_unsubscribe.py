@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from mailroom.errors import Invalid
-from mailroom.outcome import Misconfigured, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Retry, Sent
 from mailroom.unsubscribe_links import Choice
 from tests.unit.ses import Ses, adapter, linked
 from tests.unit.shelf import Shelf

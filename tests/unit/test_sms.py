@@ -8,7 +8,7 @@ import pytest
 from mailroom.channels.contracts import CONTRACTS, contracts_of
 from mailroom.channels.sms import Sms, sms_in
 from mailroom.errors import Invalid
-from mailroom.message import parse
+from mailroom.message.message import parse
 from tests.unit.sms_support import IN_BUCKET, MEDIA, TO, sms, sms_item
 from tests.unit.support import BUCKET
 

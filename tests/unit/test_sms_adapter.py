@@ -13,7 +13,7 @@ from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of
 from mailroom.channels.twilio_sms import TwilioSms
 from mailroom.errors import Invalid
-from mailroom.outcome import Misconfigured, NotFound, Sent, Unknowable
+from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.unit.fakes import client_error
 from tests.unit.sms_support import FROM, IN_BUCKET, MEDIA, TO, FakeSms, adapter, settings, sms
 from tests.unit.support import BUCKET, NOW_MS, Aws

@@ -16,7 +16,7 @@ from botocore.exceptions import (
 from mailroom.aws import clients
 from mailroom.channels.sns_push import SnsPush
 from mailroom.errors import Invalid
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.aws_models import problems
 from tests.unit.fakes import client_error
 from tests.unit.push_support import (

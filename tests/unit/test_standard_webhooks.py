@@ -11,7 +11,7 @@ from standardwebhooks import Webhook as Signature
 from mailroom.channels.standard_webhooks import Post, StandardWebhooks
 from mailroom.guard import Guard
 from mailroom.https import Answer, Https, Unanswered
-from mailroom.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.resolver import Unresolved
 from tests.unit.loopback import serving, status
 from tests.unit.support import FakeClock

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.outcome import Rejected, Sent
+from mailroom.message.outcome import Rejected, Sent
 from mailroom.suppressions import Suppression, Suppressions
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.post import Counted, Log, Make

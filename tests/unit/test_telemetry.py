@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from mailroom.telemetry import (
     about,
     count,

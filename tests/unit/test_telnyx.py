@@ -9,7 +9,7 @@ import pytest
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.telnyx import Telnyx
 from mailroom.http_once import Unclear
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 
 REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref/7")

@@ -14,7 +14,7 @@ from mailroom.channels.sms_provider import SmsRequest
 from mailroom.channels.twilio_account import TwilioAccount
 from mailroom.channels.twilio_sms import TwilioSms
 from mailroom.http_once import Unclear
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.unit.sms_support import FROM, MEDIA, REQUEST, TO, request
 from tests.unit.support import NOW, FakeClock

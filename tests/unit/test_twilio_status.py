@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.message import Key
+from mailroom.message.message import Key
 from tests.unit.feedback_words import NUMBER, SID, event, events, fault, twilio
 from tests.unit.post import Log
 from tests.unit.support import NOW_MS

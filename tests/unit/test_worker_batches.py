@@ -6,7 +6,7 @@ import pytest
 
 from mailroom import telemetry
 from mailroom.ledger import Ledger
-from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.unit.events import lines_about
 from tests.unit.fakes import FakeAdapter, Meddler, client_error, failing
 from tests.unit.post import Counted, Log, Make, Post

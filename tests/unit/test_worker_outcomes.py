@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.outcome import Misconfigured, Rejected, Retry, Sent
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.unit.events import lines_about
 from tests.unit.post import Counted, Log, Make
 from tests.unit.support import Aws, item

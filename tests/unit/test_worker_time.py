@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.ledger import Ledger
-from mailroom.outcome import Retry
+from mailroom.message.outcome import Retry
 from tests.unit.fakes import FakeAdapter
 from tests.unit.post import Make, Post
 from tests.unit.support import Aws, FakeClock, claimed, item

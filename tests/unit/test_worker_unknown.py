@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.channels.mail import Mail
 from mailroom.ledger import Ledger
-from mailroom.outcome import NotFound, Sent, Unknowable
+from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.told import told
 from tests.unit.events import lines_about
 from tests.unit.fakes import FakeAdapter, Meddler, client_error

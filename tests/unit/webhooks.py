@@ -12,7 +12,7 @@ from mailroom.channels.webhook import Webhook
 from mailroom.deadline import Deadline
 from mailroom.guard import Guard, Target
 from mailroom.https import Answer, Https, Unanswered
-from mailroom.message import parse
+from mailroom.message.message import parse
 from mailroom.signing import Signer, StageKey
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item

@@ -6,14 +6,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.address import has_control
 from mailroom.admission import Admission
 from mailroom.api.paths import href_of
 from mailroom.api.problems import entry_of
 from mailroom.errors import Invalid, Malformed
 from mailroom.mailbox_writer import MailboxWriter, Written
-from mailroom.message import Key
-from mailroom.reference import MAX_ID_BYTES
+from mailroom.message.address import has_control
+from mailroom.message.message import Key
+from mailroom.message.reference import MAX_ID_BYTES
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16

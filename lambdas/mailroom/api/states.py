@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from mailroom.address import has_control
 from mailroom.api.problems import Refusal
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger_reader import READY, LedgerReader, MessageStatus
-from mailroom.message import Key, Message, parse
-from mailroom.reference import MAX_ID_BYTES
+from mailroom.message.address import has_control
+from mailroom.message.message import Key, Message, parse
+from mailroom.message.reference import MAX_ID_BYTES
 from mailroom.telemetry import about, count, logger
 
 TAKEN_BACK = "it was taken back by the API before its send_at"

@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.outcome import Misconfigured, Outcome, Retry
+from mailroom.message.outcome import Misconfigured, Outcome, Retry
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:

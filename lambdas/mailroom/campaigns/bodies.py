@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from mailroom.body import decode, encode, scheduled
 from mailroom.campaigns.audience import Cursor, Recipient
 from mailroom.campaigns.run import canonical
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
+from mailroom.message.body import decode, encode, scheduled
 
 T = TypeVar("T", bound=Struct)
 

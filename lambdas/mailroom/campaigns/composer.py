@@ -15,7 +15,7 @@ from mailroom.clock import Clock
 from mailroom.errors import Malformed
 from mailroom.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
-from mailroom.message import Key
+from mailroom.message.message import Key
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

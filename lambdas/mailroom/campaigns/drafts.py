@@ -13,7 +13,7 @@ from mailroom.campaigns.modules import Composed, Modules
 from mailroom.campaigns.outages import is_outage
 from mailroom.choices import Unwanted, opted_out
 from mailroom.errors import Invalid
-from mailroom.message import Message, parse
+from mailroom.message.message import Message, parse
 from mailroom.preferences import Preferences
 from mailroom.telemetry import logger
 

@@ -12,7 +12,7 @@ from mailroom.campaigns.plain_values import plain
 from mailroom.campaigns.run import message_id
 from mailroom.clock import epoch, iso
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message.message import Message
 
 Item = dict[str, Any]
 

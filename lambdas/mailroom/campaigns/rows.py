@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from mailroom.address import has_control
 from mailroom.campaigns.audience import Cursor, Fault, Found, Recipient
 from mailroom.errors import Invalid
+from mailroom.message.address import has_control
 
 MAX_KEY_BYTES = 100
 """Of a recipient's key: with the campaign and the run before it, an id has at most 180."""

@@ -6,7 +6,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 
 from mailroom.discretion import discreet
-from mailroom.outcome import Misconfigured, Rejected, Retry
+from mailroom.message.outcome import Misconfigured, Rejected, Retry
 
 T = TypeVar("T")
 Refusal = Retry | Rejected | Misconfigured

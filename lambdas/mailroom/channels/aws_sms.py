@@ -8,7 +8,7 @@ from mailroom.channels.aws_answers import asked
 from mailroom.channels.aws_sms_errors import refusal_of
 from mailroom.channels.sms_provider import SmsRequest, seconds_left
 from mailroom.clock import Clock
-from mailroom.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client

@@ -5,7 +5,7 @@ from mailroom.channels.mail import Mail
 from mailroom.channels.push import Push
 from mailroom.channels.sms import Sms, sms_in
 from mailroom.channels.webhook import Webhook
-from mailroom.message import Message
+from mailroom.message.message import Message
 
 CONTRACTS: dict[str, type[Message]] = {
     "mail": Mail,

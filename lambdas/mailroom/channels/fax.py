@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from msgspec import Meta, field
 
-from mailroom import phone
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import MAX_REF_BYTES, Message
+from mailroom.message import phone
+from mailroom.message.message import MAX_REF_BYTES, Message
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 

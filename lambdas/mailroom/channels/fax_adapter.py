@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom import phone
 from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
 from mailroom.channels.fax import Fax
 from mailroom.channels.fax_provider import FaxProvider, FaxRequest, FaxState
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
-from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
+from mailroom.message import phone
+from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
 from mailroom.payloads import Payloads
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mailroom.outcome import Outcome
+from mailroom.message.outcome import Outcome
 
 
 class FaxRequest(Struct, frozen=True):

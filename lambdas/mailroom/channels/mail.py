@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
 
-from mailroom import address
 from mailroom.channels.mail_headers import check_headers
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message import address
+from mailroom.message.message import Message
 
 MAX_RECIPIENTS = 50
 """SES v2: to, cc and bcc of one mail together."""

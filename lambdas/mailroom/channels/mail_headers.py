@@ -3,8 +3,8 @@
 import re
 from typing import Any
 
-from mailroom.address import has_control
 from mailroom.errors import Invalid
+from mailroom.message.address import has_control
 
 MAX_OWN_HEADERS = 12
 """SES v2 takes 15 a mail. X-Correlation-ID is ours, and so are two of a mail with a topic."""

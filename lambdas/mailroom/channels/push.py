@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, cast
 from msgspec import Meta, defstruct, field
 
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message.message import Message
 
 _ARN = r"arn:aws[a-z-]*:sns:[a-z0-9-]+:\d{12}:"
 ENDPOINT = re.compile(

@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mailroom.body import encode
 from mailroom.channels.push import Push
 from mailroom.errors import Invalid
-from mailroom.message import Key
+from mailroom.message.body import encode
+from mailroom.message.message import Key
 
 MAX_BYTES = 4096
 """FCM's and Apple's limit of one notification."""

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from mailroom.errors import Invalid
-from mailroom.outcome import Facts
+from mailroom.message.outcome import Facts
 
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
 """By the characters of a segment, of a text of one or of several: 3GPP TS 23.040."""

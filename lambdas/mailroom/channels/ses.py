@@ -15,7 +15,6 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
-from mailroom import address
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.mail import Attachment, Mail, listed, normalised
@@ -23,7 +22,8 @@ from mailroom.channels.mail_headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_P
 from mailroom.channels.ses_errors import outcome_of
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
-from mailroom.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
+from mailroom.message import address
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
 from mailroom.payloads import Payloads
 from mailroom.templates import Content, Templates
 from mailroom.unsubscribe_links import Keyless, Links

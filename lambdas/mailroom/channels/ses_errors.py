@@ -2,7 +2,7 @@
 
 from botocore.exceptions import ClientError
 
-from mailroom.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 _THROTTLED = {"TooManyRequestsException", "ThrottlingException", "Throttling"}
 _QUOTA_SECONDS = 900

@@ -6,10 +6,10 @@ from typing import Annotated, ClassVar, cast
 
 from msgspec import Meta, defstruct, field
 
-from mailroom import phone
-from mailroom.address import has_control
 from mailroom.errors import Invalid
-from mailroom.message import Message
+from mailroom.message import phone
+from mailroom.message.address import has_control
+from mailroom.message.message import Message
 
 MAX_TEXT = 1600
 """Characters: the most that Twilio takes, and AWS."""

@@ -16,8 +16,8 @@ from mailroom.channels.twilio_account import Unconfigured
 from mailroom.clock import epoch
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
-from mailroom.message import parse
-from mailroom.outcome import Evidence, Misconfigured, Outcome, Unknowable
+from mailroom.message.message import parse
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Unknowable
 from mailroom.payloads import Payloads
 
 if TYPE_CHECKING:

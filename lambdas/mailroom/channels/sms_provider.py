@@ -5,7 +5,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mailroom.outcome import Evidence, Facts, Outcome
+from mailroom.message.outcome import Evidence, Facts, Outcome
 
 
 class SmsRequest(Struct, frozen=True):

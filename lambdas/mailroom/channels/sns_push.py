@@ -15,7 +15,7 @@ from mailroom.channels.sns_errors import existing_endpoint, refusal_to_publish, 
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
-from mailroom.outcome import Evidence, Facts, Outcome, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Facts, Outcome, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient

@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.body import encode
 from mailroom.channels.webhook import Webhook
 from mailroom.deadline import Deadline
 from mailroom.environment import WebhookSender
 from mailroom.guard import Guard, Refused
 from mailroom.https import Answer, Https, Unanswered
-from mailroom.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from mailroom.message.body import encode
+from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from mailroom.resolver import Unresolved
 from mailroom.signing import Signer, StageKey, UnusableKey
 from mailroom.url import host_of

@@ -14,7 +14,7 @@ from mailroom.channels.telnyx_errors import reason_of, undelivered
 from mailroom.discretion import discreet
 from mailroom.http_answers import body_of, epoch, refusal, text_of
 from mailroom.http_once import NotSent, OnceSession, Unclear
-from mailroom.outcome import Outcome, Retry, Sent
+from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from mailroom.discretion import discreet
 from mailroom.http_answers import body_of, refusal, retry_after
 from mailroom.http_once import Unclear
-from mailroom.outcome import Outcome, Rejected, Retry
+from mailroom.message.outcome import Outcome, Rejected, Retry
 
 _LATER = {
     14107,  # the rate at which one number may be answered

@@ -13,7 +13,7 @@ from typing import Any
 
 from mailroom.channels.sms_provider import SmsRequest
 from mailroom.http_answers import epoch, text_of
-from mailroom.outcome import Evidence, NotFound, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
 _TRIAL = "Sent from your Twilio trial account - "
 

@@ -14,7 +14,7 @@ from mailroom.channels.twilio_find import created, evidence
 from mailroom.clock import Clock
 from mailroom.http_answers import body_of, text_of
 from mailroom.http_once import NotSent, Unclear
-from mailroom.outcome import Evidence, Outcome, Retry, Sent
+from mailroom.message.outcome import Evidence, Outcome, Retry, Sent
 
 VALID_SECONDS = (1, 36_000)
 """How long a message may wait in Twilio's queue; https://www.twilio.com/docs/api/errors/90007."""

@@ -4,9 +4,9 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import UNSET, Meta
 
-from mailroom.body import encode
 from mailroom.errors import Invalid
-from mailroom.message import MAX_GROUP, Message
+from mailroom.message.body import encode
+from mailroom.message.message import MAX_GROUP, Message
 from mailroom.url import MAX_URL, host_of
 
 MAX_PAYLOAD_BYTES = 256 * 1024

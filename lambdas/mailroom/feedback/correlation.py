@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from mailroom import reference
 from mailroom.errors import Malformed
-from mailroom.reference import Reference
+from mailroom.message import reference
+from mailroom.message.reference import Reference
 
 HEADER = "x-correlation-id"
 ID_TAG, ATTEMPT_TAG = "correlation", "attempt"

@@ -5,8 +5,8 @@ from typing import Any
 
 from mailroom.errors import Malformed
 from mailroom.feedback import bounded, envelope, ses_events, sms_events, twilio_status
-from mailroom.feedback.event import Event
 from mailroom.feedback.ses_told import READERS
+from mailroom.message.event import Event
 from mailroom.telemetry import count, logger
 
 

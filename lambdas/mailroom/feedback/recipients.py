@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from mailroom import address, phone
+from mailroom.message import address, phone
 from mailroom.telemetry import logger
 
 

@@ -10,8 +10,8 @@ from typing import Literal
 from msgspec import Struct
 
 from mailroom.feedback.bounded import sentence, word
-from mailroom.outcome import Facts
-from mailroom.status import Status
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status
 
 
 class Recipient(Struct, frozen=True, rename="camel"):

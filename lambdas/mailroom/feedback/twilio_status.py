@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom import reference
 from mailroom.errors import Malformed
 from mailroom.feedback import bounded, recipients
-from mailroom.feedback.event import Event
-from mailroom.message import Key
-from mailroom.outcome import Facts
-from mailroom.status import Status
+from mailroom.message import reference
+from mailroom.message.event import Event
+from mailroom.message.message import Key
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"

@@ -9,10 +9,10 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from mailroom.address import has_control
 from mailroom.clock import epoch
 from mailroom.errors import Invalid, Malformed
-from mailroom.reference import MAX_ATTEMPT, MAX_ID_BYTES, Reference, encoded
+from mailroom.message.address import has_control
+from mailroom.message.reference import MAX_ATTEMPT, MAX_ID_BYTES, Reference, encoded
 
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 """DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""

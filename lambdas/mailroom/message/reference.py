@@ -10,8 +10,8 @@ import re
 
 from msgspec import Struct
 
-from mailroom.address import has_control
 from mailroom.errors import Malformed
+from mailroom.message.address import has_control
 
 MAX_ID_BYTES = 180
 """Base64url of it is 240 characters: within the 256 of an SES tag's value."""

@@ -4,9 +4,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mailroom.message import Key
-from mailroom.outcome import Facts
-from mailroom.status import Status
+from mailroom.message.message import Key
+from mailroom.message.outcome import Facts
+from mailroom.message.status import Status
 
 
 class Event(Struct, frozen=True, kw_only=True):
