@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from mailroom.change import LedgerChange
+from mailroom.http.url import host_of
 from mailroom.message.message import MAX_GROUP, Key
-from mailroom.url import host_of
 
 OF_THE_LINE = "Fax status: "
 """How the error of a fax begins whose line, not whose request, was at fault."""

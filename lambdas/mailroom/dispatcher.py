@@ -14,7 +14,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.ledger import Ledger
 from mailroom.message.body import encode
 from mailroom.message.message import Message

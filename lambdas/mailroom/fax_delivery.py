@@ -19,7 +19,7 @@ from mailroom.claim import Claimed
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.message.body import encode
 from mailroom.message.outcome import Sent
 from mailroom.telemetry import logger

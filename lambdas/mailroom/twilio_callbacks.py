@@ -21,7 +21,7 @@ from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
 from mailroom.feedback.twilio_status import SOURCE
-from mailroom.http_event import Refused
+from mailroom.http.event import Refused
 from mailroom.message.body import encode
 from mailroom.telemetry import count, logger
 from mailroom.twilio_request import Said, read

@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom import http_event
 from mailroom.errors import Malformed
-from mailroom.http_event import Refused
+from mailroom.http import event as http_event
+from mailroom.http.event import Refused
 from mailroom.message import reference
 from mailroom.message.reference import Reference
 

@@ -16,7 +16,7 @@ from mailroom.aws.secret import Secret
 from mailroom.channels.mail_headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
-from mailroom.http_event import Refused
+from mailroom.http.event import Refused
 from mailroom.preferences import By, Preferences
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe_links import Choice, Keyless, Renewable, Tokens

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mailroom import http_event
-from mailroom.http_event import Refused
+from mailroom.http import event as http_event
+from mailroom.http.event import Refused
 
 MAX_BODY_BYTES = 8 * 1024
 """What mail programs and the page post has some 200."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mailroom.admission import Admission
 from mailroom.channels.contracts import contracts_of
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
 from mailroom.payloads import Payloads

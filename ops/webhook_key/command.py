@@ -6,8 +6,8 @@ import boto3
 import typer
 from msgspec import Struct
 
-from mailroom.guard import Guard
-from mailroom.guard import Refused as NoHost
+from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import Refused as NoHost
 from mailroom.signing import UnusableKey, host_key
 from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, tell
 from ops.stage import name

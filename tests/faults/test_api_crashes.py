@@ -15,7 +15,7 @@ from mailroom.api.problems import Refusal
 from mailroom.api.states import States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.ledger_reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize

@@ -13,10 +13,10 @@ from mailroom.aws.dynamo import plain
 from mailroom.aws.secret import Secret
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import StandardWebhooks
-from mailroom.deadline import Deadline
 from mailroom.environment import WebhookSender
-from mailroom.guard import Guard, Target
-from mailroom.https import Answer, Unanswered
+from mailroom.http.deadline import Deadline
+from mailroom.http.https import Answer, Unanswered
+from mailroom.http.url_policy import Guard, Target
 from mailroom.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.payloads import Payloads

@@ -11,7 +11,7 @@ from mailroom.channels.sms_provider import SmsRequest
 from mailroom.channels.sns_push import SnsPush
 from mailroom.channels.twilio_account import TwilioAccount
 from mailroom.channels.twilio_sms import TwilioSms
-from mailroom.http_once import Unclear
+from mailroom.http.once import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.local.fax_support import NOW

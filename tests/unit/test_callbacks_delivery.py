@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.https import Answer, Unanswered
+from mailroom.http.https import Answer, Unanswered
 from tests.unit.events import lines_about
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.post import Counted, Log

@@ -9,7 +9,7 @@ import pytest
 from mailroom.callbacks import callback_of
 from mailroom.change import LedgerChange
 from mailroom.dispatcher import Dispatcher
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.ledger import Ledger
 from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules

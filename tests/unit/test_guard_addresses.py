@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom.guard import Guard, Refused, Target
-from mailroom.resolver import Unresolved
+from mailroom.http.resolver import Unresolved
+from mailroom.http.url_policy import Guard, Refused, Target
 
 PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
 PUBLIC_6 = [

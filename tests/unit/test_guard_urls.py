@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.guard import Guard, Refused, Target
+from mailroom.http.url_policy import Guard, Refused, Target
 
 GUARD = Guard(schemes=["https", "http"], ports=[])
 

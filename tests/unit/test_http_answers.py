@@ -3,8 +3,8 @@
 import pytest
 
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of, epoch, refusal, retry_after, text_of
-from mailroom.http_once import Unclear
+from mailroom.http.answers import body_of, epoch, refusal, retry_after, text_of
+from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from tests.unit.support import NOW
 

@@ -9,7 +9,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectionError as RequestsConnectionError
 
-from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.http.once import NotSent, OnceSession, Unclear
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.unit.support import FakeClock
 
@@ -85,7 +85,7 @@ def test_a_head_that_comes_at_the_last_moment_leaves_no_time_for_a_body() -> Non
 
 
 def test_a_body_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailroom.http_once.MAX_BODY_BYTES", 1000)
+    monkeypatch.setattr("mailroom.http.once.MAX_BODY_BYTES", 1000)
     assert "over 1000 bytes" in failure(Answer(200, b"x" * 5000))[0]
 
 

@@ -7,9 +7,9 @@ from email.utils import format_datetime
 
 import pytest
 
-from mailroom.deadline import Deadline
-from mailroom.guard import Target
-from mailroom.https import Answer, Https, Unanswered
+from mailroom.http.deadline import Deadline
+from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.url_policy import Target
 from tests.unit.loopback import Script, Server, saying, serving, status
 from tests.unit.support import NOW, FakeClock
 

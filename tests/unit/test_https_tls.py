@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.deadline import Deadline
-from mailroom.guard import Target
-from mailroom.https import Answer, Https, Unanswered, tls
+from mailroom.http.deadline import Deadline
+from mailroom.http.https import Answer, Https, Unanswered, tls
+from mailroom.http.url_policy import Target
 from tests.unit.loopback import Server, certificate, server_tls, serving, status
 
 

@@ -13,7 +13,7 @@ from mailroom.aws.attribute_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.errors import Invalid
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.message.body import decode, encode
 from mailroom.message.message import parse
 from mailroom.oversize import (

@@ -9,10 +9,10 @@ import pytest
 from standardwebhooks import Webhook as Signature
 
 from mailroom.channels.standard_webhooks import Post, StandardWebhooks
-from mailroom.guard import Guard
-from mailroom.https import Answer, Https, Unanswered
+from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.resolver import Unresolved
+from mailroom.http.url_policy import Guard
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from mailroom.resolver import Unresolved
 from tests.unit.loopback import serving, status
 from tests.unit.support import FakeClock
 from tests.unit.webhooks import DENIED, DOWN, THROTTLED, Secrets, Wire, adapter, key_of, signer, webhook

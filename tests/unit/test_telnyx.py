@@ -8,7 +8,7 @@ import pytest
 
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.telnyx import Telnyx
-from mailroom.http_once import Unclear
+from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 

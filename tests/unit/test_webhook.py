@@ -7,8 +7,8 @@ import pytest
 
 from mailroom.channels.webhook import Webhook
 from mailroom.errors import Invalid
+from mailroom.http.url import host_of
 from mailroom.message.message import parse
-from mailroom.url import host_of
 from tests.unit.webhooks import webhook, webhook_item
 
 

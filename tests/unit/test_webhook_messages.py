@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.https import Answer, Unanswered
+from mailroom.http.https import Answer, Unanswered
 from tests.unit.post import Counted, Log
 from tests.unit.support import BUCKET, LEASE, LEDGER, NOW_MS, Aws
 from tests.unit.webhook_post import DELAYS, LAST, MakeWebhooks

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.environment import WebhookSender
-from mailroom.https import Answer, Unanswered
+from mailroom.http.https import Answer, Unanswered
 from mailroom.ledger import Ledger
 from mailroom.payloads import Payloads
 from mailroom.webhook_delivery import WebhookDelivery

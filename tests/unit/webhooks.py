@@ -9,9 +9,9 @@ from typing import Any
 from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.channels.standard_webhooks import StandardWebhooks
 from mailroom.channels.webhook import Webhook
-from mailroom.deadline import Deadline
-from mailroom.guard import Guard, Target
-from mailroom.https import Answer, Https, Unanswered
+from mailroom.http.deadline import Deadline
+from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.url_policy import Guard, Target
 from mailroom.message.message import parse
 from mailroom.signing import Signer, StageKey
 from tests.unit.fakes import client_error

@@ -13,7 +13,7 @@ from mailroom.aws import clients
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import MessagesApi as Settings
-from mailroom.guard import Guard
+from mailroom.http.url_policy import Guard
 from mailroom.ledger import Ledger
 from mailroom.ledger_reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter

@@ -12,8 +12,8 @@ from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pend
 from mailroom.channels.signalwire_errors import reason_of
 from mailroom.channels.twilio_client import client, next_page
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of, epoch, refusal, text_of
-from mailroom.http_once import NotSent, Unclear
+from mailroom.http.answers import body_of, epoch, refusal, text_of
+from mailroom.http.once import NotSent, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger
 

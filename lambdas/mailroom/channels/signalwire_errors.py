@@ -3,8 +3,8 @@
 import re
 
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of
-from mailroom.http_once import Unclear
+from mailroom.http.answers import body_of
+from mailroom.http.once import Unclear
 
 _OUR_CODES = {
     "4001",  # the balance

@@ -10,15 +10,15 @@ from msgspec import Struct
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.webhook import Webhook
-from mailroom.deadline import Deadline
 from mailroom.environment import WebhookSender
-from mailroom.guard import Guard, Refused
-from mailroom.https import Answer, Https, Unanswered
+from mailroom.http.deadline import Deadline
+from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.resolver import Unresolved
+from mailroom.http.url import host_of
+from mailroom.http.url_policy import Guard, Refused
 from mailroom.message.body import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from mailroom.resolver import Unresolved
 from mailroom.signing import Signer, StageKey, UnusableKey
-from mailroom.url import host_of
 
 GONE = 410
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}

@@ -12,8 +12,8 @@ from requests import Response
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.channels.telnyx_errors import reason_of, undelivered
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of, epoch, refusal, text_of
-from mailroom.http_once import NotSent, OnceSession, Unclear
+from mailroom.http.answers import body_of, epoch, refusal, text_of
+from mailroom.http.once import NotSent, OnceSession, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger
 

@@ -5,8 +5,8 @@ from typing import Any
 
 from mailroom.channels.fax_provider import Undelivered
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of
-from mailroom.http_once import Unclear
+from mailroom.http.answers import body_of
+from mailroom.http.once import Unclear
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {

@@ -5,7 +5,7 @@ import logging
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from mailroom.http_once import OnceSession, Unclear
+from mailroom.http.once import OnceSession, Unclear
 
 # The client logs every request with its URL, at INFO.
 _silent = logging.Logger("silent")

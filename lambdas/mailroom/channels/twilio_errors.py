@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of, refusal, retry_after
-from mailroom.http_once import Unclear
+from mailroom.http.answers import body_of, refusal, retry_after
+from mailroom.http.once import Unclear
 from mailroom.message.outcome import Outcome, Rejected, Retry
 
 _LATER = {

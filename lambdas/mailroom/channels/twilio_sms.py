@@ -12,8 +12,8 @@ from mailroom.channels.twilio_client import client, next_page
 from mailroom.channels.twilio_errors import outcome_of, reason_of
 from mailroom.channels.twilio_find import created, evidence
 from mailroom.clock import Clock
-from mailroom.http_answers import body_of, text_of
-from mailroom.http_once import NotSent, Unclear
+from mailroom.http.answers import body_of, text_of
+from mailroom.http.once import NotSent, Unclear
 from mailroom.message.outcome import Evidence, Outcome, Retry, Sent
 
 VALID_SECONDS = (1, 36_000)

@@ -10,7 +10,7 @@ from mailroom.channels.fax import Fax
 from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
 from mailroom.discretion import discreet
 from mailroom.environment import FaxSender
-from mailroom.http_once import NotSent, Unclear
+from mailroom.http.once import NotSent, Unclear
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 

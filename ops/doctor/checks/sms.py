@@ -6,8 +6,8 @@ from typing import Any
 from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_at
 from mailroom.channels.twilio_client import client as twilio_client
 from mailroom.discretion import discreet
-from mailroom.http_answers import body_of
-from mailroom.http_once import NotSent, Unclear
+from mailroom.http.answers import body_of
+from mailroom.http.once import NotSent, Unclear
 from ops.doctor.deployed import Function
 from ops.doctor.look import READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning

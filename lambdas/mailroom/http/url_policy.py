@@ -12,9 +12,9 @@ from ipaddress import AddressValueError, IPv4Address, IPv6Address
 from msgspec import Struct
 
 from mailroom.errors import Invalid
-from mailroom.networks import Networks
-from mailroom.resolver import Resolve, Unresolved, resolve
-from mailroom.url import MAX_URL
+from mailroom.http.networks import Networks
+from mailroom.http.resolver import Resolve, Unresolved, resolve
+from mailroom.http.url import MAX_URL
 
 DEFAULT_PORTS = {"https": 443, "http": 80}
 

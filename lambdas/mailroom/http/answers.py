@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
 
-from mailroom.http_once import Unclear
+from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 

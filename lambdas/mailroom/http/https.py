@@ -17,8 +17,8 @@ from http.client import HTTPException, HTTPResponse
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.deadline import BoundedStream, Deadline
-from mailroom.guard import Target
+from mailroom.http.deadline import BoundedStream, Deadline
+from mailroom.http.url_policy import Target
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 16 * 1024

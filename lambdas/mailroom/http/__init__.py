@@ -1,0 +1,1 @@
+"""HTTP in and out: addresses that may be called, one request, what an answer proves, what arrived."""
