@@ -19,10 +19,10 @@ from aws_lambda_powertools.utilities.idempotency import (
 
 from mailroom.channels.mail import Mail
 from mailroom.channels.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
 from mailroom.message.message import parse
 from mailroom.message.outcome import Sent
-from mailroom.payloads import Payloads
-from mailroom.templates import Templates
 
 processor = BatchProcessor(event_type=EventType.SQS)
 config = IdempotencyConfig(event_key_jmespath="[id, event_type]", expires_after_seconds=7_776_000)

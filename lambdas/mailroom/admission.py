@@ -7,11 +7,11 @@ from typing import Any
 
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock
+from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, parse
 from mailroom.oversize import DAY, NEEDED_AFTER
-from mailroom.payloads import Payloads
 
 
 class Admission:

@@ -13,6 +13,7 @@ from mailroom.backoff import backoff
 from mailroom.choices import Unwanted
 from mailroom.claim import Claimed, InProgress, Unfounded
 from mailroom.clock import Clock
+from mailroom.content.payloads import Payloads
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger import Ledger
@@ -28,7 +29,6 @@ from mailroom.message.outcome import (
     Unknowable,
 )
 from mailroom.pace import Pace
-from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
 from mailroom.telemetry import logger

@@ -12,13 +12,13 @@ from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
+from mailroom.content.payloads import Payloads
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import Guard
 from mailroom.ledger import Ledger
 from mailroom.message.body import encode
 from mailroom.message.message import Message
-from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
 from mailroom.telemetry import count, logger
 

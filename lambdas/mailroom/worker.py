@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from mailroom.adapter import Adapter, M, R
 from mailroom.aws import clients, queues
 from mailroom.clock import Clock
+from mailroom.content.payloads import Payloads
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
@@ -15,7 +16,6 @@ from mailroom.ledger import Ledger
 from mailroom.message.body import decode
 from mailroom.message.message import Message, key_of
 from mailroom.pace import Pace
-from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.suppressions import Suppressions
 from mailroom.telemetry import count, logger, took, working_on

@@ -8,9 +8,9 @@ from typing import Any
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.mail import Mail
 from mailroom.channels.sms import Sms
+from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse
-from mailroom.templates import Content, Templates
 
 UNSUBSCRIBE_URL = "https://example.com/unsubscribe/made-up"
 """In place of a recipient's own, which the sender signs."""

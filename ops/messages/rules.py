@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from mailroom.admission import Admission
 from mailroom.channels.contracts import contracts_of
+from mailroom.content.payloads import Payloads
 from mailroom.http.url_policy import Guard
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
-from mailroom.payloads import Payloads
 from ops.deployed import function_settings
 from ops.stage import name
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger import Ledger
 from mailroom.outcomes import Outcomes
-from mailroom.payloads import Payloads
 from mailroom.retry_mover import RetryMover
 from mailroom.worker import Worker
 from tests.faults.fax_network import FaxNetwork

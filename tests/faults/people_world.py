@@ -14,13 +14,13 @@ from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.sms_provider import SmsRequest
 from mailroom.channels.sns_push import SnsPush
 from mailroom.channels.twilio_find import evidence
+from mailroom.content.payloads import Payloads
 from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger import Ledger
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.message.reference import read
-from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.sms_delivery import SmsDelivery
 from mailroom.suppressing_delivery import SuppressingDelivery

@@ -15,11 +15,11 @@ from mailroom.api.problems import Refusal
 from mailroom.api.states import States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.content.payloads import Payloads
 from mailroom.http.url_policy import Guard
 from mailroom.ledger_reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
-from mailroom.payloads import Payloads
 from tests.faults.outside import Outside, Side, Stopped
 from tests.faults.world import BULK, MAIL, World, mail
 

@@ -10,18 +10,18 @@ from typing import Any, Literal
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import plain
 from mailroom.channels.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
 from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
 from mailroom.environment import MailSender
 from mailroom.ledger import Ledger
 from mailroom.mailbox import Mailbox
 from mailroom.message.message import Key
-from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.schedules import Schedules
 from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions
-from mailroom.templates import Templates
 from mailroom.worker import Worker
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client

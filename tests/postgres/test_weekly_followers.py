@@ -24,7 +24,7 @@ from mailroom.campaigns.audience import Page, Recipient
 from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
-from mailroom.templates import Templates
+from mailroom.content.templates import Templates
 from tests.postgres.vault import Vault, settings
 from tests.unit.audience_support import RUN, TIME, pages
 

@@ -64,7 +64,7 @@ LATER = {
     "phonenumbers": "mailroom.message.phone.normalise('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
-    "jinja2": "import mailroom.templates",
+    "jinja2": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.unsubscribe_links",
     "psycopg": "import psycopg, psycopg_pool",
 }

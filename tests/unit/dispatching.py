@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
+from mailroom.content.payloads import Payloads
 from mailroom.dispatcher import Dispatcher
 from mailroom.ledger import Ledger
-from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
 from tests.unit.support import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 

@@ -7,10 +7,10 @@ import pytest
 
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered
+from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger import Ledger
-from mailroom.payloads import Payloads
 from mailroom.worker import Worker
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler

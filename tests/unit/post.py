@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from mailroom.content.payloads import Payloads
 from mailroom.delivery import Delivery
 from mailroom.environment import Sender
 from mailroom.ledger import Ledger
 from mailroom.message.outcome import Sent
-from mailroom.payloads import Payloads
 from mailroom.preferences import Preferences
 from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.suppressions import Suppressions

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
 from mailroom.errors import Invalid
-from mailroom.payloads import Payloads
-from mailroom.templates import Templates
 from mailroom.unsubscribe_links import Links
 from tests.unit.shelf import OURS
 from tests.unit.support import BUCKET, SENDER, mail

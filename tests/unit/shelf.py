@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid
-from mailroom.templates import Content, Templates
 
 OURS = Path(__file__).parents[2] / "templates" / "mail"
 

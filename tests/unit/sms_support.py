@@ -8,10 +8,10 @@ from msgspec import structs
 from mailroom.channels.sms import Sms, sms_in
 from mailroom.channels.sms_adapter import SmsAdapter
 from mailroom.channels.sms_provider import SmsRequest
+from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.message.message import parse
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent
-from mailroom.payloads import Payloads
 from tests.unit.support import BUCKET, LEDGER, PREFERENCES, SUPPRESSIONS, Aws, Item
 
 TO = "+15555550100"

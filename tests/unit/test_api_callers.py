@@ -7,9 +7,9 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.mail import Mail
+from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.payloads import Payloads
 from tests.unit.api_requests import Api
 from tests.unit.support import BUCKET, MAILBOX, Aws, FakeClock, Item, item
 

@@ -13,11 +13,11 @@ from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.twilio_errors import reason_of
+from mailroom.content.payloads import Payloads
 from mailroom.discretion import discreet
 from mailroom.dispatcher import Dispatcher
 from mailroom.errors import Invalid
 from mailroom.ledger import Ledger
-from mailroom.payloads import Payloads
 from mailroom.schedules import Schedules
 from mailroom.telemetry import masked
 from tests.unit.dispatching import ROLE, TARGET, Log

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from mailroom import payloads
 from mailroom.admission import Admission
 from mailroom.aws import queues
 from mailroom.aws.attribute_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
+from mailroom.content import payloads
+from mailroom.content.payloads import ROUTING, Payloads
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
 from mailroom.message.body import decode, encode
@@ -26,7 +27,6 @@ from mailroom.oversize import (
     Oversize,
     encoded,
 )
-from mailroom.payloads import ROUTING, Payloads
 from tests.unit.support import BUCKET, NOW, Aws, FakeClock, item
 
 LARGE = "x" * 450_000

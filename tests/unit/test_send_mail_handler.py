@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from mailroom.aws.dynamo import plain
-from mailroom.templates import Templates
+from mailroom.content.templates import Templates
 from tests.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.unit.functions import Load
 from tests.unit.shelf import OURS

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mailroom.content.templates import Templates
 from mailroom.errors import Invalid
-from mailroom.templates import Templates
 from tests.unit.shelf import Shelf
 
 

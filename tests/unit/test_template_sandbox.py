@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.templates import MAX_CHARACTERS, MAX_STEPS, Templates
+from mailroom.content.templates import MAX_CHARACTERS, MAX_STEPS, Templates
 from tests.unit.shelf import Shelf
 
 

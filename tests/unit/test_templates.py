@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 from jinja2 import Environment, meta
 
-from mailroom.templates import Content, Templates
+from mailroom.content.templates import Content, Templates
 from tests.unit.shelf import OURS, Shelf
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from mailroom.content.payloads import Payloads
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Unanswered
 from mailroom.ledger import Ledger
-from mailroom.payloads import Payloads
 from mailroom.webhook_delivery import WebhookDelivery
 from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event

@@ -12,13 +12,13 @@ from mailroom.api.states import States
 from mailroom.aws import clients
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
+from mailroom.content.payloads import Payloads
 from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import Guard
 from mailroom.ledger import Ledger
 from mailroom.ledger_reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
-from mailroom.payloads import Payloads
 
 UNDELAYED = frozenset(("fax",))
 """Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""

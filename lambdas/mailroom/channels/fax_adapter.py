@@ -11,11 +11,11 @@ from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
 from mailroom.channels.fax import Fax
 from mailroom.channels.fax_provider import FaxProvider, FaxRequest, FaxState
+from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message import phone
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
-from mailroom.payloads import Payloads
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient

@@ -20,12 +20,12 @@ from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.mail import Attachment, Mail, listed, normalised
 from mailroom.channels.mail_headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
 from mailroom.channels.ses_errors import outcome_of
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.payloads import Payloads
-from mailroom.templates import Content, Templates
 from mailroom.unsubscribe_links import Keyless, Links
 
 if TYPE_CHECKING:

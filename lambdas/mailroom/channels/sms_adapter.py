@@ -14,14 +14,14 @@ from mailroom.channels.sms import Sms, check_text, sms_in
 from mailroom.channels.sms_provider import SmsProvider, SmsRequest
 from mailroom.channels.twilio_account import Unconfigured
 from mailroom.clock import epoch
+from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Unknowable
-from mailroom.payloads import Payloads
 
 if TYPE_CHECKING:
-    from mailroom.templates import Templates
+    from mailroom.content.templates import Templates
 
 Open = Callable[[], SmsProvider]
 """Opens the provider's API with its credentials. Raises Unconfigured."""
@@ -129,7 +129,7 @@ class SmsAdapter:
 
     @cached_property
     def _templates(self) -> "Templates":
-        from mailroom.templates import Templates  # 80 ms, for those alone that use any
+        from mailroom.content.templates import Templates  # 80 ms, for those alone that use any
 
         return Templates(Path(self._settings.templates))
 

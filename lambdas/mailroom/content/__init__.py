@@ -1,0 +1,1 @@
+"""What a message says: payload objects and templates."""
