@@ -96,8 +96,8 @@ def _writes(told: list[str]) -> float:
 
 def _make_ledger(client: Any) -> None:
     from mailroom.channels.mail import Mail
-    from mailroom.claim import Claimed
-    from mailroom.ledger import Ledger
+    from mailroom.ledger.claim import Claimed
+    from mailroom.ledger.ledger import Ledger
 
     keys = {"id": "HASH", "event_type": "RANGE"}
     client.create_table(

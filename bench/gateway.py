@@ -17,7 +17,7 @@ from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pend
 from mailroom.delivery import Received, Tools
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Sent
 from mailroom.pace import Pace
 

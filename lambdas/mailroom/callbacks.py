@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from mailroom.change import LedgerChange
 from mailroom.http.url import host_of
+from mailroom.ledger.change import LedgerChange
 from mailroom.message.message import MAX_GROUP, Key
 
 OF_THE_LINE = "Fax status: "

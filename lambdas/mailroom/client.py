@@ -21,7 +21,7 @@ import boto3
 from botocore.config import Config
 
 from mailroom.client_results import SendResult, State, Summary
-from mailroom.ledger_reader import LedgerReader, MessageStatus
+from mailroom.ledger.reader import LedgerReader, MessageStatus
 from mailroom.mailbox_writer import MailboxWriter, Written
 from mailroom.oversize import DAY, Oversize
 

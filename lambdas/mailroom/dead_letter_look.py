@@ -13,7 +13,7 @@ from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_cause import cause_of
 from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letter_subject import Subject, subject_of
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import count, logger, working_on
 
 

@@ -11,7 +11,7 @@ from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letter_look import Look
 from mailroom.dead_letter_queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.environment import DeadLetters as Settings
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from mailroom.adapter import Adapter, M, R
 from mailroom.aws import queues
 from mailroom.backoff import backoff
 from mailroom.choices import Unwanted
-from mailroom.claim import Claimed, InProgress, Unfounded
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed, InProgress, Unfounded
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import parse
 from mailroom.message.outcome import (
     Evidence,

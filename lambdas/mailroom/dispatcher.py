@@ -16,7 +16,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import Guard
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import encode
 from mailroom.message.message import Message
 from mailroom.schedules import Schedules

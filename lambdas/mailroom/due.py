@@ -9,7 +9,7 @@ from mailroom.clock import Clock
 from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import Mailbox
 from mailroom.message.body import scheduled
 from mailroom.message.message import Key, key_of

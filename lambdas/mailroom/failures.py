@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Container
 
-from mailroom.change import LedgerChange
+from mailroom.ledger.change import LedgerChange
 from mailroom.telemetry import count_by
 
 FAILED = ("failed", "undelivered", "bounced", "complained")

@@ -15,11 +15,11 @@ from mailroom.callbacks import OF_THE_LINE
 from mailroom.channels.fax import Fax, item_of
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.claim import Claimed
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
+from mailroom.ledger.claim import Claimed
 from mailroom.message.body import encode
 from mailroom.message.outcome import Sent
 from mailroom.telemetry import logger

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.change import LedgerChange
+from mailroom.ledger.change import LedgerChange
 
 _SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "callback_url")
 

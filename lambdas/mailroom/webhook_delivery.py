@@ -11,11 +11,11 @@ from mailroom.aws.dynamo import Sets, number, string
 from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.channels.webhook import Webhook
-from mailroom.claim import Claimed
 from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.claim import Claimed
 from mailroom.message.body import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from mailroom.telemetry import logger

@@ -12,7 +12,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import decode
 from mailroom.message.message import Message, key_of
 from mailroom.pace import Pace

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from mailroom.aws.dynamo import Value
-from mailroom.erasure import ERASED
+from mailroom.ledger.erasure import ERASED
 from ops.erase.person import Person
 
 Image = Mapping[str, Value]

@@ -12,7 +12,7 @@ import boto3
 from mailroom.aws.dynamo import Value, plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
-from mailroom.erasure import ERASED_AT, Erasure
+from mailroom.ledger.erasure import ERASED_AT, Erasure
 from mailroom.message.message import Key
 from mailroom.oversize import due
 from ops.erase.answer import Left, Place

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from mailroom.erasure import ERASED
+from mailroom.ledger.erasure import ERASED
 from mailroom.message import phone
 from mailroom.message.address import bare, readable, spellings
 from ops.screen import Refused

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from mailroom.clock import epoch
-from mailroom.ledger_reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
+from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, MessageStatus
 from ops.times import duration, short
 
 LONG_SECONDS = {READY: 120, "sending": 1800, "retrying": 7200}

@@ -8,7 +8,7 @@ import boto3
 from msgspec import Struct
 
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger_reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from ops.clients import config_for_puts
 from ops.messages.rules import rules_of
 from ops.screen import Refused

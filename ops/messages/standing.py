@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mailroom.ledger_reader import MessageStatus
+from mailroom.ledger.reader import MessageStatus
 from ops.messages.advice import advice
 
 

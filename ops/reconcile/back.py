@@ -19,8 +19,8 @@ from mailroom.aws import queues
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import Entry
-from mailroom.change import LedgerChange
 from mailroom.errors import Invalid
+from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Key
 from ops.reconcile.judge import Way

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mailroom.ledger_reader import REMEMBERED_SECONDS
+from mailroom.ledger.reader import REMEMBERED_SECONDS
 from ops.reconcile.tables import Tables
 
 DAY = 86_400.0

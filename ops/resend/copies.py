@@ -9,9 +9,9 @@ from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.change import LedgerChange
 from mailroom.channels import fax
 from mailroom.errors import Invalid
+from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Message, parse
 from mailroom.retries import Schedule, retry_of

@@ -10,7 +10,7 @@ import boto3
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from ops.clients import config_for_invocations
 from ops.deployed import function_settings

@@ -6,7 +6,7 @@ import boto3
 import typer
 from msgspec import Struct, structs
 
-from mailroom.ledger_reader import of_ledger
+from mailroom.ledger.reader import of_ledger
 from ops.messages.standing import standing
 from ops.messages.status_command import show
 from ops.resend.deployed import Deployed

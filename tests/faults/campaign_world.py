@@ -16,7 +16,7 @@ from mailroom.campaigns.modules import Composed
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.preferences import Preferences
 from tests.faults.outside import Clock, Outside, Queues, Stopped

@@ -11,11 +11,11 @@ from mailroom import telemetry
 from mailroom.aws.dynamo import plain
 from mailroom.channels.fax import Fax
 from mailroom.channels.mail import Mail
-from mailroom.claim import Claimed
 from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letters import DeadLetters
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from tests.faults.outside import Clock, Outside, Queued, Queues, Stopped
 from tests.faults.world import create_table

@@ -13,7 +13,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.fax_delivery import FaxDelivery
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import Outcomes
 from mailroom.retry_mover import RetryMover
 from mailroom.worker import Worker

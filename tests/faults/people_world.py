@@ -18,7 +18,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.message.reference import read
 from mailroom.preferences import Preferences

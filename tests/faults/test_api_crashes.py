@@ -17,7 +17,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.http.url_policy import Guard
-from mailroom.ledger_reader import LedgerReader
+from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
 from tests.faults.outside import Outside, Side, Stopped

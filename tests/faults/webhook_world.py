@@ -18,7 +18,7 @@ from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Unanswered
 from mailroom.http.url_policy import Guard, Target
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery

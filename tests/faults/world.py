@@ -15,7 +15,7 @@ from mailroom.content.templates import Templates
 from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
 from mailroom.environment import MailSender
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import Mailbox
 from mailroom.message.message import Key
 from mailroom.preferences import Preferences

@@ -16,7 +16,7 @@ from moto import mock_aws
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.dynamo import plain
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import epoch
-from mailroom.ledger_reader import of_ledger, of_mailbox
+from mailroom.ledger.reader import of_ledger, of_mailbox
 from ops.messages.standing import standing
 from tests.ops.message_support import LEDGER, MAILBOX, Stage, answer, deployed, run
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from local.state import LEDGER
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until

@@ -21,7 +21,7 @@ FILES = {
     "certificates/app.pem": "",
     "requirements.txt": "uv==1",
     "requirements-dev.txt": "aws-cdk-lib==2",
-    "lambdas/mailroom/ledger.py": "",
+    "lambdas/mailroom/ledger/ledger.py": "",
     "lambdas/requirements/send_mail.txt": "",
     "stacks/api.py": "",
     "templates/mail/body.txt": "",

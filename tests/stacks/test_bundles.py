@@ -317,7 +317,7 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("changed", "differ"),
     [
-        ("lambdas/mailroom/ledger.py", {"send_mail", "send_sms", "dispatch"}),
+        ("lambdas/mailroom/ledger/ledger.py", {"send_mail", "send_sms", "dispatch"}),
         ("lambdas/send_mail.py", {"send_mail"}),
         ("lambdas/requirements/dispatch.txt", {"dispatch"}),
         ("templates/mail/default/body.txt", {"send_mail"}),

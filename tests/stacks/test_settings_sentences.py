@@ -5,7 +5,7 @@ import sys
 import pytest
 
 import app
-from mailroom.ledger_reader import REMEMBERED_SECONDS
+from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.derived import DAY
 from stacks.load import load
 from stacks.sentences import SettingsError

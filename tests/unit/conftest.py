@@ -14,7 +14,7 @@ from moto.sqs.models import sqs_backends
 
 from mailroom import telemetry
 from mailroom.aws import clients
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.support.dynamodb import in_memory_dynamodb
 from tests.unit.consequences import outcomes as outcomes
 from tests.unit.dispatching import dispatcher as dispatcher

@@ -9,7 +9,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog
 from mailroom.dead_letters import DeadLetters
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.events import plenty
 from tests.unit.fakes import Meddler
 from tests.unit.support import LEASE, LEDGER, TTL, Aws, FakeClock

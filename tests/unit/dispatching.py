@@ -8,7 +8,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
 from mailroom.dispatcher import Dispatcher
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.schedules import Schedules
 from tests.unit.support import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 

@@ -10,7 +10,7 @@ from mailroom.channels.fax_provider import Delivered
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.worker import Worker
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler

@@ -8,7 +8,7 @@ import pytest
 from mailroom.content.payloads import Payloads
 from mailroom.delivery import Delivery
 from mailroom.environment import Sender
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
 from mailroom.preferences import Preferences
 from mailroom.suppressing_delivery import SuppressingDelivery

@@ -11,8 +11,8 @@ from botocore.client import BaseClient
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.mail import Mail
-from mailroom.claim import Claim, Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claim, Claimed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.support.dynamodb import InMemoryDynamoDB
 

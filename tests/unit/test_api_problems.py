@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from mailroom.api.intake import Intake
-from mailroom.ledger_reader import LedgerReader
+from mailroom.ledger.reader import LedgerReader
 from tests.unit.api_requests import Api
 from tests.unit.support import Aws, FakeClock, before_each_call, item
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.api_requests import Api
 from tests.unit.support import KEY, LEDGER, MAILBOX, NOW, NOW_MS, TTL, Aws, FakeClock, claimed, item, mail
 

@@ -17,7 +17,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.discretion import discreet
 from mailroom.dispatcher import Dispatcher
 from mailroom.errors import Invalid
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.schedules import Schedules
 from mailroom.telemetry import masked
 from tests.unit.dispatching import ROLE, TARGET, Log

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.callbacks import Callback, callback_of
-from mailroom.change import LedgerChange
 from mailroom.clock import iso
+from mailroom.ledger.change import LedgerChange
 from tests.unit.fax_support import LINE, TOLD
 from tests.unit.support import NOW
 

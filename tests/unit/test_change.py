@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mailroom.change import read
 from mailroom.clock import iso
+from mailroom.ledger.change import read
 from tests.unit.fax_support import LINE, TOLD
 from tests.unit.support import NOW, image
 

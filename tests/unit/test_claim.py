@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom.claim import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
+from mailroom.ledger.ledger import Ledger
 from tests.told import told
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, Item, claimed, mail

@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.client import Ambiguous, Mailroom, SendResult, Summary
 from mailroom.clock import iso
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.support import BUCKET, LEDGER, MAILBOX, Aws, claimed, item
 
 

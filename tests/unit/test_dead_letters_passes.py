@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax import Fax
-from mailroom.claim import Claimed
 from mailroom.dead_letter_log import KEPT_SECONDS
 from mailroom.dead_letter_queue import SEEN_AGAIN, DeadLetterQueue
+from mailroom.ledger.claim import Claimed
 from tests.unit.dead_letter_office import Office, open_office
 from tests.unit.support import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.dispatcher import Dispatcher
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.dispatching import Counted, Log, at, made, numbered
 from tests.unit.support import (
     BUCKET,

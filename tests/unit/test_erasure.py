@@ -6,13 +6,13 @@ import pytest
 
 from mailroom.aws.dynamo import number
 from mailroom.callbacks import callback_of
-from mailroom.change import LedgerChange
-from mailroom.claim import Completed
-from mailroom.erasure import KEPT, Erasure
-from mailroom.ledger import Ledger
+from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.claim import Completed
+from mailroom.ledger.erasure import KEPT, Erasure
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import Outdated
 from mailroom.message.event import Event
 from mailroom.message.message import Key
-from mailroom.observer import Outdated
 from mailroom.retries import Schedule, retry_of
 from tests.told import told
 from tests.unit.support import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail

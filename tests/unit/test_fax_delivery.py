@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax_provider import Delivered, FaxState, Pending
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about
 from tests.unit.fakes import Meddler, client_error
 from tests.unit.fax_post import FUNCTION_SECONDS, FaxMake

@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from mailroom.channels.fax_provider import Delivered, FaxState, Undelivered
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import BUSY, FAX_LEASE, SENDING, FakeLine, ends_after, fax, fax_body, found

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import MAX_BYTES
-from mailroom.claim import Claimed
 from mailroom.clock import iso
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import (

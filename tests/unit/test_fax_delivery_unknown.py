@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax_provider import Delivered
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import client_error
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import FAX_LEASE, LINE, OURS, FakeLine, ends_after, fax, fax_body, found

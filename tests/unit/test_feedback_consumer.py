@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mailroom.channels.sms import Sms
 from mailroom.environment import Feedback as Settings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.suppressions import Suppressions
 from tests import bodies
 from tests.bodies import TOPIC, by_sns, ses

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mailroom.claim import Claimed, Completed
 from mailroom.errors import ClaimLost
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed, Completed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.support import (
     LEASE,
     NOW_MS,

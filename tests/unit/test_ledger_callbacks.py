@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import number, string
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_support import FAX_KEY, FAX_LEASE, TOLD, fax, fax_item, found

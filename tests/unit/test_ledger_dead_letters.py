@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import OWN_VERBS
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from mailroom.claim import Claimed
 from mailroom.errors import ClaimLost
-from mailroom.ledger import Ledger
-from mailroom.ledger_items import MAX_HISTORY
-from mailroom.observer import Seen
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import MAX_HISTORY
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import Seen
 from tests.told import told
 from tests.unit.support import (
     KEY,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.fax_support import FAX_KEY, FAX_LEASE, LINE, OTHER_LINE, fax

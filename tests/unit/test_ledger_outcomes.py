@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom.ledger import Ledger
-from mailroom.ledger_items import MAX_ERROR
+from mailroom.ledger.items import MAX_ERROR
+from mailroom.ledger.ledger import Ledger
 from tests.told import told
 from tests.unit.support import (
     KEY,

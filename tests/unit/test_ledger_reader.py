@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.ledger_reader import LedgerReader, of_ledger, of_mailbox
+from mailroom.ledger.reader import LedgerReader, of_ledger, of_mailbox
 from tests.unit.support import LEDGER, MAILBOX, NOW, NOW_MS, Aws, FakeClock, Item, item
 
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 import pytest
 
-from mailroom.claim import Completed
 from mailroom.errors import ClaimLost
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Completed
+from mailroom.ledger.ledger import Ledger
 from tests.told import told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, Item, claimed, mail
 from tests.unit.verbs import OWN_VERBS, watched

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom.claim import NOBODY_KNOWS, Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import NOBODY_KNOWS, Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import OWN_VERBS, watched

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.claim import Claimed, Completed
 from mailroom.errors import Malformed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed, Completed
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from tests.told import told
 from tests.unit.support import (

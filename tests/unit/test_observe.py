@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from mailroom.claim import Claimed, Completed
 from mailroom.errors import ClaimLost
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed, Completed
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import Foreign, Outdated, Seen
 from mailroom.message.message import Key
 from mailroom.message.status import Status
-from mailroom.observer import Foreign, Outdated, Seen
 from tests.told import AT, told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import watched

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.change import LedgerChange
 from mailroom.clock import iso
+from mailroom.ledger.change import LedgerChange
 from mailroom.retries import Schedule, retry_of
 from tests.unit.fax_support import LINE, PDF, TOLD
 from tests.unit.support import NOW

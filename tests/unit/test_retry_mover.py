@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.change import LedgerChange
 from mailroom.clock import iso
+from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.retries import Schedule, retry_of
 from mailroom.retry_mover import RetryMover

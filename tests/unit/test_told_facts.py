@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mailroom.feedback.reader import read
-from mailroom.ledger_items import TOLD
+from mailroom.ledger.items import TOLD
 from tests import bodies
 
 FIXTURES = sorted((Path(__file__).parent / "events_of_ses").glob("*.json"))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mailroom import telemetry
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.unit.events import lines_about
 from tests.unit.fakes import FakeAdapter, Meddler, client_error, failing

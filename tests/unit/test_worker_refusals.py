@@ -7,7 +7,7 @@ import pytest
 from mailroom.channels.mail import Mail
 from mailroom.clock import iso
 from mailroom.errors import Invalid
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import client_error
 from tests.unit.post import Counted, Make
 from tests.unit.support import (

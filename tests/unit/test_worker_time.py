@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Retry
 from tests.unit.fakes import FakeAdapter
 from tests.unit.post import Make, Post

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.mail import Mail
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.told import told
 from tests.unit.events import lines_about

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from mailroom.claim import Claimed
-from mailroom.ledger import Ledger
+from mailroom.ledger.claim import Claimed
+from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import (
     LEASE,

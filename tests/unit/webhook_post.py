@@ -8,7 +8,7 @@ import pytest
 from mailroom.content.payloads import Payloads
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Unanswered
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.webhook_delivery import WebhookDelivery
 from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event

@@ -15,8 +15,8 @@ from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import Guard
-from mailroom.ledger import Ledger
-from mailroom.ledger_reader import LedgerReader
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.oversize import Oversize
 

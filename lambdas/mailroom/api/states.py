@@ -9,7 +9,7 @@ from mailroom.api.problems import Refusal
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger_reader import READY, LedgerReader, MessageStatus
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.address import has_control
 from mailroom.message.message import Key, Message, parse
 from mailroom.message.reference import MAX_ID_BYTES

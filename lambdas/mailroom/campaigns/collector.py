@@ -21,9 +21,9 @@ from mailroom.campaigns.items import expiry
 from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
-from mailroom.claim import InProgress
 from mailroom.clock import Clock, iso
 from mailroom.errors import ClaimLost, Invalid, Malformed
+from mailroom.ledger.claim import InProgress
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

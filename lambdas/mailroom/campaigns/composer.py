@@ -13,7 +13,7 @@ from mailroom.campaigns.items import expiry
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock
 from mailroom.errors import Malformed
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger

@@ -15,9 +15,9 @@ from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, pl
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.campaigns.page_claim import PageClaim, Passed, Taken, Unfounded, Unsent
 from mailroom.campaigns.run import MAX_FAULTS, Run, run_of
-from mailroom.claim import InProgress
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.errors import ClaimLost
+from mailroom.ledger.claim import InProgress
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -17,7 +17,7 @@ from mailroom.campaigns.runs import Runs
 from mailroom.campaigns.sources import Sources
 from mailroom.channels.contracts import contracts_of
 from mailroom.environment import Collect, Compose
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
 from mailroom.preferences import Preferences
 

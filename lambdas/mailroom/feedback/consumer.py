@@ -13,11 +13,11 @@ from mailroom.aws import clients, queues
 from mailroom.environment import Feedback as Settings
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
-from mailroom.ledger import Ledger
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import Foreign, Outdated
 from mailroom.message import address, phone
 from mailroom.message.event import Event
 from mailroom.message.message import Key
-from mailroom.observer import Foreign, Outdated
 from mailroom.suppressions import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.clock import Clock, milliseconds
-from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of
+from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of
 from mailroom.message.message import Key
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from mailroom.aws import clients
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
-from mailroom.claim import Claim, Claimed, accounts_of, refused, tried
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
-from mailroom.erasure import ERASED_AT
 from mailroom.errors import ClaimLost
-from mailroom.ledger_items import (
+from mailroom.ledger.claim import Claim, Claimed, accounts_of, refused, tried
+from mailroom.ledger.erasure import ERASED_AT
+from mailroom.ledger.items import (
     SETTLED,
     TOLD,
     LedgerItems,
@@ -30,11 +30,11 @@ from mailroom.ledger_items import (
     provider_of,
     trouble_of,
 )
+from mailroom.ledger.observer import Observed, Observer
 from mailroom.message.event import Event
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts
 from mailroom.message.status import Status
-from mailroom.observer import Observed, Observer
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
 from mailroom.clock import Clock
-from mailroom.ledger_items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
+from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
 from mailroom.message.event import Event
 from mailroom.message.outcome import Facts
 from mailroom.message.status import Status, before, rank

@@ -1,0 +1,1 @@
+"""The ledger: one item a message, each change of it one conditional write."""
