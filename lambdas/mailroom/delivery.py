@@ -10,7 +10,6 @@ from msgspec import Struct
 from mailroom.adapter import Adapter, M, R
 from mailroom.aws import queues
 from mailroom.backoff import backoff
-from mailroom.choices import Unwanted
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.environment import Sender
@@ -29,8 +28,9 @@ from mailroom.message.outcome import (
     Unknowable,
 )
 from mailroom.pace import Pace
-from mailroom.preferences import Preferences
-from mailroom.suppressions import Suppressions
+from mailroom.recipients.choices import Unwanted
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppressions
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:

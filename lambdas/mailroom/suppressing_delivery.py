@@ -4,13 +4,13 @@ out of a topic gets nothing of that."""
 from collections.abc import Iterable
 
 from mailroom.adapter import Adapter, M, R
-from mailroom.choices import Choices, Unwanted, Wanted
 from mailroom.clock import milliseconds
 from mailroom.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.ledger.claim import Claimed
 from mailroom.message.outcome import Rejected
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Choices, Unwanted, Wanted
+from mailroom.recipients.suppressions import Suppression, Suppressions
 from mailroom.telemetry import logger
 
 

@@ -17,9 +17,9 @@ from mailroom.channels.mail_headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http.event import Refused
-from mailroom.preferences import By, Preferences
+from mailroom.recipients.preferences import By, Preferences
+from mailroom.recipients.unsubscribe_links import Choice, Keyless, Renewable, Tokens
 from mailroom.telemetry import count, logger
-from mailroom.unsubscribe_links import Choice, Keyless, Renewable, Tokens
 from mailroom.unsubscribe_request import Request, read
 
 SECRET_SECONDS = 60

@@ -8,7 +8,7 @@ import hashlib
 from html import escape
 
 from mailroom.message.address import readable
-from mailroom.unsubscribe_links import Choice
+from mailroom.recipients.unsubscribe_links import Choice
 
 FIELD = "choice"
 """The page's own form field, told apart from the one of a mail program (RFC 8058)."""

@@ -16,8 +16,8 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import decode
 from mailroom.message.message import Message, key_of
 from mailroom.pace import Pace
-from mailroom.preferences import Preferences
-from mailroom.suppressions import Suppressions
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppressions
 from mailroom.telemetry import count, logger, took, working_on
 
 if TYPE_CHECKING:

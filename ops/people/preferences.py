@@ -5,7 +5,7 @@ import boto3
 from mailroom.aws.dynamo import plain, string
 from mailroom.message import phone
 from mailroom.message.address import bare
-from mailroom.preferences import OptOut, Preferences, opt_out_of
+from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import forms
 from ops.screen import Refused
 from ops.stage import name

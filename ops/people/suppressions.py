@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.message import phone
 from mailroom.message.address import spellings, split
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients.suppressions import Suppression, Suppressions
 from ops.stage import name
 
 CHANNELS = ("mail", "sms", "push")

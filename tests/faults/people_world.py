@@ -21,10 +21,10 @@ from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
 from mailroom.message.reference import read
-from mailroom.preferences import Preferences
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppressions
 from mailroom.sms_delivery import SmsDelivery
 from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.preferences import Preferences
+from mailroom.recipients.preferences import Preferences
 from mailroom.unsubscribe import Unsubscribe
 from mailroom.unsubscribe_page import FIELD, IN
 from tests.faults.campaign_world import CampaignWorld

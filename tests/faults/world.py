@@ -18,10 +18,10 @@ from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import Mailbox
 from mailroom.message.message import Key
-from mailroom.preferences import Preferences
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppressions
 from mailroom.schedules import Schedules
 from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client

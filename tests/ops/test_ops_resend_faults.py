@@ -113,7 +113,7 @@ def test_a_suppression_list_that_cannot_be_read_leaves_that_one_as_it_was(
             raise Unread("suppressions could not be read whole: DynamoDB throttles")
         return {}
 
-    monkeypatch.setattr("mailroom.choices.Choices.find", find)
+    monkeypatch.setattr("mailroom.recipients.choices.Choices.find", find)
     code, found = resent()
     assert (code, sorted(each["result"] for each in found.values())) == (1, ["refused", "resent", "resent"])
     assert len(queued(stage)) == 2

@@ -65,7 +65,7 @@ LATER = {
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
-    "itsdangerous": "import mailroom.unsubscribe_links",
+    "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg, psycopg_pool",
 }
 """What a handler imports when it has work for it, and what that work is."""

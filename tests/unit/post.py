@@ -10,9 +10,9 @@ from mailroom.delivery import Delivery
 from mailroom.environment import Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
-from mailroom.preferences import Preferences
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppressions
 from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.suppressions import Suppressions
 from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler

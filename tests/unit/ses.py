@@ -9,7 +9,7 @@ from mailroom.channels.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import Invalid
-from mailroom.unsubscribe_links import Links
+from mailroom.recipients.unsubscribe_links import Links
 from tests.unit.shelf import OURS
 from tests.unit.support import BUCKET, SENDER, mail
 from tests.unit.unsubscribing import URL, kept, keys

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.preferences import Preferences
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.suppressions import Suppression, Suppressions
 from tests.unit.fakes import Meddler
 from tests.unit.post import Counted, Log, Make
 from tests.unit.support import LEASE, NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock, claimed, item

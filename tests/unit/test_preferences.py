@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.aws.batch_get import Unread
 from mailroom.aws.dynamo import plain
-from mailroom.preferences import OptOut, Preferences, key, opt_out_of
+from mailroom.recipients.preferences import OptOut, Preferences, key, opt_out_of
 from tests.unit.aws_models import problems
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, PREFERENCES, Aws, FakeClock

@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, Retry, Sent
-from mailroom.unsubscribe_links import Choice
+from mailroom.recipients.unsubscribe_links import Choice
 from tests.unit.ses import Ses, adapter, linked
 from tests.unit.shelf import Shelf
 from tests.unit.support import mail

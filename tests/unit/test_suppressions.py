@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.batch_get import Unread
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients.suppressions import Suppression, Suppressions
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, SUPPRESSIONS, Aws, FakeClock
 

@@ -68,7 +68,7 @@ def test_a_click_on_the_first_link_of_a_new_key_counts(loaded: Load, aws: Aws, c
         SecretId=os.environ["UNSUBSCRIBE_SECRET_ARN"], SecretString=said
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mailroom.unsubscribe_links.RENEW_SECONDS", 0)
+        patch.setattr("mailroom.recipients.unsubscribe_links.RENEW_SECONDS", 0)
         assert handler(post(newer, ONE_CLICK), lambda_context())["statusCode"] == 200
     assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
 

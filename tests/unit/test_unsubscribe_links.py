@@ -18,7 +18,15 @@ from itsdangerous import URLSafeSerializer
 from mailroom.channels.mail_headers import HEADER_VALUE
 from mailroom.errors import Malformed
 from mailroom.message.message import MAX_TOPIC
-from mailroom.unsubscribe_links import MAX_TOKEN, RENEW_SECONDS, Choice, Keyless, Links, Renewable, Tokens
+from mailroom.recipients.unsubscribe_links import (
+    MAX_TOKEN,
+    RENEW_SECONDS,
+    Choice,
+    Keyless,
+    Links,
+    Renewable,
+    Tokens,
+)
 from tests.unit.support import FakeClock
 from tests.unit.unsubscribing import ADA, KEY, NEWER, TOPIC, URL, kept, keys, links, token, tokens
 from tests.unit.webhooks import ARN, DENIED, DOWN, Secrets

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from mailroom import unsubscribe_page as page
-from mailroom.unsubscribe_links import Choice
+from mailroom.recipients.unsubscribe_links import Choice
 from mailroom.unsubscribe_page import HEADERS, shortened
 
 CHOICE = Choice("vincent@example.com", "followers")

@@ -11,10 +11,10 @@ from mailroom.campaigns.definition import Definition
 from mailroom.campaigns.items import Item, Items
 from mailroom.campaigns.modules import Composed, Modules
 from mailroom.campaigns.outages import is_outage
-from mailroom.choices import Unwanted, opted_out
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from mailroom.preferences import Preferences
+from mailroom.recipients.choices import Unwanted, opted_out
+from mailroom.recipients.preferences import Preferences
 from mailroom.telemetry import logger
 
 LEFT_MILLISECONDS = 10_000

@@ -19,7 +19,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.environment import Collect, Compose
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox_writer import MailboxWriter
-from mailroom.preferences import Preferences
+from mailroom.recipients.preferences import Preferences
 
 
 class Collecting:

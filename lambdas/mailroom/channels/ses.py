@@ -26,7 +26,7 @@ from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.unsubscribe_links import Keyless, Links
+from mailroom.recipients.unsubscribe_links import Keyless, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client

@@ -18,7 +18,7 @@ from mailroom.ledger.observer import Foreign, Outdated
 from mailroom.message import address, phone
 from mailroom.message.event import Event
 from mailroom.message.message import Key
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients.suppressions import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom import preferences, suppressions
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Sets
 from mailroom.clock import iso
 from mailroom.message.address import spellings
-from mailroom.preferences import OptOut, Preferences
-from mailroom.suppressions import Suppression, Suppressions
+from mailroom.recipients import preferences, suppressions
+from mailroom.recipients.preferences import OptOut, Preferences
+from mailroom.recipients.suppressions import Suppression, Suppressions
 
 _WHY = {"bounce": "it bounced", "complaint": "its owner complained", "gone": "its provider dropped it"}
 
