@@ -11,7 +11,6 @@ from typing import cast
 from mailroom.adapter import Adapter
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.callbacks import OF_THE_LINE
 from mailroom.channels.fax import Fax, item_of
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
@@ -22,6 +21,7 @@ from mailroom.http.url_policy import Guard
 from mailroom.ledger.claim import Claimed
 from mailroom.message.body import encode
 from mailroom.message.outcome import Sent
+from mailroom.outcomes.callbacks import OF_THE_LINE
 from mailroom.telemetry import logger
 
 _HOUR_MS = 3_600_000

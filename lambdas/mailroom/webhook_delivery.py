@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from mailroom.aws.dynamo import Sets, number, string
-from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.channels.webhook import Webhook
 from mailroom.clock import milliseconds
@@ -18,6 +17,7 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.claim import Claimed
 from mailroom.message.body import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from mailroom.outcomes.callbacks import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2

@@ -14,7 +14,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Message, parse
-from mailroom.retries import Schedule, retry_of
+from mailroom.outcomes.retries import Schedule, retry_of
 from ops.resend.deployed import Deployed
 
 Item = Mapping[str, Any]

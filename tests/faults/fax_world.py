@@ -14,7 +14,7 @@ from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes import Outcomes
+from mailroom.outcomes.outcomes import Outcomes
 from mailroom.retry_mover import RetryMover
 from mailroom.worker import Worker
 from tests.faults.fax_network import FaxNetwork

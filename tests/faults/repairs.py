@@ -18,8 +18,8 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import Dispatch
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.message.reference import read
-from mailroom.outcomes import Outcomes
-from mailroom.retries import Schedule
+from mailroom.outcomes.outcomes import Outcomes
+from mailroom.outcomes.retries import Schedule
 from ops.reconcile.following import Following
 from ops.reconcile.patience import Patience
 from ops.reconcile.reconciling import Reconciling

@@ -11,7 +11,6 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws.dynamo import plain
 from mailroom.aws.secret import Secret
-from mailroom.callbacks import Callback
 from mailroom.channels.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.environment import WebhookSender
@@ -20,6 +19,7 @@ from mailroom.http.https import Answer, Unanswered
 from mailroom.http.url_policy import Guard, Target
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
+from mailroom.outcomes.callbacks import Callback
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery
 from mailroom.worker import Worker

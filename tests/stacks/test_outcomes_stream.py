@@ -2,8 +2,8 @@
 
 import json
 
-from mailroom.callbacks import SILENT
-from mailroom.failures import FAILED
+from mailroom.outcomes.callbacks import SILENT
+from mailroom.outcomes.failures import FAILED
 from stacks.outcomes import FAILED as COUNTED
 from stacks.outcomes import NO_NEWS
 from tests.stacks.templates import Templates, text

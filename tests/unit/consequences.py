@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.environment import Outcomes as Settings
-from mailroom.outcomes import Outcomes
+from mailroom.outcomes.outcomes import Outcomes
 from tests.unit.fakes import Meddler
 from tests.unit.fax_support import LINE, PDF, TOLD
 from tests.unit.support import NOW, Aws, FakeClock, image

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.callbacks import Callback, callback_of
 from mailroom.clock import iso
 from mailroom.ledger.change import LedgerChange
+from mailroom.outcomes.callbacks import Callback, callback_of
 from tests.unit.fax_support import LINE, TOLD
 from tests.unit.support import NOW
 

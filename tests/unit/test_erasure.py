@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import number
-from mailroom.callbacks import callback_of
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.claim import Completed
 from mailroom.ledger.erasure import KEPT, Erasure
@@ -13,7 +12,8 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated
 from mailroom.message.event import Event
 from mailroom.message.message import Key
-from mailroom.retries import Schedule, retry_of
+from mailroom.outcomes.callbacks import callback_of
+from mailroom.outcomes.retries import Schedule, retry_of
 from tests.told import told
 from tests.unit.support import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 

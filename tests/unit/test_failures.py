@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.failures import REASON_CHARACTERS, Failures
 from mailroom.ledger.change import LedgerChange
+from mailroom.outcomes.failures import REASON_CHARACTERS, Failures
 from tests.unit.consequences import Consequences, change
 
 CHANNELS = ("mail", "fax")

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from mailroom.callbacks import Callback
 from mailroom.channels.fax import Fax, item_of
 from mailroom.clock import iso
 from mailroom.message.message import parse
+from mailroom.outcomes.callbacks import Callback
 from tests.unit.consequences import FAX, Consequences, busy, change
 from tests.unit.fax_support import LINE, PDF, TOLD
 from tests.unit.post import Counted

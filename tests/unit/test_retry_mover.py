@@ -8,7 +8,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
-from mailroom.retries import Schedule, retry_of
+from mailroom.outcomes.retries import Schedule, retry_of
 from mailroom.retry_mover import RetryMover
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing

@@ -10,14 +10,14 @@ from msgspec import structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
-from mailroom.callbacks import callback_of
 from mailroom.clock import Clock
 from mailroom.environment import Outcomes as Settings
-from mailroom.failures import Failures
 from mailroom.ledger import change as changes
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
-from mailroom.retries import Schedule, retry_of
+from mailroom.outcomes.callbacks import callback_of
+from mailroom.outcomes.failures import Failures
+from mailroom.outcomes.retries import Schedule, retry_of
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
