@@ -10,8 +10,8 @@ from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
+from mailroom.mailbox.oversize import DAY, NEEDED_AFTER
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, parse
-from mailroom.oversize import DAY, NEEDED_AFTER
 
 
 class Admission:

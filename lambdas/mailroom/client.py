@@ -22,8 +22,8 @@ from botocore.config import Config
 
 from mailroom.client_results import SendResult, State, Summary
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox_writer import MailboxWriter, Written
-from mailroom.oversize import DAY, Oversize
+from mailroom.mailbox.oversize import DAY, Oversize
+from mailroom.mailbox.writer import MailboxWriter, Written
 
 if TYPE_CHECKING:
     from boto3.session import Session

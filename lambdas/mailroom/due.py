@@ -10,7 +10,7 @@ from mailroom.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import Mailbox
+from mailroom.mailbox.reader import Mailbox
 from mailroom.message.body import scheduled
 from mailroom.message.message import Key, key_of
 from mailroom.telemetry import about, count, logger

@@ -13,8 +13,8 @@ from mailroom.aws.dynamo import Value, plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
 from mailroom.ledger.erasure import ERASED_AT, Erasure
+from mailroom.mailbox.oversize import due
 from mailroom.message.message import Key
-from mailroom.oversize import due
 from ops.erase.answer import Left, Place
 from ops.erase.find import Messages, Read, where
 from ops.erase.images import Image, Role, hides_all, without

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import boto3
 
 from mailroom.clock import Clock
+from mailroom.mailbox.oversize import PREFIX
 from mailroom.message.message import Key
-from mailroom.oversize import PREFIX
 from ops.erase.answer import Left, Place
 from ops.erase.find import Read, named_by_others
 from ops.erase.stage_facts import StageFacts

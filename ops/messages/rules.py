@@ -13,8 +13,8 @@ from mailroom.admission import Admission
 from mailroom.channels.contracts import contracts_of
 from mailroom.content.payloads import Payloads
 from mailroom.http.url_policy import Guard
-from mailroom.mailbox_writer import MailboxWriter
-from mailroom.oversize import Oversize
+from mailroom.mailbox.oversize import Oversize
+from mailroom.mailbox.writer import MailboxWriter
 from ops.deployed import function_settings
 from ops.stage import name
 

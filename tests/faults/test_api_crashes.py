@@ -18,8 +18,8 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.reader import LedgerReader
-from mailroom.mailbox_writer import MailboxWriter
-from mailroom.oversize import Oversize
+from mailroom.mailbox.oversize import Oversize
+from mailroom.mailbox.writer import MailboxWriter
 from tests.faults.outside import Outside, Side, Stopped
 from tests.faults.world import BULK, MAIL, World, mail
 

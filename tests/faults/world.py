@@ -16,7 +16,7 @@ from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import Mailbox
+from mailroom.mailbox.reader import Mailbox
 from mailroom.message.message import Key
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions

@@ -8,7 +8,7 @@ from mailroom.client import Mailroom
 from mailroom.clock import iso
 from mailroom.due import Due
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import Mailbox
+from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import at, made, numbered
 from tests.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.unit.functions import Load

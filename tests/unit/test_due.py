@@ -9,7 +9,7 @@ import pytest
 from mailroom.clock import iso
 from mailroom.due import Due
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox import Mailbox
+from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import made
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing

@@ -15,9 +15,7 @@ from mailroom.content import payloads
 from mailroom.content.payloads import ROUTING, Payloads
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
-from mailroom.message.body import decode, encode
-from mailroom.message.message import parse
-from mailroom.oversize import (
+from mailroom.mailbox.oversize import (
     MAX_ITEM_BYTES,
     MAX_PAYLOAD_BYTES,
     MAX_PAYLOAD_VALUES,
@@ -27,6 +25,8 @@ from mailroom.oversize import (
     Oversize,
     encoded,
 )
+from mailroom.message.body import decode, encode
+from mailroom.message.message import parse
 from tests.unit.support import BUCKET, NOW, Aws, FakeClock, item
 
 LARGE = "x" * 450_000

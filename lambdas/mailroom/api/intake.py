@@ -10,7 +10,7 @@ from mailroom.admission import Admission
 from mailroom.api.paths import href_of
 from mailroom.api.problems import entry_of
 from mailroom.errors import Invalid, Malformed
-from mailroom.mailbox_writer import MailboxWriter, Written
+from mailroom.mailbox.writer import MailboxWriter, Written
 from mailroom.message.address import has_control
 from mailroom.message.message import Key
 from mailroom.message.reference import MAX_ID_BYTES

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom.aws.attribute_values import Value, image_of, plain, same
 from mailroom.clock import Clock
 from mailroom.errors import Invalid
-from mailroom.oversize import NOTHING, Oversize, due
+from mailroom.mailbox.oversize import NOTHING, Oversize, due
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
