@@ -14,12 +14,12 @@ from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending
-from mailroom.delivery import Received, Tools
+from mailroom.delivery.delivery import Received, Tools
+from mailroom.delivery.pace import Pace
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Sent
-from mailroom.pace import Pace
 
 FUNCTION_SECONDS = 900.0
 FAX_SECONDS = {"short": 60.0, "long": 2400.0}

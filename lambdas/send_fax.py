@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.telemetry import instrumented
-from mailroom.worker import Worker
 
 settings = environment.read(FaxSender)
 worker = Worker.of(settings, FaxAdapter.of(settings), FaxDelivery)

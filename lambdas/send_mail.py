@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.ses import SesMail
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.worker import Worker
 from mailroom.environment import MailSender
-from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.telemetry import instrumented
-from mailroom.worker import Worker
 
 settings = environment.read(MailSender)
 # Its clients live as long as the process.

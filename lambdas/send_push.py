@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.sns_push import SnsPush
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender
-from mailroom.suppressing_delivery import SuppressingDelivery
 from mailroom.telemetry import instrumented
-from mailroom.worker import Worker
 
 settings = environment.read(PushSender)
 worker = Worker.of(settings, SnsPush.of(settings), SuppressingDelivery)

@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.sms_adapter import SmsAdapter
+from mailroom.delivery.worker import Worker
 from mailroom.environment import SmsSender
 from mailroom.sms_delivery import SmsDelivery
 from mailroom.telemetry import instrumented
-from mailroom.worker import Worker
 
 settings = environment.read(SmsSender)
 worker = Worker.of(settings, SmsAdapter.of(settings), SmsDelivery)

@@ -8,13 +8,13 @@ claim ── submit ── checkpoint ── poll … poll ── hand back ┐ 
 from collections.abc import Container
 from typing import cast
 
-from mailroom.adapter import Adapter
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import Fax, item_of
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.adapter import Adapter
+from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard

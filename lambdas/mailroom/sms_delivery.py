@@ -3,12 +3,12 @@
 from collections.abc import Container
 from typing import cast
 
-from mailroom.adapter import Adapter
 from mailroom.channels.sms import Sms
 from mailroom.channels.sms_provider import SmsRequest
-from mailroom.delivery import Tools
+from mailroom.delivery.adapter import Adapter
+from mailroom.delivery.delivery import Tools
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.environment import Sender, SmsSender
-from mailroom.suppressing_delivery import SuppressingDelivery
 
 _HOUR_MS = 3_600_000
 

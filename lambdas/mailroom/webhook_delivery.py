@@ -11,7 +11,7 @@ from mailroom.aws.dynamo import Sets, number, string
 from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.channels.webhook import Webhook
 from mailroom.clock import milliseconds
-from mailroom.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.claim import Claimed

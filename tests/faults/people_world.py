@@ -15,6 +15,8 @@ from mailroom.channels.sms_provider import SmsRequest
 from mailroom.channels.sns_push import SnsPush
 from mailroom.channels.twilio_find import evidence
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.worker import Worker
 from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
@@ -24,8 +26,6 @@ from mailroom.message.reference import read
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
 from mailroom.sms_delivery import SmsDelivery
-from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.worker import Worker
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused

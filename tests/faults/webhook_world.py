@@ -13,6 +13,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.aws.secret import Secret
 from mailroom.channels.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Unanswered
@@ -22,7 +23,6 @@ from mailroom.message.message import Message
 from mailroom.outcomes.callbacks import Callback
 from mailroom.signing import Signer
 from mailroom.webhook_delivery import WebhookDelivery
-from mailroom.worker import Worker
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
 from tests.support.dynamodb import in_memory_client

@@ -12,6 +12,8 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.worker import Worker
 from mailroom.dispatcher import Dispatcher
 from mailroom.due import Due
 from mailroom.environment import MailSender
@@ -21,8 +23,6 @@ from mailroom.message.message import Key
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
 from mailroom.schedules import Schedules
-from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.worker import Worker
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client
 from tests.told import told

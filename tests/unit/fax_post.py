@@ -8,10 +8,10 @@ import pytest
 from mailroom.channels.fax_adapter import FaxAdapter
 from mailroom.channels.fax_provider import Delivered
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger.ledger import Ledger
-from mailroom.worker import Worker
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler
 from tests.unit.fax_support import FAX_LEASE, FAX_SETTINGS, LINE, SENDERS, FakeLine

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.delivery import Delivery
+from mailroom.delivery.delivery import Delivery
+from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.worker import Worker
 from mailroom.environment import Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
-from mailroom.suppressing_delivery import SuppressingDelivery
-from mailroom.worker import Worker
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler
 from tests.unit.support import BUCKET, LEASE, LEDGER, PREFERENCES, TTL, Aws, FakeClock, Item

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.message.outcome import Misconfigured, Sent
-from mailroom.worker import Worker
 from tests.unit.events import sqs_event
 from tests.unit.fax_credentials import SIGNALWIRE, Opened, Secret
 from tests.unit.fax_support import FAX_LEASE, FAX_SETTINGS, FakeLine, fax, fax_body

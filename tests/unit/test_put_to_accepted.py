@@ -9,7 +9,7 @@ import pytest
 from mailroom.aws.queues import PUT_AT, put_at
 from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
 from mailroom.clock import iso
-from mailroom.delivery import Delivery
+from mailroom.delivery.delivery import Delivery
 from mailroom.fax_delivery import FaxDelivery
 from tests.unit.dispatching import made, numbered
 from tests.unit.events import lambda_context, sqs_record, stream_event

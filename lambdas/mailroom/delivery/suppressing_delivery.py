@@ -3,9 +3,9 @@ out of a topic gets nothing of that."""
 
 from collections.abc import Iterable
 
-from mailroom.adapter import Adapter, M, R
 from mailroom.clock import milliseconds
-from mailroom.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.adapter import Adapter, M, R
+from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import Sender
 from mailroom.ledger.claim import Claimed
 from mailroom.message.outcome import Rejected

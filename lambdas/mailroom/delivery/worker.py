@@ -5,17 +5,17 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic
 
-from mailroom.adapter import Adapter, M, R
 from mailroom.aws import clients, queues
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.adapter import Adapter, M, R
+from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.pace import Pace
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import decode
 from mailroom.message.message import Message, key_of
-from mailroom.pace import Pace
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
 from mailroom.telemetry import count, logger, took, working_on

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from msgspec import Struct
 
-from mailroom.adapter import Adapter, M, R
 from mailroom.aws import queues
-from mailroom.backoff import backoff
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.adapter import Adapter, M, R
+from mailroom.delivery.backoff import backoff
+from mailroom.delivery.pace import Pace
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger.claim import Claimed, InProgress, Unfounded
@@ -27,7 +28,6 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.pace import Pace
 from mailroom.recipients.choices import Unwanted
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions

@@ -1,0 +1,1 @@
+"""The one order of every delivery: read, claim, look for evidence, prepare, submit, record."""
