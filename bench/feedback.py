@@ -95,7 +95,7 @@ def _writes(told: list[str]) -> float:
 
 
 def _make_ledger(client: Any) -> None:
-    from mailroom.channels.mail import Mail
+    from mailroom.channels.mail.contract import Mail
     from mailroom.ledger.claim import Claimed
     from mailroom.ledger.ledger import Ledger
 

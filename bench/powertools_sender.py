@@ -17,8 +17,8 @@ from aws_lambda_powertools.utilities.idempotency import (
     idempotent_function,
 )
 
-from mailroom.channels.mail import Mail
-from mailroom.channels.ses import SesMail
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.message.message import parse

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.channels.ses import SesMail
+from mailroom.channels.mail.ses import SesMail
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import MailSender

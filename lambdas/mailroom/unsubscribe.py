@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mailroom import unsubscribe_page
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
-from mailroom.channels.mail_headers import ONE_CLICK
+from mailroom.channels.mail.headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http.event import Refused

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mailroom.channels.contracts import contracts_of
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.channels.sms import Sms
 from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed

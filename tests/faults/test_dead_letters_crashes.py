@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.message.message import Key
 from tests.faults.dead_letters_world import CALLBACKS, FIFO, FUNCTION_SECONDS, STANDARD, DeadLettersWorld
 from tests.faults.outside import Side

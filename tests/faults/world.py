@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import plain
-from mailroom.channels.ses import SesMail
+from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery

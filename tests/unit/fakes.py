@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.message.outcome import Evidence, Outcome, Unknowable
 
 

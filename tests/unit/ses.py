@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.ses import SesMail
+from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.errors import Invalid

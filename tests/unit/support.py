@@ -10,7 +10,7 @@ import pytest
 from botocore.client import BaseClient
 
 from mailroom.aws.dynamo import plain
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.claim import Claim, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import parse

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.mail import listed, normalised
+from mailroom.channels.mail.contract import listed, normalised
 from tests.unit.contract import problem, read
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.mail import Attachment
+from mailroom.channels.mail.contract import Attachment
 from mailroom.errors import Invalid
 from tests.unit.ses import Ses, adapter, prepared, problem
 from tests.unit.support import BUCKET, SENDER, Aws, mail

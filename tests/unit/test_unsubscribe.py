@@ -8,7 +8,7 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.channels.mail_headers import ONE_CLICK as HEADER
+from mailroom.channels.mail.headers import ONE_CLICK as HEADER
 from mailroom.unsubscribe_page import FIELD, IN, OUT
 from mailroom.unsubscribe_request import MAX_BODY_BYTES, MAX_FIELDS
 from tests.unit.fakes import client_error, failing

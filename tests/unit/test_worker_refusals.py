@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger

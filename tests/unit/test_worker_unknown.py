@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.told import told

@@ -1,7 +1,7 @@
 """Which contract an `event_type` has. A new channel is a row here."""
 
 from mailroom.channels.fax import Fax
-from mailroom.channels.mail import Mail
+from mailroom.channels.mail.contract import Mail
 from mailroom.channels.push import Push
 from mailroom.channels.sms import Sms, sms_in
 from mailroom.channels.webhook import Webhook

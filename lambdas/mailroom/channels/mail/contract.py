@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
 
-from mailroom.channels.mail_headers import check_headers
+from mailroom.channels.mail.headers import check_headers
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.message import Message

@@ -17,9 +17,9 @@ from botocore.exceptions import (
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.channels.mail import Attachment, Mail, listed, normalised
-from mailroom.channels.mail_headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
-from mailroom.channels.ses_errors import outcome_of
+from mailroom.channels.mail.contract import Attachment, Mail, listed, normalised
+from mailroom.channels.mail.headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
+from mailroom.channels.mail.ses_errors import outcome_of
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
