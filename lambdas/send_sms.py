@@ -3,10 +3,10 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.channels.sms_adapter import SmsAdapter
+from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.delivery import SmsDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import SmsSender
-from mailroom.sms_delivery import SmsDelivery
 from mailroom.telemetry import instrumented
 
 settings = environment.read(SmsSender)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.sms import Sms
+from mailroom.channels.sms.contract import Sms
 from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse

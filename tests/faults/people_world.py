@@ -10,10 +10,11 @@ from typing import Any
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo import plain
-from mailroom.channels.sms_adapter import SmsAdapter
-from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.delivery import SmsDelivery
+from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.twilio_find import evidence
 from mailroom.channels.sns_push import SnsPush
-from mailroom.channels.twilio_find import evidence
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
@@ -25,7 +26,6 @@ from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, U
 from mailroom.message.reference import read
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
-from mailroom.sms_delivery import SmsDelivery
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused

@@ -7,10 +7,10 @@ import pytest
 
 from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
 from mailroom.channels.push import push_to
-from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.twilio_account import TwilioAccount
+from mailroom.channels.sms.twilio_sms import TwilioSms
 from mailroom.channels.sns_push import SnsPush
-from mailroom.channels.twilio_account import TwilioAccount
-from mailroom.channels.twilio_sms import TwilioSms
 from mailroom.http.once import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent

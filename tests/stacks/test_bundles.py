@@ -63,7 +63,7 @@ LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "mailroom.message.phone.normalise('+16175551234')",
     "twilio": "import mailroom.{provider}",
-    "sms_toolkit": "import mailroom.channels.segments as of; of.segments_of('Hello')",
+    "sms_toolkit": "import mailroom.channels.sms.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg, psycopg_pool",

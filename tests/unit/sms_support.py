@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import structs
 
-from mailroom.channels.sms import Sms, sms_in
-from mailroom.channels.sms_adapter import SmsAdapter
-from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.contract import Sms, sms_in
+from mailroom.channels.sms.provider import SmsRequest
 from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.message.message import parse

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.channels.twilio_errors import reason_of
+from mailroom.channels.sms.twilio_errors import reason_of
 from mailroom.content.payloads import Payloads
 from mailroom.discretion import discreet
 from mailroom.dispatcher import Dispatcher

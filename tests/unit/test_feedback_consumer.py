@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.channels.sms import Sms
+from mailroom.channels.sms.contract import Sms
 from mailroom.environment import Feedback as Settings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
 from mailroom.ledger.ledger import Ledger

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from mailroom.channels.contracts import CONTRACTS, contracts_of
-from mailroom.channels.sms import Sms, sms_in
+from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from tests.unit.sms_support import IN_BUCKET, MEDIA, TO, sms, sms_item

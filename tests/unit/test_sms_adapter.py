@@ -8,10 +8,10 @@ import boto3
 import pytest
 
 from mailroom.aws import clients
-from mailroom.channels.aws_sms import AwsSms
-from mailroom.channels.sms_adapter import SmsAdapter
-from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_of
-from mailroom.channels.twilio_sms import TwilioSms
+from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.aws_sms import AwsSms
+from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_of
+from mailroom.channels.sms.twilio_sms import TwilioSms
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.unit.fakes import client_error

@@ -10,7 +10,7 @@ from twilio.http.response import Response
 
 from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.signalwire_errors import reason_of
-from mailroom.channels.twilio_client import client, next_page
+from mailroom.channels.sms.twilio_client import client, next_page
 from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, Unclear

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mailroom.channels.twilio_account import TwilioAccount, Unconfigured, account_at
-from mailroom.channels.twilio_client import client as twilio_client
+from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_at
+from mailroom.channels.sms.twilio_client import client as twilio_client
 from mailroom.discretion import discreet
 from mailroom.http.answers import body_of
 from mailroom.http.once import NotSent, Unclear

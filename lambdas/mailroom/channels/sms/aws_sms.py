@@ -5,8 +5,8 @@ from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from mailroom.channels.aws_answers import asked
-from mailroom.channels.aws_sms_errors import refusal_of
-from mailroom.channels.sms_provider import SmsRequest, seconds_left
+from mailroom.channels.sms.aws_sms_errors import refusal_of
+from mailroom.channels.sms.provider import SmsRequest, seconds_left
 from mailroom.clock import Clock
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
 

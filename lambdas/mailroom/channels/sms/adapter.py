@@ -9,10 +9,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
-from mailroom.channels import segments
-from mailroom.channels.sms import Sms, check_text, sms_in
-from mailroom.channels.sms_provider import SmsProvider, SmsRequest
-from mailroom.channels.twilio_account import Unconfigured
+from mailroom.channels.sms import segments
+from mailroom.channels.sms.contract import Sms, check_text, sms_in
+from mailroom.channels.sms.provider import SmsProvider, SmsRequest
+from mailroom.channels.sms.twilio_account import Unconfigured
 from mailroom.clock import epoch
 from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
@@ -137,15 +137,15 @@ class SmsAdapter:
 def _open(settings: SmsSender) -> SmsProvider:
     """The provider of the settings; its package alone is imported."""
     if settings.sms_provider == "aws":
-        from mailroom.channels.aws_sms import AwsSms
+        from mailroom.channels.sms.aws_sms import AwsSms
 
         return AwsSms(
             clients.sms(settings.submit_seconds),
             sender=settings.sms_sender,
             configuration_set=settings.sms_configuration_set,
         )
-    from mailroom.channels.twilio_account import account_at
-    from mailroom.channels.twilio_sms import TwilioSms
+    from mailroom.channels.sms.twilio_account import account_at
+    from mailroom.channels.sms.twilio_sms import TwilioSms
 
     return TwilioSms(
         account_at(clients.secretsmanager(), settings.twilio_secret_arn),

@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator
 from typing import Any
 from urllib.parse import quote
 
-from mailroom.channels.sms_provider import SmsRequest, seconds_left
-from mailroom.channels.twilio_account import TwilioAccount
-from mailroom.channels.twilio_client import client, next_page
-from mailroom.channels.twilio_errors import outcome_of, reason_of
-from mailroom.channels.twilio_find import created, evidence
+from mailroom.channels.sms.provider import SmsRequest, seconds_left
+from mailroom.channels.sms.twilio_account import TwilioAccount
+from mailroom.channels.sms.twilio_client import client, next_page
+from mailroom.channels.sms.twilio_errors import outcome_of, reason_of
+from mailroom.channels.sms.twilio_find import created, evidence
 from mailroom.clock import Clock
 from mailroom.http.answers import body_of, text_of
 from mailroom.http.once import NotSent, Unclear

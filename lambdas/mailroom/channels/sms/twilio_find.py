@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Container, Iterable
 from typing import Any
 
-from mailroom.channels.sms_provider import SmsRequest
+from mailroom.channels.sms.provider import SmsRequest
 from mailroom.http.answers import epoch, text_of
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 

@@ -1,0 +1,1 @@
+"""Text messages, by Twilio or AWS."""
