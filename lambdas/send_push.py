@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.channels.sns_push import SnsPush
+from mailroom.channels.push.sns import SnsPush
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from mailroom.channels.push import Push, push_to
-from mailroom.channels.sns_push import SnsPush
+from mailroom.channels.push.contract import Push, push_to
+from mailroom.channels.push.sns import SnsPush
 from mailroom.message.message import parse
 from tests.unit.support import REGION, FakeClock, Item
 

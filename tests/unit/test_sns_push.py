@@ -14,7 +14,7 @@ from botocore.exceptions import (
 )
 
 from mailroom.aws import clients
-from mailroom.channels.sns_push import SnsPush
+from mailroom.channels.push.sns import SnsPush
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.aws_models import problems

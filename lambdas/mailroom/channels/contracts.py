@@ -2,7 +2,7 @@
 
 from mailroom.channels.fax import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.push import Push
+from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.channels.webhook import Webhook
 from mailroom.message.message import Message

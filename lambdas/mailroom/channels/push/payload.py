@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mailroom.channels.push import Push
+from mailroom.channels.push.contract import Push
 from mailroom.errors import Invalid
 from mailroom.message.body import encode
 from mailroom.message.message import Key

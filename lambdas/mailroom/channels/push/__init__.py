@@ -1,0 +1,1 @@
+"""Push notifications, by Amazon SNS."""
