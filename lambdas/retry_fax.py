@@ -3,8 +3,8 @@
 from typing import Any
 
 from mailroom import environment
+from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.environment import RetryFax
-from mailroom.retry_mover import RetryMover
 from mailroom.telemetry import instrumented
 
 mover = RetryMover.of(environment.read(RetryFax))

@@ -3,10 +3,10 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
-from mailroom.fax_delivery import FaxDelivery
 from mailroom.telemetry import instrumented
 
 settings = environment.read(FaxSender)

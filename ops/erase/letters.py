@@ -5,7 +5,7 @@ from collections.abc import Callable
 import boto3
 
 from mailroom.aws.attribute_values import image_of
-from mailroom.channels import fax
+from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.erasure import ERASED_AT
 from mailroom.message.body import decode

@@ -9,7 +9,7 @@ from typing import Any
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.channels import fax
+from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode

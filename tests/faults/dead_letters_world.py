@@ -9,7 +9,7 @@ from typing import Any
 
 from mailroom import telemetry
 from mailroom.aws.dynamo import plain
-from mailroom.channels.fax import Fax
+from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letter_callbacks import CallbackResults
 from mailroom.dead_letter_log import DeadLetterLog

@@ -8,15 +8,15 @@ from typing import Any
 from msgspec.structs import replace
 
 from mailroom.aws.dynamo import plain
-from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.delivery import FaxDelivery
+from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
-from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes.outcomes import Outcomes
-from mailroom.retry_mover import RetryMover
 from tests.faults.fax_network import FaxNetwork
 from tests.faults.fifo import Fifo
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped

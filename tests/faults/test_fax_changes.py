@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax import item_of
+from mailroom.channels.fax.contract import item_of
 from tests.faults import changes
 from tests.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
 from tests.faults.outside import Side

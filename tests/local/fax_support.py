@@ -14,9 +14,9 @@ from local.inbox_store import InboxStore
 from local.providers import Handler
 from local.signalwire_simulator import SignalWireSimulator
 from local.telnyx_simulator import TelnyxSimulator
-from mailroom.channels.fax_provider import FaxProvider, FaxRequest
-from mailroom.channels.signalwire import SignalWire
-from mailroom.channels.telnyx import Telnyx
+from mailroom.channels.fax.provider import FaxProvider, FaxRequest
+from mailroom.channels.fax.signalwire import SignalWire
+from mailroom.channels.fax.telnyx import Telnyx
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 SENDER = "+12025550190"

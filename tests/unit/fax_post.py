@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax_adapter import FaxAdapter
-from mailroom.channels.fax_provider import Delivered
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.delivery import FaxDelivery
+from mailroom.channels.fax.provider import Delivered
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
-from mailroom.fax_delivery import FaxDelivery
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax import Fax
+from mailroom.channels.fax.contract import Fax
 from mailroom.dead_letter_log import KEPT_SECONDS
 from mailroom.dead_letter_queue import SEEN_AGAIN, DeadLetterQueue
 from mailroom.ledger.claim import Claimed

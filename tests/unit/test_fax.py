@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax import Fax, item_of
+from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import parse
 from tests.unit.fax_support import LINE, OTHER_LINE, PDF, TOLD, fax, fax_body, fax_item

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax_adapter import FaxAdapter
+from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.message.outcome import Misconfigured, Sent

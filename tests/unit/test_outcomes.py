@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mailroom.channels.fax import Fax, item_of
+from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import iso
 from mailroom.message.message import parse
 from mailroom.outcomes.callbacks import Callback

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import PUT_AT, put_at
-from mailroom.channels.fax_provider import Delivered, Pending, Undelivered
+from mailroom.channels.fax.delivery import FaxDelivery
+from mailroom.channels.fax.provider import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.delivery import Delivery
-from mailroom.fax_delivery import FaxDelivery
 from tests.unit.dispatching import made, numbered
 from tests.unit.events import lambda_context, sqs_record, stream_event
 from tests.unit.fakes import Meddler, client_error

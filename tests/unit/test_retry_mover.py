@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.clock import iso
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.outcomes.retries import Schedule, retry_of
-from mailroom.retry_mover import RetryMover
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_support import LINE, OTHER_LINE, PDF, fax, fax_body, fax_item

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.signalwire import SignalWire
+from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted

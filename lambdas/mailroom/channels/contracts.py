@@ -1,6 +1,6 @@
 """Which contract an `event_type` has. A new channel is a row here."""
 
-from mailroom.channels.fax import Fax
+from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms, sms_in

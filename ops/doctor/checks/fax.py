@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import requests
 
 from mailroom.aws import clients
-from mailroom.channels.fax import Fax
-from mailroom.channels.fax_adapter import FaxAdapter, Unconfigured
+from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
+from mailroom.channels.fax.contract import Fax
 from mailroom.discretion import discreet
 from mailroom.environment import FaxSender
 from mailroom.http.once import NotSent, Unclear

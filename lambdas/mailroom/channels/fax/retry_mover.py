@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
-from mailroom.channels.fax import Fax, item_of
+from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import END_OF_TIME, Clock
 from mailroom.environment import RetryFax
 from mailroom.errors import Invalid, Malformed

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from mailroom.channels.fax_provider import Undelivered
+from mailroom.channels.fax.provider import Undelivered
 from mailroom.discretion import discreet
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear

@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from twilio.http.response import Response
 
-from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.signalwire_errors import reason_of
+from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.signalwire_errors import reason_of
 from mailroom.channels.sms.twilio_client import client, next_page
 from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, text_of

@@ -9,8 +9,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import unreadable
-from mailroom.channels.fax import Fax
-from mailroom.channels.fax_provider import FaxProvider, FaxRequest, FaxState
+from mailroom.channels.fax.contract import Fax
+from mailroom.channels.fax.provider import FaxProvider, FaxRequest, FaxState
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
@@ -148,11 +148,11 @@ def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
         "seconds": settings.submit_seconds,
     }
     if settings.fax_provider == "telnyx":
-        from mailroom.channels.telnyx import Telnyx
+        from mailroom.channels.fax.telnyx import Telnyx
 
         (api_key,) = _needed(secret, "api_key")
         return Telnyx(api_key, connection_id=settings.fax_connection_id, **common)
-    from mailroom.channels.signalwire import SignalWire
+    from mailroom.channels.fax.signalwire import SignalWire
 
     project, token = _needed(secret, "project", "token")
     return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)

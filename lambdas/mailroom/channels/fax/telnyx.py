@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from requests import Response
 
-from mailroom.channels.fax_provider import Delivered, FaxRequest, FaxState, Pending
-from mailroom.channels.telnyx_errors import reason_of, undelivered
+from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
+from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
 from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, OnceSession, Unclear
