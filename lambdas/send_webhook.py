@@ -3,11 +3,11 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.channels.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.delivery import WebhookDelivery
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
 from mailroom.telemetry import instrumented
-from mailroom.webhook_delivery import WebhookDelivery
 
 settings = environment.read(WebhookSender)
 # Its clients live as long as the process.

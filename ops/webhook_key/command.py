@@ -6,9 +6,9 @@ import boto3
 import typer
 from msgspec import Struct
 
+from mailroom.channels.webhook.signing import UnusableKey, host_key
 from mailroom.http.url_policy import Guard
 from mailroom.http.url_policy import Refused as NoHost
-from mailroom.signing import UnusableKey, host_key
 from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, tell
 from ops.stage import name
 

@@ -11,7 +11,9 @@ from standardwebhooks import Webhook as Signature
 
 from mailroom.aws.dynamo import plain
 from mailroom.aws.secret import Secret
-from mailroom.channels.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.delivery import WebhookDelivery
+from mailroom.channels.webhook.signing import Signer
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
@@ -21,8 +23,6 @@ from mailroom.http.url_policy import Guard, Target
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.outcomes.callbacks import Callback
-from mailroom.signing import Signer
-from mailroom.webhook_delivery import WebhookDelivery
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
 from tests.support.dynamodb import in_memory_client

@@ -12,7 +12,7 @@ from standardwebhooks import Webhook as Receiver
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.secret import Secret
-from mailroom.signing import Signer
+from mailroom.channels.webhook.signing import Signer
 from ops import cli
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION

@@ -12,8 +12,8 @@ from local.demo import callbacks
 from local.demo.callbacks import Callback
 from local.state import LEDGER, MAILBOX, State
 from local.workspace import Workspace
+from mailroom.channels.webhook.signing import host_key
 from mailroom.http.url import host_of
-from mailroom.signing import host_key
 from tests.pipeline.items import Item, correlation, plain, typed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from standardwebhooks import Webhook as Signature
 
-from mailroom.channels.standard_webhooks import Post, StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Post, StandardWebhooks
 from mailroom.http.https import Answer, Https, Unanswered
 from mailroom.http.resolver import Unresolved
 from mailroom.http.url_policy import Guard

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mailroom.channels.webhook import Webhook
+from mailroom.channels.webhook.contract import Webhook
 from mailroom.errors import Invalid
 from mailroom.http.url import host_of
 from mailroom.message.message import parse

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.webhook_delivery import KEEPS_FAILING, tries_that_may_fail
+from mailroom.channels.webhook.delivery import KEEPS_FAILING, tries_that_may_fail
 from tests.unit.events import lines_about
 from tests.unit.post import Counted, Log
 from tests.unit.support import LEDGER, Aws, Item

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Unanswered
 from mailroom.ledger.ledger import Ledger
-from mailroom.webhook_delivery import WebhookDelivery
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import Meddler
 from tests.unit.post import SETTINGS

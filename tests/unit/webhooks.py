@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
-from mailroom.channels.standard_webhooks import StandardWebhooks
-from mailroom.channels.webhook import Webhook
+from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.signing import Signer, StageKey
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Https, Unanswered
 from mailroom.http.url_policy import Guard, Target
 from mailroom.message.message import parse
-from mailroom.signing import Signer, StageKey
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item
 

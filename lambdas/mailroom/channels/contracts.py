@@ -4,7 +4,7 @@ from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms, sms_in
-from mailroom.channels.webhook import Webhook
+from mailroom.channels.webhook.contract import Webhook
 from mailroom.message.message import Message
 
 CONTRACTS: dict[str, type[Message]] = {

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 
 from mailroom.aws.secret import Secret
+from mailroom.channels.webhook.signing import Signer, UnusableKey
 from mailroom.recipients.unsubscribe_links import Choice, Keyless, Tokens
-from mailroom.signing import Signer, UnusableKey
 from ops.doctor.look import Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from mailroom.aws.dynamo import Sets, number, string
-from mailroom.channels.standard_webhooks import Post, Said, StandardWebhooks
-from mailroom.channels.webhook import Webhook
+from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.standard_webhooks import Post, Said, StandardWebhooks
 from mailroom.clock import milliseconds
 from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import WebhookSender

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.channels.webhook import Webhook
+from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.signing import Signer, StageKey, UnusableKey
 from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Https, Unanswered
@@ -18,7 +19,6 @@ from mailroom.http.url import host_of
 from mailroom.http.url_policy import Guard, Refused
 from mailroom.message.body import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from mailroom.signing import Signer, StageKey, UnusableKey
 
 GONE = 410
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
