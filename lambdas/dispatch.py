@@ -4,7 +4,7 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.aws.dynamo import plain
-from mailroom.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import Dispatch
 from mailroom.telemetry import instrumented
 

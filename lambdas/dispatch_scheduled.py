@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.due import Due
+from mailroom.dispatch.due import Due
 from mailroom.environment import DispatchScheduled
 from mailroom.telemetry import instrumented
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.admission import Admission
+from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
 from ops.imports.entries import Entry
 from ops.imports.items import Items

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import boto3
 from msgspec import Struct
 
-from mailroom.admission import Admission
 from mailroom.channels.contracts import contracts_of
 from mailroom.content.payloads import Payloads
+from mailroom.dispatch.validator import Admission
 from mailroom.http.url_policy import Guard
 from mailroom.mailbox.oversize import Oversize
 from mailroom.mailbox.writer import MailboxWriter

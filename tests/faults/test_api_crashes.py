@@ -9,13 +9,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from mailroom.admission import Admission
 from mailroom.api.intake import Intake
 from mailroom.api.problems import Refusal
 from mailroom.api.states import States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
+from mailroom.dispatch.validator import Admission
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox.oversize import Oversize

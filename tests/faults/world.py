@@ -14,15 +14,15 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
-from mailroom.dispatcher import Dispatcher
-from mailroom.due import Due
+from mailroom.dispatch.dispatcher import Dispatcher
+from mailroom.dispatch.due import Due
+from mailroom.dispatch.schedules import Schedules
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.reader import Mailbox
 from mailroom.message.message import Key
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
-from mailroom.schedules import Schedules
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client
 from tests.told import told

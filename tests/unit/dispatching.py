@@ -7,9 +7,9 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
-from mailroom.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher
+from mailroom.dispatch.schedules import Schedules
 from mailroom.ledger.ledger import Ledger
-from mailroom.schedules import Schedules
 from tests.unit.support import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 
 Log = Callable[[], list[dict[str, Any]]]

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.client import Mailroom
 from mailroom.clock import iso
-from mailroom.due import Due
+from mailroom.dispatch.due import Due
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import at, made, numbered

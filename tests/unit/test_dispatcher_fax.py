@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher
+from mailroom.dispatch.schedules import Schedules
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes.callbacks import callback_of
-from mailroom.schedules import Schedules
 from tests.unit.dispatching import ROLE, TARGET, at, numbered
 from tests.unit.fakes import Meddler
 from tests.unit.fax_support import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item, found

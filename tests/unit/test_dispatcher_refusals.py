@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.ledger.ledger import Ledger
 from tests.unit.dispatching import Counted, Log, at, made, numbered
 from tests.unit.support import (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.due import Due
+from mailroom.dispatch.due import Due
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import made

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mailroom.admission import Admission
 from mailroom.aws import queues
 from mailroom.aws.attribute_values import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content import payloads
 from mailroom.content.payloads import ROUTING, Payloads
+from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
 from mailroom.mailbox.oversize import (

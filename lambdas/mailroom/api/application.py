@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from mailroom.admission import Admission
 from mailroom.api.intake import Intake
 from mailroom.api.paths import routable
 from mailroom.api.routes import routes_of
@@ -13,6 +12,7 @@ from mailroom.aws import clients
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
+from mailroom.dispatch.validator import Admission
 from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.ledger import Ledger

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.admission import Admission
 from mailroom.api.paths import href_of
 from mailroom.api.problems import entry_of
+from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
 from mailroom.mailbox.writer import MailboxWriter, Written
 from mailroom.message.address import has_control

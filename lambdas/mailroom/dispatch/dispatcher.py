@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from mailroom.admission import Admission
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
+from mailroom.dispatch.schedules import Schedules
+from mailroom.dispatch.validator import Admission
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import encode
 from mailroom.message.message import Message
-from mailroom.schedules import Schedules
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

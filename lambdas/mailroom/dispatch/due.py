@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
 from mailroom.clock import Clock
-from mailroom.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
