@@ -4,8 +4,8 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.environment import TwilioCallbacks as Settings
+from mailroom.feedback.twilio_callbacks import TwilioCallbacks
 from mailroom.telemetry import instrumented
-from mailroom.twilio_callbacks import TwilioCallbacks
 
 callbacks = TwilioCallbacks.of(environment.read(Settings))
 

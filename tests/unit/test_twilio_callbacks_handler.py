@@ -65,7 +65,7 @@ def test_of_twilios_package_the_validator_alone_is_imported() -> None:
     import subprocess
 
     script = (
-        "import sys; import mailroom.twilio_callbacks; "
+        "import sys; import mailroom.feedback.twilio_callbacks; "
         "print([each for each in ('twilio.rest', 'requests', 'aiohttp', 'jwt') if each in sys.modules])"
     )
     done = subprocess.run(

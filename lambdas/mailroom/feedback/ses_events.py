@@ -8,7 +8,7 @@ from msgspec import Struct
 from mailroom.feedback import bounded, correlation
 from mailroom.feedback.correlation import Header
 from mailroom.feedback.recipients import Destination
-from mailroom.feedback.ses_told import READERS, TELLING, Reader, Section, Told
+from mailroom.feedback.ses_facts import READERS, TELLING, Reader, Section, Told
 from mailroom.message.event import Event
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger

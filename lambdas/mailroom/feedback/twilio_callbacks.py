@@ -20,11 +20,11 @@ from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, ac
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word
+from mailroom.feedback.twilio_request import Said, read
 from mailroom.feedback.twilio_status import SOURCE
 from mailroom.http.event import Refused
 from mailroom.message.body import encode
 from mailroom.telemetry import count, logger
-from mailroom.twilio_request import Said, read
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
