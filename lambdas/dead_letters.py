@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.dead_letters import DeadLetters
+from mailroom.dead_letters.passes import DeadLetters
 from mailroom.telemetry import instrumented
 
 letters = DeadLetters.of(environment.read(environment.DeadLetters))

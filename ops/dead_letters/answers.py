@@ -5,7 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom.dead_letter_cause import Cause
+from mailroom.dead_letters.cause import Cause
 from ops.dead_letters.look import Seen
 
 State = Literal["done", "nothing", "cancelled", "failed", "running"]

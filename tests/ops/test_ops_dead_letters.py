@@ -128,7 +128,7 @@ def test_a_body_cannot_move_the_terminals_cursor(stage: Stage) -> None:
 def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mailroom.dead_letter_queue.MAX_HELD", 10)
+    monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 10)
     for number in range(12):
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     answer = json.loads(run(app, "show", "nobody", "--json").stdout)

@@ -4,7 +4,7 @@ import pytest
 
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS
 from mailroom.channels.webhook.delivery import tries_that_may_fail
-from mailroom.dead_letters import RESERVE_SECONDS
+from mailroom.dead_letters.passes import RESERVE_SECONDS
 from mailroom.feedback.consumer import RESERVE_MS
 from stacks import campaigns, dead_letters, feedback
 from stacks.derived import waiting_seconds

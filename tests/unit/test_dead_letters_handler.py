@@ -23,7 +23,7 @@ def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPat
         "DEAD_LETTER_QUEUES": json.dumps(mail_alone),
     }.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("mailroom.dead_letters.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("mailroom.dead_letters.passes.LONG_POLL_SECONDS", 0)
     yield office
     sys.modules.pop("dead_letters", None)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters import PUT_BACK_SECONDS, RESERVE_SECONDS, NotLookedAt
+from mailroom.dead_letters.passes import PUT_BACK_SECONDS, RESERVE_SECONDS, NotLookedAt
 from tests.unit.dead_letter_office import TABLE, Office, open_office
 from tests.unit.events import lines_about
 from tests.unit.fakes import client_error, failing
@@ -207,7 +207,7 @@ def test_a_pass_goes_through_the_smallest_queues_first(office: Office) -> None:
 def test_a_pass_holds_no_more_than_sqs_lets_anybody_hold(
     office: Office, log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mailroom.dead_letter_queue.MAX_HELD", 20)
+    monkeypatch.setattr("mailroom.dead_letters.queue.MAX_HELD", 20)
     office.put("mail-dlq", *(item(id=f"m-{at}") for at in range(30)))
     assert office.look(MAIL)["mail-dlq"]["seen"] == 20
     assert lines_about(log(), "dead letters left for the next pass")

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.dead_letter import Letter
-from mailroom.dead_letter_subject import Subject
+from mailroom.dead_letters.dead_letter import Letter
+from mailroom.dead_letters.subject import Subject
 
 Item = Mapping[str, Any]
 

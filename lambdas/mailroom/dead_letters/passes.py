@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
 from mailroom.clock import Clock
-from mailroom.dead_letter_callbacks import CallbackResults
-from mailroom.dead_letter_log import DeadLetterLog
-from mailroom.dead_letter_look import Look
-from mailroom.dead_letter_queue import LONG_POLL_SECONDS, DeadLetterQueue
+from mailroom.dead_letters.callbacks import CallbackResults
+from mailroom.dead_letters.log import DeadLetterLog
+from mailroom.dead_letters.look import Look
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
 from mailroom.environment import DeadLetters as Settings
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import count, logger

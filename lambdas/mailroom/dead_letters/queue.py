@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from mailroom.aws import queues
-from mailroom.dead_letter import Letter, letter_of
+from mailroom.dead_letters.dead_letter import Letter, letter_of
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient

@@ -7,8 +7,8 @@ from mailroom.aws import clients
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Sets, number, string
 from mailroom.clock import Clock, milliseconds
-from mailroom.dead_letter import Letter
-from mailroom.dead_letter_cause import Cause
+from mailroom.dead_letters.cause import Cause
+from mailroom.dead_letters.dead_letter import Letter
 from mailroom.message.message import Key
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mailroom.clock import iso
-from mailroom.dead_letter import Letter
-from mailroom.dead_letter_callbacks import CallbackResults
-from mailroom.dead_letter_cause import cause_of
-from mailroom.dead_letter_log import DeadLetterLog
-from mailroom.dead_letter_subject import Subject, subject_of
+from mailroom.dead_letters.callbacks import CallbackResults
+from mailroom.dead_letters.cause import cause_of
+from mailroom.dead_letters.dead_letter import Letter
+from mailroom.dead_letters.log import DeadLetterLog
+from mailroom.dead_letters.subject import Subject, subject_of
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import count, logger, working_on
 

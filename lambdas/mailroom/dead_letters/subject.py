@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
-from mailroom.dead_letter import Letter
+from mailroom.dead_letters.dead_letter import Letter
 from mailroom.errors import Malformed
 from mailroom.message import reference
 from mailroom.message.body import decode, scheduled
