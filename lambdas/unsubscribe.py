@@ -5,7 +5,7 @@ from typing import Any
 from mailroom import environment
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.telemetry import instrumented
-from mailroom.unsubscribe import Unsubscribe
+from mailroom.unsubscribe.unsubscribe import Unsubscribe
 
 unsubscribe = Unsubscribe.of(environment.read(Settings))
 

@@ -3,8 +3,8 @@
 import pytest
 
 from mailroom.recipients.preferences import Preferences
-from mailroom.unsubscribe import Unsubscribe
-from mailroom.unsubscribe_page import FIELD, IN
+from mailroom.unsubscribe.page import FIELD, IN
+from mailroom.unsubscribe.unsubscribe import Unsubscribe
 from tests.faults.campaign_world import CampaignWorld
 from tests.faults.outside import Side, Stopped
 from tests.faults.test_campaign_crashes import NewWorld

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from mailroom import unsubscribe_page as page
 from mailroom.recipients.unsubscribe_links import Choice
-from mailroom.unsubscribe_page import HEADERS, shortened
+from mailroom.unsubscribe import page
+from mailroom.unsubscribe.page import HEADERS, shortened
 
 CHOICE = Choice("vincent@example.com", "followers")
 PAGES = {

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from mailroom.aws.secret import Secret
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
-from mailroom.unsubscribe import Unsubscribe
+from mailroom.unsubscribe.unsubscribe import Unsubscribe
 from tests.unit.fakes import Meddler
 from tests.unit.support import PREFERENCES, Aws
 from tests.unit.webhooks import Secrets, secret

@@ -24,7 +24,7 @@ MAX_LINK = 993
 RENEW_SECONDS = 5
 """A wrong signature has the secret read anew no oftener than that, so that forged ones cost nothing."""
 
-_SALT = b"mailroom.unsubscribe"
+_SALT = b"mailroom.unsubscribe.unsubscribe"
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 

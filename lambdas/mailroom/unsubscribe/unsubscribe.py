@@ -10,7 +10,6 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom import unsubscribe_page
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
 from mailroom.channels.mail.headers import ONE_CLICK
@@ -20,7 +19,8 @@ from mailroom.http.event import Refused
 from mailroom.recipients.preferences import By, Preferences
 from mailroom.recipients.unsubscribe_links import Choice, Keyless, Renewable, Tokens
 from mailroom.telemetry import count, logger
-from mailroom.unsubscribe_request import Request, read
+from mailroom.unsubscribe import page as unsubscribe_page
+from mailroom.unsubscribe.request import Request, read
 
 SECRET_SECONDS = 60
 """For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process

@@ -1,0 +1,1 @@
+"""The page behind an unsubscribe link."""
