@@ -14,11 +14,11 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.sms.twilio_errors import reason_of
 from mailroom.content.payloads import Payloads
-from mailroom.discretion import discreet
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.schedules import Schedules
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
+from mailroom.redaction import discreet
 from mailroom.telemetry import masked
 from tests.unit.dispatching import ROLE, TARGET, Log
 from tests.unit.support import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item

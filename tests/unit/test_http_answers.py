@@ -2,10 +2,10 @@
 
 import pytest
 
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, retry_after, text_of
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.redaction import discreet
 from tests.unit.support import NOW
 
 

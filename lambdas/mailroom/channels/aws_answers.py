@@ -5,8 +5,8 @@ from typing import TypeVar
 
 from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 
-from mailroom.discretion import discreet
 from mailroom.message.outcome import Misconfigured, Rejected, Retry
+from mailroom.redaction import discreet
 
 T = TypeVar("T")
 Refusal = Retry | Rejected | Misconfigured

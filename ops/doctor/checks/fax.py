@@ -8,9 +8,9 @@ import requests
 from mailroom.aws import clients
 from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
 from mailroom.channels.fax.contract import Fax
-from mailroom.discretion import discreet
 from mailroom.environment import FaxSender
 from mailroom.http.once import NotSent, Unclear
+from mailroom.redaction import discreet
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_at
 from mailroom.channels.sms.twilio_client import client as twilio_client
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of
 from mailroom.http.once import NotSent, Unclear
+from mailroom.redaction import discreet
 from ops.doctor.deployed import Function
 from ops.doctor.look import READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning

@@ -11,10 +11,10 @@ from twilio.http.response import Response
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.signalwire_errors import reason_of
 from mailroom.channels.sms.twilio_client import client, next_page
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
+from mailroom.redaction import discreet
 from mailroom.telemetry import logger
 
 _PENDING = {"queued", "processing", "sending"}

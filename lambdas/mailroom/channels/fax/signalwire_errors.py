@@ -2,9 +2,9 @@
 
 import re
 
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
+from mailroom.redaction import discreet
 
 _OUR_CODES = {
     "4001",  # the balance

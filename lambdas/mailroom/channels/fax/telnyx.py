@@ -11,10 +11,10 @@ from requests import Response
 
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, OnceSession, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
+from mailroom.redaction import discreet
 from mailroom.telemetry import logger
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}

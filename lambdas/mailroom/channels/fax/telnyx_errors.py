@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from mailroom.channels.fax.provider import Undelivered
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
+from mailroom.redaction import discreet
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {

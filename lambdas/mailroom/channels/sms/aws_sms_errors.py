@@ -8,8 +8,8 @@ from typing import Any, cast
 from botocore.exceptions import ClientError
 
 from mailroom.channels.aws_answers import Refusal, code_of, reason_of
-from mailroom.discretion import discreet
 from mailroom.message.outcome import Misconfigured, Rejected
+from mailroom.redaction import discreet
 
 _NOT_TO_THAT_NUMBER = {
     "DESTINATION_PHONE_NUMBER_OPTED_OUT",

@@ -4,10 +4,10 @@ https://www.twilio.com/docs/api/errors."""
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from mailroom.discretion import discreet
 from mailroom.http.answers import body_of, refusal, retry_after
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Outcome, Rejected, Retry
+from mailroom.redaction import discreet
 
 _LATER = {
     14107,  # the rate at which one number may be answered
