@@ -69,7 +69,11 @@ LATER = {
     "psycopg": "import psycopg, psycopg_pool",
 }
 """What a handler imports when it has work for it, and what that work is."""
-PROVIDERS = {"send_fax": "channels.signalwire", "send_sms": "channels.twilio_sms"}
+PROVIDERS = {
+    "send_fax": "channels.fax.signalwire",
+    "send_sms": "channels.sms.twilio_sms",
+    "twilio_callbacks": "feedback.twilio_callbacks",
+}
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""
 EXTRAS = {handler: {"campaigns.json": b"{}"} for handler in ("collect", "compose")}
 """What the stack puts there: the definitions of its campaigns."""

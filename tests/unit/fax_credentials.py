@@ -36,7 +36,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
     """Whatever provider a test's settings name is this one."""
     stand_in = Opened()
     for module, name in (("signalwire", "SignalWire"), ("telnyx", "Telnyx")):
-        fake = ModuleType(f"mailroom.channels.{module}")
+        fake = ModuleType(f"mailroom.channels.fax.{module}")
         setattr(fake, name, stand_in)
         monkeypatch.setitem(sys.modules, fake.__name__, fake)
     return stand_in

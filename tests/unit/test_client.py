@@ -159,21 +159,21 @@ def test_sending_none_is_a_summary_of_none(mailroom: Mailroom) -> None:
 
 
 def test_a_status_is_ready_until_the_ledger_knows_better(mailroom: Mailroom, ledger: Ledger) -> None:
-    assert mailroom.message.status("m-1") is None
+    assert mailroom.status("m-1") is None
     mailroom.send(item())
-    ready = mailroom.message.status("m-1")
+    ready = mailroom.status("m-1")
     assert ready is not None
     assert (ready.status, ready.attempts) == ("ready", 0)
     ledger.complete(claimed(ledger), "ses", "0101")
-    sent = mailroom.message.status("m-1", "mail")
+    sent = mailroom.status("m-1", "mail")
     assert sent is not None
     assert (sent.status, sent.attempts, sent.provider_id) == ("sent", 1, "0101")
-    assert mailroom.message.status("m-1", "sms") is None
+    assert mailroom.status("m-1", "sms") is None
 
 
 def test_an_id_of_several_messages_asks_which(mailroom: Mailroom, aws: Aws) -> None:
     mailroom.send(item())
     aws.put(LEDGER, id="m-1", event_type="sms", status="sent")
     with pytest.raises(Ambiguous, match="mail, sms") as caught:
-        mailroom.message.status("m-1")
+        mailroom.status("m-1")
     assert caught.value.event_types == ["mail", "sms"]

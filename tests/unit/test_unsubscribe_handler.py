@@ -96,7 +96,8 @@ def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest
 def test_neither_templates_nor_providers_are_imported() -> None:
     script = (
         "import sys; import mailroom.unsubscribe.unsubscribe; "
-        "print([each for each in ('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
+        "print([each for each in "
+        "('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
         "if each in sys.modules])"
     )
     done = subprocess.run(
