@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mailroom.campaigns.run import Run, State
+from mailroom.campaigns.runs import Run, State
 from ops.campaigns.deployed import Start
 from ops.campaigns.dry_run import Composed, Counted
 from ops.campaigns.listing import Row

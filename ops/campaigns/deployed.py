@@ -11,8 +11,7 @@ from uuid import uuid4
 
 import boto3
 
-from mailroom.campaigns.run import Run, canonical, name_of
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from ops import stage as stages

@@ -5,7 +5,7 @@ import time
 import boto3
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import Run
 from ops.campaigns import screen as view
 from ops.campaigns import wait as waiting
 from ops.campaigns.answers import stands, tried

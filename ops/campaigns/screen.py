@@ -7,7 +7,7 @@ from rich import box
 from rich.panel import Panel
 from rich.table import Table
 
-from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import Run
 from ops.campaigns.dry_run import Composed, Counted
 from ops.campaigns.listing import Row
 from ops.campaigns.samples import Sample

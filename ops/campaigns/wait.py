@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from shlex import quote
 
-from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import Run
 from ops import stage as stages
 from ops.campaigns.deployed import Campaigns, Start
 

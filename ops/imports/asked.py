@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from mailroom.campaigns.s3_lines import Mark
+from mailroom.campaigns.files.lines import Mark
 from ops.imports.entries import Entries
 from ops.imports.items import Items
 from ops.imports.options import Options

@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from mailroom.campaigns.files.formats import Entry
 from mailroom.mailbox.writer import Written
 from ops.imports.brake import STOPPED, Brake
-from ops.imports.entries import Entries, Entry
+from ops.imports.entries import Entries
 from ops.imports.judge import Fault, Judge
 from ops.imports.progress import Progress
 from ops.imports.progress_file import ProgressFile

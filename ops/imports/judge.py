@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from mailroom.campaigns.files.formats import Entry
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
-from ops.imports.entries import Entry
 from ops.imports.items import Items
 from ops.imports.options import Options
 

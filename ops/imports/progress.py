@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mailroom.campaigns.s3_lines import Mark
+from mailroom.campaigns.files.lines import Mark
 from ops.imports.options import Options
 from ops.imports.source import Fingerprint
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ops.imports.entries import LINE, REASON, Entries, Entry
+from mailroom.campaigns.files.formats import Entry
+from ops.imports.entries import LINE, REASON, Entries
 from ops.imports.options import Options
 from ops.imports.source import Source
 from ops.screen import Refused

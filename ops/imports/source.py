@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mailroom.campaigns.s3_lines import CHUNK_BYTES, Lines, Mark
+from mailroom.campaigns.files.lines import CHUNK_BYTES, Lines, Mark
 from ops.screen import Refused
 
 LOOKED_AT = 1024 * 1024

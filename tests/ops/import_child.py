@@ -19,8 +19,8 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
+from mailroom.campaigns.files.formats import Entry
 from ops.imports import importing
-from ops.imports.entries import Entry
 from ops.imports.job import Job
 from ops.imports.options import options_of
 from ops.imports.rejected import Rejected

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.page_claim import PageClaim
-from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import PageClaim, Run
 from ops.campaigns.deployed import Campaigns, Start
 from ops.campaigns.wait import BESIDE_POLLS, LOST_POLLS, QUIET_POLLS, Ended, wait
 from tests.ops.answers_support import valid

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.page_claim import PageClaim
+from mailroom.campaigns.runs import PageClaim
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import COLLECT, RUN, RUNS, World
 from tests.ops.campaign_support import run as cli

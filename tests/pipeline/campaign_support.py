@@ -17,8 +17,7 @@ from local.aws import KEY, REGION
 from local.demo.accepted import of_mail
 from local.demo.campaign_people import with_news
 from local.workspace import REPOSITORY
-from mailroom.campaigns.run import Run
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs
 from ops.campaigns.deployed import Start
 from tests.pipeline.pipeline_support import Accepted, Pipeline, until
 

@@ -7,11 +7,10 @@ import pytest
 from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
-from mailroom.campaigns.chunks import MAX_CHUNK_BYTES, chunked
+from mailroom.campaigns.bodies import MAX_CHUNK_BYTES, Chunk, Next, Start, chunk_of, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Module
-from mailroom.campaigns.items import Items
-from mailroom.campaigns.run import canonical, checked, name_of
+from mailroom.campaigns.drafts import Items
+from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Malformed
 from mailroom.message.message import parse

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import PageClaim, Passed, Runs, Unfounded, Unsent
 from mailroom.ledger.claim import InProgress
 from tests.unit.support import RUNS, Aws, FakeClock
 

@@ -8,19 +8,34 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from botocore.exceptions import ClientError
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.campaigns.audience import Audience, Connections, Fault, Page, Recipient
-from mailroom.campaigns.bodies import Chunk, Next, Start, collect_body
-from mailroom.campaigns.chunks import chunked
-from mailroom.campaigns.databases import Unreachable
-from mailroom.campaigns.definition import Definition
-from mailroom.campaigns.items import expiry
-from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
-from mailroom.campaigns.run import Run
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.audience import (
+    Audience,
+    Connections,
+    Cursor,
+    Fault,
+    Found,
+    Page,
+    Recipient,
+    Unreachable,
+)
+from mailroom.campaigns.bodies import Asked, Chunk, Next, Start, as_json, chunked, collect_body
+from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.drafts import expiry
+from mailroom.campaigns.runs import (
+    MAX_FAULTS,
+    PageClaim,
+    Passed,
+    Run,
+    Runs,
+    Unfounded,
+    Unsent,
+    checked,
+)
 from mailroom.clock import Clock, iso
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.claim import InProgress
@@ -75,6 +90,29 @@ class Collector:
                 waits.append((record["receiptHandle"], wait))
         queues.set_visibility(self._sqs, self._queue_url, waits)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+
+    def dry_run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One page as an operator's dry run counts it: how many people it has, what is wrong with others, the
+        next page's cursor (None: no more), and a few of its people. Nothing is written or queued. Raises
+        Invalid for a campaign that is not deployed, Malformed for a bad run."""
+        asked = msgspec.convert(request, Asked)
+        definition = deployed(self._campaigns, asked.campaign)
+        run, scheduled_at = checked(asked.run), asked.scheduled_at
+        found = self._page(definition, asked.cursor, run, scheduled_at)
+        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
+        faults = [*found.faults, *too_large]
+        people = [each for chunk in chunks for each in chunk]
+        return {
+            "recipients": len(people),
+            "cursor": found.cursor,
+            "refused": len(faults),
+            "faults": [str(each) for each in faults[:MAX_FAULTS]],
+            "samples": as_json(people[: asked.samples]),
+        }
+
+    def _page(self, definition: Definition, cursor: Cursor, run: str, scheduled_at: str) -> Found:
+        page = Page(cursor, definition.page_size, run, scheduled_at, self._databases)
+        return self._source(definition).page(page)
 
     def _record(self, record: Mapping[str, Any]) -> Wait:
         try:
@@ -135,8 +173,7 @@ class Collector:
             return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
-        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self._databases)
-        found = self._source(definition).page(page)
+        found = self._page(definition, asked.cursor, run.run, run.scheduled_at)
         chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
         faults, people = [*found.faults, *too_large], sum(map(len, chunks))
         self._tell(faults)

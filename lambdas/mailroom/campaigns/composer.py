@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mailroom.aws import queues
-from mailroom.campaigns.bodies import Chunk, chunk_of
-from mailroom.campaigns.definition import Definition
-from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter
-from mailroom.campaigns.items import expiry
+from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
+from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter, expiry
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock
 from mailroom.errors import Malformed
@@ -82,6 +83,19 @@ class Composer:
                 back.append(record["messageId"])
         queues.set_visibility(self._sqs, self._queue_url, dead)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+
+    def dry_run(self, request: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
+        """The items that an operator's dry run shows; and by their keys, who has opted out, who is left out,
+        and for whom the campaign's code fails. Nothing is put. Raises Invalid for a campaign that is not
+        deployed."""
+        chunk = msgspec.convert(request, Chunk)
+        drafted = self._drafter.drafts(deployed(self._campaigns, chunk.campaign), chunk, remaining)
+        return {
+            "items": as_json([each.item for each in drafted.drafts if each.unwanted is None]),
+            "opted_out": [each.key for each in drafted.drafts if each.unwanted is not None],
+            "left_out": [*drafted.left_out],
+            "failed": [*drafted.failed],
+        }
 
     def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
         """Compose one chunk; whether it is done. Raises nothing: its fault must not end the batch."""

@@ -13,10 +13,8 @@ from uuid import UUID
 
 from psycopg import Connection, ProgrammingError, errors, sql
 
-from mailroom.campaigns.audience import Connections, Found, Page
+from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, plain
 from mailroom.campaigns.definition import Postgresql
-from mailroom.campaigns.plain_values import plain
-from mailroom.campaigns.rows import Rows, check_columns, name_of
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.telemetry import logger
@@ -36,9 +34,8 @@ class PostgresqlAudience:
     neither overlap nor leave anybody out. Of rows of one key a page has the first; that there is another is
     said, also where the page ends between them, if there are more it is said once."""
 
-    def __init__(self, definition: Postgresql, databases: Connections) -> None:
+    def __init__(self, definition: Postgresql) -> None:
         self._definition = definition
-        self._databases = databases
         # The query is the deployer's own; what a caller gives goes beside it, as a parameter.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
@@ -47,7 +44,7 @@ class PostgresqlAudience:
         """One page, in a transaction that can only read. Raises Invalid for a query that cannot be an
         audience, and what psycopg raises for all else."""
         rows = Rows(self._definition.key, self._definition.columns)
-        with self._databases.connection(self._definition.database) as connection:
+        with page.connection(self._definition.database) as connection:
             connection.read_only = True
             if page.cursor is None:
                 self._refuse_keyless(connection, page, rows)

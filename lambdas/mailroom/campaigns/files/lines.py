@@ -1,16 +1,10 @@
-"""The lines of an object in S3, from any byte on, with no more of it in memory than a line and a chunk."""
+"""The lines of a file, from any byte on, with no more of it in memory than a line and a chunk."""
 
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Protocol
-from urllib.parse import urlsplit
+from typing import Protocol
 
-from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.errors import Invalid
-
-if TYPE_CHECKING:
-    from types_boto3_s3 import S3Client
 
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
@@ -19,7 +13,8 @@ MAX_RECORD_BYTES = 256 * 1024
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Beyond that a file is none of lines, and looking for the next one would outlast the function."""
 
-_WHERE = "audience.location"
+LOCATION = "audience.location"
+"""The setting at fault where a file cannot be read at all."""
 _BOM = b"\xef\xbb\xbf"
 _NO_TEXT = (
     (b"\x1f\x8b", "compressed (gzip)", "put it there as plain text"),
@@ -34,7 +29,7 @@ class TooLong(Exception):
 
 
 class Mark(Struct, frozen=True):
-    """A place in the object: a byte's offset, and the number of the line that begins there, from 1."""
+    """A place in a file: a byte's offset, and the number of the line that begins there, from 1."""
 
     offset: int
     line: int
@@ -53,58 +48,8 @@ class Readable(Protocol):
         ...
 
 
-class S3Object:
-    """One object, which must stay as it is while it is read: each request is for the version of the first."""
-
-    def __init__(self, client: "S3Client", location: str, etag: str | None) -> None:
-        self._client = client
-        place = urlsplit(location, allow_fragments=False)
-        if place.scheme != "s3" or not place.netloc or len(place.path) < 2:
-            raise Invalid(_WHERE, f"{location!r:.200} is no place in S3; use s3://bucket/key")
-        self._location = location
-        self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
-        self.etag = etag
-        self.size: int | None = None
-        """In bytes; None before the first of them were read."""
-
-    def read(self, offset: int) -> bytes:
-        """The bytes from the offset on, CHUNK_BYTES at most; none: that is its end. Raises Invalid where
-        there is no such object or it has changed, and botocore's errors."""
-        if self.size is not None and offset >= self.size:
-            return b""
-        asked: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
-        if self.etag is not None:
-            asked["IfMatch"] = self.etag
-        try:
-            reply = self._client.get_object(**asked)
-        except ClientError as error:
-            if _status(error) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                self.size = offset
-                return b""
-            raise self._explained(error) from None
-        self.etag = reply["ETag"]
-        self.size = int(reply["ContentRange"].rpartition("/")[2])
-        with reply["Body"] as body:
-            return body.read()
-
-    def _explained(self, error: ClientError) -> Exception:
-        status = _status(error)
-        if status == HTTPStatus.PRECONDITION_FAILED:
-            changed = (
-                "has changed since the run began; start the run again: who was sent to is not sent twice"
-            )
-            return Invalid(_WHERE, f"{self._location} {changed}")
-        if status == HTTPStatus.NOT_FOUND:
-            return Invalid(_WHERE, f"{self._location} does not exist; put the file there")
-        if status == HTTPStatus.FORBIDDEN:
-            # Who may not list a bucket is told no more of what is not there.
-            why = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
-            return Invalid(_WHERE, f"{self._location} {why}")
-        return error
-
-
 class Lines:
-    """Reads an object's lines forwards, and back to where the last mark was set."""
+    """Reads a file's lines forwards, and back to where the last mark was set."""
 
     def __init__(self, source: Readable, start: Mark) -> None:
         self._source = source
@@ -122,7 +67,7 @@ class Lines:
         self._fetch()
         for bytes_, is_, do in _NO_TEXT:
             if self._bytes.startswith(bytes_):
-                raise Invalid(_WHERE, f"the file is {is_}; {do}")
+                raise Invalid(LOCATION, f"the file is {is_}; {do}")
         if self._bytes.startswith(_BOM):
             self._at = len(_BOM)
 
@@ -147,7 +92,7 @@ class Lines:
         return line
 
     def ended(self) -> bool:
-        """Whether there is nothing more, as far as the object's size is known."""
+        """Whether there is nothing more, as far as the file's size is known."""
         return self._source.size is not None and self._base + self._at >= self._source.size
 
     def _fetched_end(self) -> int:
@@ -181,13 +126,9 @@ class Lines:
             self._at = self._kept = len(self._bytes)
             if self._base + self._at - begin > MAX_LINE_BYTES:
                 size = f"over {MAX_LINE_BYTES // 2**20} MiB"
-                raise Invalid(_WHERE, f"line {self._line} has {size}; put a line break behind each entry")
+                raise Invalid(LOCATION, f"line {self._line} has {size}; put a line break behind each entry")
             if not self._fetch():
                 break
             end = self._bytes.find(b"\n") + 1
         self._at = end or self._at
         self._line += 1
-
-
-def _status(error: ClientError) -> int:
-    return int(error.response["ResponseMetadata"]["HTTPStatusCode"])
