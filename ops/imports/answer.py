@@ -1,16 +1,30 @@
-"""What an import says at its end."""
+"""What an import shows: a bar while it runs, and the answer at its end."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
 
 from msgspec import Struct
 from rich import box
 from rich.panel import Panel
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from ops.campaigns.samples import Sample
-from ops.imports.importing import State
-from ops.imports.judge import Fault
-from ops.imports.progress import Counts
+from ops.imports.items import Fault
+from ops.screen import errors, plain, screen
 from ops.screen import lines as several
-from ops.screen import plain, screen
+
+State = Literal["done", "interrupted", "stopped"]
+_EVERY = 0.1
+"""Seconds between two drawings of the bar: more often nobody sees it, and the lines would wait for it."""
 
 
 class Shown(Struct, frozen=True):
@@ -68,11 +82,6 @@ def shown(sample: Sample) -> Shown:
     return Shown(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
 
 
-def counts_of(counts: Counts) -> dict[str, int]:
-    """The counts by name, and their sum."""
-    return {"lines": counts.lines, **{name: getattr(counts, name) for name, _ in _MEANING}}
-
-
 def show(answer: Imported) -> None:
     """Print it."""
     for sample in answer.samples:
@@ -118,3 +127,32 @@ def _panel(sample: Shown) -> Panel:
         return Panel(several(f"Would fail: {sample.problem}"), title=title, title_align="left", style="red")
     head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
     return Panel(several(f"{head}\n{sample.text.strip()}"), title=title, title_align="left")
+
+
+class Bar:
+    """Bytes, lines, lines a second and the time that is left, on standard error; `quiet`: nothing."""
+
+    def __init__(self, size: int, begin: int, *, quiet: bool, now: Callable[[], float] = time.monotonic):
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn(),
+            DownloadColumn(binary_units=True),
+            TextColumn("{task.fields[lines]:,} lines, {task.fields[rate]:,.0f} a second"),
+            TimeRemainingColumn(),
+        )
+        self.progress = Progress(*columns, console=errors, disable=quiet, transient=True)
+        self._task = self.progress.add_task("importing", total=size, completed=begin, lines=0, rate=0.0)
+        self._now = now
+        self._began = self._drawn = now()
+
+    def seen(self, offset: int, lines: int, before: int = 0, wait: float = 0.0) -> None:
+        """So far it is. `before` are the lines of earlier processes; `wait` is for how many seconds each put
+        rests because DynamoDB throttles."""
+        now = self._now()
+        if now - self._drawn < _EVERY:
+            return
+        self._drawn = now
+        rate = (lines - before) / (now - self._began)
+        words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
+        self.progress.update(self._task, completed=offset, lines=lines, rate=rate, description=words)

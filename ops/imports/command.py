@@ -2,25 +2,27 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import boto3
 import typer
 
+from mailroom.channels.contracts import CONTRACTS
 from ops.clients import config_for_puts
 from ops.imports import answer as view
-from ops.imports.answer import Imported
-from ops.imports.importing import Import
-from ops.imports.job import Job
-from ops.imports.options import options_of
+from ops.imports.importing import Import, Job
+from ops.imports.items import Format, Options
 from ops.imports.source import Source
+from ops.messages.attributes import pairs
 from ops.messages.rules import rules_of
-from ops.screen import AsJson, Stage, aws_faults, errors, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, tell
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
+ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+MAX_PREFIX_BYTES = 100
 
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file, UTF-8.")]
 Channel = Annotated[str | None, typer.Option(help="The channel; without it each line's own event_type.")]
@@ -28,7 +30,7 @@ Prefix = Annotated[str | None, typer.Option(help="What each id begins with; alon
 Column = Annotated[str | None, typer.Option(help="The column that has the ids; without it, id.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="attribute=value of every message.")]
 Maps = Annotated[list[str] | None, typer.Option("--map", help="column=attribute: what a column is.")]
-Kind = Annotated[Literal["csv", "jsonl"] | None, typer.Option("--format", help="Without it, by its ending.")]
+Kind = Annotated[Format | None, typer.Option("--format", help="Without it, by its ending.")]
 Delimiter = Annotated[str | None, typer.Option(help="Between the cells of a CSV file.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check all lines, show three; put nothing.")]
 Workers = Annotated[int, typer.Option(min=1, max=128, help="Puts under way at a time.")]
@@ -80,8 +82,15 @@ def import_(
         )
         session = boto3.Session()
         with closing(Source(file)) as source:
-            job = Job(source, stage, options, rules_of(session, stage), session.client("s3"))
-            answer = job.dry_run(quiet=as_json) if dry_run else _run(job, session, workers, restart, as_json)
+            rules = rules_of(session, stage)
+            job = Job(source, stage, options, rules, session.client("s3"), quiet=as_json)
+            if dry_run:
+                answer = job.dry_run()
+            else:
+                dynamodb = session.client("dynamodb", config=config_for_puts(workers))
+                importing = Import(job, dynamodb, workers, restart=restart)
+                with _interrupts(importing):
+                    answer = importing.run()
     if as_json:
         tell(answer)
     else:
@@ -90,12 +99,53 @@ def import_(
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
 
 
-def _run(job: Job, session: boto3.Session, workers: int, restart: bool, quiet: bool) -> Imported:
-    running = job.prepared(
-        session.client("dynamodb", config=config_for_puts(workers)), workers, restart=restart, quiet=quiet
+def options_of(
+    file: Path,
+    *,
+    channel: str | None,
+    format_: Format | None,
+    delimiter: str | None,
+    id_prefix: str | None,
+    id_column: str | None,
+    sets: Iterable[str],
+    maps: Iterable[str],
+) -> Options:
+    """The options of a command. Raises Refused for what cannot be meant."""
+    if channel is not None and channel not in CONTRACTS:
+        raise Refused(f"--channel {channel!r:.60} is none; there are: {', '.join(CONTRACTS)}.")
+    if id_prefix is not None and not _is_prefix(id_prefix):
+        raise Refused("--id-prefix is no begin of an id; use 1 to 100 printable characters, and no address.")
+    found = format_ or ENDINGS.get(file.suffix.lower())
+    if found is None:
+        raise Refused(f"{file.name} ends neither in .csv nor in .jsonl; say which it is by --format.")
+    mapped = pairs(maps, "--map")
+    if len(set(mapped.values())) < len(mapped):
+        raise Refused("--map names one attribute for two columns; keep one of them.")
+    constant = pairs(sets, "--set")
+    for name, instead in (("id", "--id-column or --id-prefix"), ("event_type", "--channel")):
+        if name in constant:
+            raise Refused(f"--set {name}: is for each line, or said by {instead}.")
+    return Options(
+        format=found,
+        delimiter=_delimiter(file, delimiter),
+        channel=channel or "",
+        id_prefix=id_prefix or "",
+        id_column=id_column or "",
+        sets=constant,
+        maps=mapped,
     )
-    with _interrupts(running.importing):
-        return job.run(running)
+
+
+def _is_prefix(text: str) -> bool:
+    return text.isprintable() and 0 < len(text.encode()) <= MAX_PREFIX_BYTES and "@" not in text
+
+
+def _delimiter(file: Path, typed: str | None) -> str:
+    found = typed or ("\t" if file.suffix.lower() == ".tsv" else ",")
+    found = "\t" if found == "\\t" else found
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise Refused("--delimiter is not one ASCII character; use , or ; or \\t.")
+    return found
 
 
 @contextmanager

@@ -21,9 +21,8 @@ from botocore.exceptions import ClientError
 
 from mailroom.campaigns.files.formats import Entry
 from ops.imports import importing
-from ops.imports.job import Job
-from ops.imports.options import options_of
-from ops.imports.rejected import Rejected
+from ops.imports.command import options_of
+from ops.imports.progress import Rejected
 from ops.imports.source import Source
 from ops.messages.rules import Rules
 
@@ -90,11 +89,11 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         mailbox = mmap.mmap(opened.fileno(), 0)
         client: Any = StubDynamoDB(mailbox, death)
-        job = Job(source, "test", options, RULES, client)
-        running = job.prepared(client, WORKERS)
+        job = importing.Job(source, "test", options, RULES, client)
+        running = importing.Import(job, client, WORKERS)
         if event == CTRL_C:
-            death.instead = running.importing.stop
-        answer = job.run(running)
+            death.instead = running.stop
+        answer = running.run()
     sys.stdout.write(msgspec.json.encode(answer).decode())
 
 

@@ -129,10 +129,7 @@ def test_lines_of_json_without_ids_are_numbered_too(stage: Stage, tmp_path: Path
     assert "Put the file back" in refused(run("import", str(file), *NUMBERED, "--restart"))
 
 
-def test_a_change_of_the_same_length_amid_what_was_read_is_noticed(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ops.imports.source.LOOKED_AT", 16)
+def test_a_change_of_the_same_length_amid_what_was_read_is_noticed(stage: Stage, tmp_path: Path) -> None:
     file = write(tmp_path / "p.csv", "email", *people())
     cut_off(stage, file, *NUMBERED)
     text = file.read_text()
