@@ -1,16 +1,20 @@
 """`campaign`: start one, look how far it is, stop it."""
 
+import time
 from shlex import quote
 from typing import Annotated
 
 import boto3
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.campaigns import listing, progress
-from ops.campaigns import screen as view
-from ops.campaigns.answers import Listed, Runs, Started, stands
+from mailroom.campaigns.runs import Run
+from ops.campaigns import answers as view
+from ops.campaigns import wait as waiting
+from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
 from ops.campaigns.deployed import Campaigns, Start
-from ops.campaigns.files import CampaignFiles
+from ops.campaigns.dry_run import DryRun, Samples
+from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 app = typer.Typer(
@@ -31,9 +35,9 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = listing.rows(files, Campaigns(boto3.Session(), stage))
+        rows = campaign_rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
-        tell(Listed(stage, rows))
+        tell(CampaignsAnswer(stage, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -70,13 +74,13 @@ def start(
         campaigns = Campaigns(boto3.Session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
-            raise typer.Exit(progress.dry_run(files, starting, stage, as_json=as_json))
+            raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
         if not yes:
             typer.confirm(_question(starting, stage), abort=True, err=True)
         campaigns.start(starting)
         _say_started(starting, as_json=as_json and not wait)
         if wait:
-            raise typer.Exit(progress.wait(campaigns, starting, as_json=as_json))
+            raise typer.Exit(_wait(campaigns, starting, as_json=as_json))
 
 
 @app.command()
@@ -98,7 +102,7 @@ def status(
         campaigns = Campaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        tell(Runs(stage, name, [stands(each) for each in found]))
+        tell(RunsAnswer(stage, name, [run_status(each) for each in found]))
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -135,7 +139,7 @@ def stop(
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:
-        tell(stands(now))
+        tell(run_status(now))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
@@ -155,7 +159,47 @@ def _question(starting: Start, stage: str) -> str:
 
 def _say_started(starting: Start, *, as_json: bool) -> None:
     if as_json:
-        tell(Started(starting.campaign, starting.run, starting.scheduled_at))
+        tell(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))
+
+
+def _wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
+    """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("collecting", total=None)
+
+        def seen(run: Run) -> None:
+            done = waiting.accounted(run, starting)
+            total = None if run.state == "collecting" else max(run.recipients, done)
+            progress.update(task, description=run.state, completed=done, total=total)
+
+        ended = waiting.wait(campaigns, starting, seen, time.sleep)
+    if as_json:
+        tell(ended.run and run_status(ended.run))
+    elif ended.run:
+        view.print_run(ended.run)
+    if ended.problem:
+        errors.print(plain(ended.problem), style="red", soft_wrap=True)
+    return 1 if ended.problem else 0
+
+
+def _dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool) -> int:
+    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
+    samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("recipients counted", total=None)
+        answer = DryRun(boto3.Session(), starting, stage).run(
+            samples, lambda recipients: progress.update(task, completed=recipients)
+        )
+    if as_json:
+        tell(answer)
+    else:
+        view.print_dry_run(answer)
+    return 1 if answer.failed or any(each.problem for each in answer.samples) else 0
+
+
+def _bar(*, quiet: bool) -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=errors, disable=quiet, transient=True)

@@ -15,11 +15,18 @@ from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from ops import stage as stages
-from ops.campaigns.queues import CampaignQueues, without_campaigns
-from ops.screen import Refused
+from ops.screen import NotDeployed, Refused
 
 Schedules = dict[str, Literal["enabled", "disabled"]]
 """By campaign."""
+
+
+QUEUES = ("collect", "audience")
+
+
+def without_campaigns(what: str, stage: str) -> NotDeployed:
+    """Why a queue, table or function for campaigns is missing: the stage has no campaign, or is missing."""
+    return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
 
 
 @dataclass(frozen=True)
@@ -33,22 +40,18 @@ class Start:
 
     def body(self) -> str:
         """A start of its own, each time."""
-        return json.dumps(
-            {
-                "campaign": self.campaign,
-                "scheduled_at": self.scheduled_at,
-                "run": self.run,
-                "start": str(uuid4()),
-            }
-        )
+        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run}
+        return json.dumps(body | {"start": str(uuid4())})
 
 
 class Campaigns:
-    """One stage's: its queues and its table of runs."""
+    """One stage's: its queues, its table of runs and its schedules. Raises NotDeployed where these are
+    missing."""
 
     def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
-        self.queues = CampaignQueues(session.client("sqs"), stage)
+        self._sqs = session.client("sqs")
+        self._urls: dict[str, str] = {}  # a command that waits for a run looks at all queues every second
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
         self._table = stages.name(stage, "campaign-runs")
@@ -72,7 +75,15 @@ class Campaigns:
 
     def start(self, start: Start) -> None:
         """Put it on the collect queue."""
-        self.queues.start(start.body())
+        self._sqs.send_message(QueueUrl=self._url("collect"), MessageBody=start.body())
+
+    def depth(self) -> int:
+        """How many messages wait to be collected or composed, in flight among them."""
+        return sum(self._depth(short) for short in QUEUES)
+
+    def dead(self) -> int:
+        """How many dead letters there are. Looking at them takes none away."""
+        return sum(self._depth(f"{short}-dlq") for short in QUEUES)
 
     def runs(self, campaign: str, most: int) -> list[Run]:
         """The latest runs, newest first. Raises NotDeployed."""
@@ -109,6 +120,18 @@ class Campaigns:
             return {each["Name"]: "enabled" if each["State"] == "ENABLED" else "disabled" for each in found}
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
+
+    def _url(self, short: str) -> str:
+        if short not in self._urls:
+            name = stages.name(self.stage, short)
+            try:
+                self._urls[short] = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            except self._sqs.exceptions.QueueDoesNotExist:
+                raise without_campaigns(f"queue {name}", self.stage) from None
+        return self._urls[short]
+
+    def _depth(self, short: str) -> int:
+        return stages.depth(self._sqs, self._url(short)).all
 
     def _read(self, campaign: str, run: str) -> Run | None:
         with self._deployed():

@@ -35,17 +35,17 @@ def wait(
 ) -> Ended:
     """Look every second until a run is over, or nothing moves and nothing of it can be on its way. A run of
     which each recipient is accounted for once is over whatever lies in the queues."""
-    dead = campaigns.queues.dead()
+    dead = campaigns.dead()
     before, quiet = None, 0
     while True:
         run = campaigns.begun(start)
         if run is not None:
             seen(run)
-        over, beside = run is not None and _is_over(run, start), campaigns.queues.depth() > 0
+        over, beside = run is not None and _is_over(run, start), campaigns.depth() > 0
         moves = run != before or (beside and not (run and over and _is_exact(run, start)))
         before, quiet = run, 0 if moves else quiet + 1
         if quiet >= (LOST_POLLS if not over else BESIDE_POLLS if beside else QUIET_POLLS):
-            return Ended(run, _problem(run, start, campaigns, campaigns.queues.dead() - dead))
+            return Ended(run, _problem(run, start, campaigns, campaigns.dead() - dead))
         sleep(1.0)
 
 

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich import box
-from rich.panel import Panel
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -17,10 +16,10 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from ops.campaigns.samples import Sample
+from ops.campaigns.answers import panel
+from ops.campaigns.dry_run import Sample
 from ops.imports.items import Fault
 from ops.screen import errors, plain, screen
-from ops.screen import lines as several
 
 State = Literal["done", "interrupted", "stopped"]
 _EVERY = 0.1
@@ -85,7 +84,7 @@ def shown(sample: Sample) -> Shown:
 def show(answer: Imported) -> None:
     """Print it."""
     for sample in answer.samples:
-        screen.print(_panel(sample))
+        screen.print(panel(*structs.astuple(sample)))
     for fault in answer.faults:
         where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
         screen.print(plain(f"- {where}: {fault.problem}"), soft_wrap=True)
@@ -119,14 +118,6 @@ def _table(answer: Imported) -> Table:
         said = "would be put" if answer.dry_run and name == "put" else meaning
         table.add_row(f"{count:,}", name, said)
     return table
-
-
-def _panel(sample: Shown) -> Panel:
-    title = plain(sample.id)
-    if sample.problem:
-        return Panel(several(f"Would fail: {sample.problem}"), title=title, title_align="left", style="red")
-    head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
-    return Panel(several(f"{head}\n{sample.text.strip()}"), title=title, title_align="left")
 
 
 class Bar:

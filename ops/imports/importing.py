@@ -13,7 +13,7 @@ from msgspec import Struct, structs
 from mailroom.campaigns.files.formats import Entry
 from mailroom.campaigns.files.lines import Mark
 from mailroom.mailbox.writer import MailboxWriter, Written
-from ops.campaigns.samples import Samples
+from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Bar, Imported, State, shown
 from ops.imports.items import Fault, Items, Options
 from ops.imports.progress import Counts, Progress, ProgressFile, Rejected
