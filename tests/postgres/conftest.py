@@ -39,7 +39,7 @@ def vault(server: Postgres) -> Vault:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool that gives up soon: where nothing will be had, its patience is all that takes time."""
-    monkeypatch.setattr("mailroom.campaigns.databases.PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("mailroom.campaigns.databases.MARGIN_SECONDS", 1.0)
 
 
 @pytest.fixture

@@ -160,8 +160,8 @@ def test_a_bad_row_is_said_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("'NaN'::numeric", "is no number (NaN or infinity); use NULL or a number"),
-        ("'-Infinity'::float8", "is no number (NaN or infinity); use NULL or a number"),
+        ("'NaN'::numeric", "is NaN or infinity; use NULL or a number"),
+        ("'-Infinity'::float8", "is NaN or infinity; use NULL or a number"),
         ("ARRAY['\\x00'::bytea]", "holds bytes; leave it out, or make a text of it"),
         (
             "'1 day'::interval",

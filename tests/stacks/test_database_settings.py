@@ -122,7 +122,7 @@ def test_synth_takes_just_what_ends_within_the_functions_time(
 
 
 def test_the_patience_that_is_reckoned_with_is_the_functions() -> None:
-    assert PATIENCE_SECONDS == databases.PATIENCE_SECONDS
+    assert PATIENCE_SECONDS == databases.MARGIN_SECONDS
 
 
 def test_the_seeds_numbers_fit_exactly(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.runs import PageClaim, Passed, Runs, Unfounded, Unsent
+from mailroom.campaigns.runs import OutOfSequence, PageClaim, Passed, Runs, Unsent
 from mailroom.ledger.claim import InProgress
 from tests.unit.support import RUNS, Aws, FakeClock
 
@@ -58,12 +58,12 @@ def test_a_page_whose_next_one_nobody_claimed_sends_that_one_on(runs: Runs) -> N
 
 
 @pytest.mark.parametrize("page", [2, 3])
-def test_a_page_before_which_another_is_due_is_unfounded(runs: Runs, page: int) -> None:
-    assert runs.claim(*RUN, "s-1", page) == Unfounded()
+def test_a_page_before_which_another_is_due_is_out_of_sequence(runs: Runs, page: int) -> None:
+    assert runs.claim(*RUN, "s-1", page) == OutOfSequence()
 
 
-def test_a_page_of_no_run_is_unfounded(runs: Runs) -> None:
-    assert runs.claim("weekly", "r-9", "s-1", 1) == Unfounded()
+def test_a_page_of_no_run_is_out_of_sequence(runs: Runs) -> None:
+    assert runs.claim("weekly", "r-9", "s-1", 1) == OutOfSequence()
 
 
 def test_a_page_of_a_run_that_is_over_has_passed(runs: Runs) -> None:

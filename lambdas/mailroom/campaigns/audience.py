@@ -207,7 +207,7 @@ _PORTABLE_DIGITS = 18
 """Whole numbers beyond are not the same number to every reader of JSON."""
 
 
-def plain(value: Any) -> Any:
+def portable(value: Any) -> Any:
     """The value as JSON has it. Raises ValueError that says what is wrong, and never the value.
 
     Times become ISO 8601, UUIDs text, arrays lists. A `numeric` without decimals becomes a whole number; one
@@ -223,9 +223,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return [portable(each) for each in value]
     if isinstance(value, dict):
-        return {str(name): plain(each) for name, each in value.items()}
+        return {str(name): portable(each) for name, each in value.items()}
     bytes_like = isinstance(value, bytes | bytearray | memoryview)
     what = "holds bytes" if bytes_like else "is of a type that a message cannot carry"
     raise ValueError(f"{what}; leave it out, or make a text of it")
@@ -233,7 +233,7 @@ def plain(value: Any) -> Any:
 
 def _number(value: float | Decimal) -> float | int | str:
     if not math.isfinite(value):
-        raise ValueError("is no number (NaN or infinity); use NULL or a number")
+        raise ValueError("is NaN or infinity; use NULL or a number")
     if isinstance(value, float):
         return value
     whole = value == value.to_integral_value() and value.as_tuple().exponent == 0

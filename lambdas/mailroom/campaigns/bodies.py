@@ -1,6 +1,7 @@
 """The bodies of the campaigns' two queues."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,12 +15,10 @@ from mailroom.message.body import decode, encode, scheduled
 
 T = TypeVar("T", bound=Struct)
 
-_encoder = msgspec.json.Encoder(decimal_format="number")
-
 
 class Start(Struct, frozen=True):
-    """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which a
-    second copy of it is told."""
+    """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which
+    a second copy of the message is known."""
 
     campaign: str
     scheduled_at: str
@@ -56,7 +55,7 @@ class Chunk(Struct, frozen=True):
         return encode(msgspec.structs.asdict(self))
 
 
-class Asked(Struct, frozen=True):
+class PageRequest(Struct, frozen=True):
     """An operator's dry run asks for one page of a campaign, and for so many people of it as samples."""
 
     campaign: str
@@ -66,9 +65,9 @@ class Asked(Struct, frozen=True):
     samples: int = 0
 
 
-def as_json(value: Any) -> Any:
-    """A value as a queue message would carry it: decimals as numbers."""
-    return msgspec.json.decode(_encoder.encode(value))
+def as_json(answer: dict[str, Any]) -> dict[str, Any]:
+    """A function's answer as a queue message would carry it: decimals are numbers."""
+    return dict(json.loads(encode(answer)))
 
 
 def collect_body(text: str) -> Start | Next:
@@ -104,7 +103,7 @@ MAX_CHUNK_BYTES = 256 * 1024
 """Of the people in one queue message: a call takes 1 MiB, and whoever composes them has them in memory."""
 
 
-def chunked(people: Iterable[Recipient], most: int) -> tuple[list[Sequence[Recipient]], list[Fault]]:
+def chunked(people: Iterable[Recipient], most: int) -> tuple[list[list[Recipient]], list[Fault]]:
     """Chunks of up to `most` people, in order; and a fault for each who is too large for any."""
     chunks: list[list[Recipient]] = []
     faults: list[Fault] = []
@@ -120,4 +119,4 @@ def chunked(people: Iterable[Recipient], most: int) -> tuple[list[Sequence[Recip
             left = MAX_CHUNK_BYTES
         chunks[-1].append(each)
         left -= size
-    return [*chunks], faults
+    return chunks, faults

@@ -5,11 +5,12 @@ itself, and Lambda's loop detection is told so for this function.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from botocore.exceptions import ClientError
+from msgspec import structs
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
@@ -18,21 +19,20 @@ from mailroom.campaigns.audience import (
     Connections,
     Cursor,
     Fault,
-    Found,
     Page,
     Recipient,
     Unreachable,
 )
-from mailroom.campaigns.bodies import Asked, Chunk, Next, Start, as_json, chunked, collect_body
+from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
 from mailroom.campaigns.definition import Definition, deployed
 from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
+    OutOfSequence,
     PageClaim,
     Passed,
     Run,
     Runs,
-    Unfounded,
     Unsent,
     checked,
 )
@@ -95,33 +95,34 @@ class Collector:
         """One page as an operator's dry run counts it: how many people it has, what is wrong with others, the
         next page's cursor (None: no more), and a few of its people. Nothing is written or queued. Raises
         Invalid for a campaign that is not deployed, Malformed for a bad run."""
-        asked = msgspec.convert(request, Asked)
+        asked = msgspec.convert(request, PageRequest)
         definition = deployed(self._campaigns, asked.campaign)
-        run, scheduled_at = checked(asked.run), asked.scheduled_at
-        found = self._page(definition, asked.cursor, run, scheduled_at)
-        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
-        faults = [*found.faults, *too_large]
+        page = Page(
+            asked.cursor, definition.page_size, checked(asked.run), asked.scheduled_at, self._databases
+        )
+        chunks, faults, cursor = self._read(definition, page)
         people = [each for chunk in chunks for each in chunk]
-        return {
+        answer = {
             "recipients": len(people),
-            "cursor": found.cursor,
+            "cursor": cursor,
             "refused": len(faults),
             "faults": [str(each) for each in faults[:MAX_FAULTS]],
-            "samples": as_json(people[: asked.samples]),
+            "samples": [structs.asdict(each) for each in people[: asked.samples]],
         }
+        return as_json(answer)
 
-    def _page(self, definition: Definition, cursor: Cursor, run: str, scheduled_at: str) -> Found:
-        page = Page(cursor, definition.page_size, run, scheduled_at, self._databases)
-        return self._source(definition).page(page)
+    def _read(self, definition: Definition, page: Page) -> tuple[list[list[Recipient]], list[Fault], Cursor]:
+        """A page's people in chunks, what is wrong with its other entries, and the next page's cursor."""
+        found = self._source(definition).page(page)
+        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
+        return chunks, [*found.faults, *too_large], found.cursor
 
     def _record(self, record: Mapping[str, Any]) -> Wait:
         try:
             asked = collect_body(record["body"])
-            definition = self._campaigns[asked.campaign]
-        except Malformed as fault:
+            definition = deployed(self._campaigns, asked.campaign)
+        except (Malformed, Invalid) as fault:
             return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
-        except KeyError as unknown:
-            return self._dead("no such campaign is deployed", campaign=str(unknown.args[0])[:60])
         logger.append_keys(campaign=asked.campaign, run=asked.run)
         try:
             return self._asked(definition, asked)
@@ -140,9 +141,9 @@ class Collector:
             case InProgress(seconds):
                 return seconds + 1
             case Unsent(run, cursor):
-                # Whoever collected this page died before it sent the next one on its way.
+                # The worker that collected this page died before it sent the next one on its way.
                 self._send_next(run, asked.page + 1, cursor)
-            case Unfounded():
+            case OutOfSequence():
                 return self._dead("no run leads up to this page", page=asked.page)
             case Passed(why):
                 logger.info("page is over", page=asked.page, why=why)
@@ -152,11 +153,11 @@ class Collector:
         try:
             self._collect(definition, claim, asked)
         except ClaimLost as lost:
-            # Its message stays, and finds out what became of the run.
+            # The page's message comes back, and its next claim says what became of the run.
             logger.info("page is not passed on", page=asked.page, reason=str(lost))
             raise
         except Invalid as fault:
-            # A fault of the campaign's, not of a line: nothing but a person's hand changes it.
+            # The campaign is at fault, and not an entry: only a person can mend that.
             self._runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
         except Exception as error:
@@ -173,27 +174,24 @@ class Collector:
             return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
-        found = self._page(definition, asked.cursor, run.run, run.scheduled_at)
-        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
-        faults, people = [*found.faults, *too_large], sum(map(len, chunks))
-        self._tell(faults)
-        self._send_people(run, chunks)
-        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
-        self._runs.advance(claim, found.cursor, people, faults)
-        count("Collected", people)
-        if found.cursor is None:
-            logger.info("audience is collected", recipients=run.recipients + people)
-        else:
-            self._send_next(run, asked.page + 1, found.cursor)
-
-    def _tell(self, faults: Sequence[Fault]) -> None:
+        page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self._databases)
+        chunks, faults, cursor = self._read(definition, page)
         for fault in faults[:LOGGED_FAULTS]:
             logger.warning("no message for an entry of the audience", reason=str(fault))
         if faults:
             count("AudienceRefused", len(faults))
+        self._send_people(run, chunks)
+        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
+        people = sum(map(len, chunks))
+        self._runs.advance(claim, cursor, people, faults)
+        count("Collected", people)
+        if cursor is None:
+            logger.info("audience is collected", recipients=run.recipients + people)
+        else:
+            self._send_next(run, asked.page + 1, cursor)
 
-    def _send_people(self, run: Run, chunks: Sequence[Sequence[Recipient]]) -> None:
-        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, [*chunk]).body for chunk in chunks]
+    def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
+        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, chunk).body for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
         entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
         if failed := queues.send(self._sqs, self._audience_queue_url, entries):
@@ -205,15 +203,15 @@ class Collector:
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, line: str, **details: object) -> float:
-        """What no time mends."""
+        """Log what no time mends; the record goes to the dead letters at once."""
         logger.error(line, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
 
 
 def _reason(error: Exception) -> str:
-    """What an operator may read: our own sentences, AWS's codes, and of others the kind alone, for they may
-    quote what was asked."""
+    """What an operator may read: our own sentences and AWS's codes. Of other errors it is the kind, for their
+    sentences may quote what was asked."""
     if isinstance(error, ClientError):
         return f"{error.operation_name}: {error.response['Error']['Code']}"
     if isinstance(error, (Unreachable, LookupError)) and not isinstance(error, KeyError):

@@ -59,7 +59,9 @@ class Logins:
         try:
             found = msgspec.json.decode(text)
             if isinstance(found, dict):
-                found = {**self._told(), **found}
+                # A secret that RDS itself manages holds the username and the password only.
+                settings = {name: getattr(self._database, name) for name in ("host", "port", "dbname")}
+                found = {**{name: value for name, value in settings.items() if value}, **found}
             return msgspec.convert(found, Login, strict=False)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise LookupError(
@@ -67,14 +69,8 @@ class Logins:
                 "username, password and dbname, as RDS writes them, or the settings have what it lacks"
             ) from None
 
-    def _told(self) -> dict[str, Any]:
-        """What the stage's settings say: a secret that RDS itself manages holds the username and the password
-        alone."""
-        told = {name: getattr(self._database, name) for name in ("host", "port", "dbname")}
-        return {name: value for name, value in told.items() if value}
-
     def parameters(self, login: Login) -> dict[str, Any]:
-        """What libpq is told."""
+        """The parameters of a connection, by libpq's names."""
         database = self._database
         return {
             "host": login.host,
@@ -99,11 +95,11 @@ class Logins:
         return {"sslrootcert": file or "system"}
 
 
-PATIENCE_SECONDS = 2.0
+MARGIN_SECONDS = 2.0
 """Beyond what two tries to connect may take."""
 
 _Open = Callable[[dict[str, Any]], Connection[Any]]
-"""Opens a connection to where libpq is told."""
+"""Opens a connection with these parameters."""
 
 
 class Pool:
@@ -114,7 +110,7 @@ class Pool:
         self._logins = logins
         self._login = logins.read()
         self._trouble: Exception | None = None
-        self._seconds = 2 * database.connect_seconds + PATIENCE_SECONDS
+        self._seconds = 2 * database.connect_seconds + MARGIN_SECONDS
         self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
             connection_class=_class(self._connect),
             # Not prepared: behind a proxy the next statement may meet another server process.

@@ -2,15 +2,15 @@
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
 
-from mailroom.campaigns.audience import Connections, Recipient, Recipients, plain
+from mailroom.campaigns.audience import Connections, Recipient, Recipients, portable
 from mailroom.campaigns.bodies import Chunk
 from mailroom.campaigns.definition import Composed, Definition, Modules
-from mailroom.campaigns.runs import message_id
 from mailroom.clock import epoch, iso
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
@@ -18,78 +18,13 @@ from mailroom.recipients.choices import Unwanted, opted_out
 from mailroom.recipients.preferences import Preferences
 from mailroom.telemetry import logger
 
-
-def is_outage(error: Exception) -> bool:
-    """Whether nobody could have been composed: the network, a database, AWS. Not every OSError is one: that
-    something is not found (404) may be true of one person alone."""
-    if isinstance(error, (ConnectionError, TimeoutError, BotoCoreError, ClientError)):
-        return True
-    # Only who has loaded it can have raised its errors, and it takes a while to load.
-    psycopg: Any = sys.modules.get("psycopg")
-    return psycopg is not None and isinstance(error, psycopg.OperationalError)
-
-
 Item = dict[str, Any]
 
 ADDRESS = frozenset({"to", "email", "platform"})
 """Attributes of a message that an audience may give. Its other columns are variables: one that is called as a
 further attribute (`bcc`, `headers`, `attachments`) would mean more than whoever wrote the file may decide."""
+
 COPIES = frozenset({"cc", "bcc"})
-
-
-class Items:
-    """Makes items, by the channels' contracts."""
-
-    def __init__(self, contracts: Mapping[str, type[Message]]) -> None:
-        self._attributes = {name: _names(contract) for name, contract in contracts.items()}
-
-    def item(
-        self, definition: Definition, chunk: Chunk, recipient: Recipient, composed: Mapping[str, Any]
-    ) -> Item:
-        """The item: what the audience says, then the campaign's settings, then what its module composed, and
-        last what makes it this campaign's, which nobody else decides. Raises Invalid for what a module may
-        not say."""
-        kept = self._attributes[definition.channel] - ADDRESS
-        said = {name: value for name, value in recipient.attributes.items() if name not in kept}
-        own: Item = {
-            "id": message_id(chunk.campaign, chunk.run, recipient.key),
-            "event_type": definition.channel,
-            "lane": definition.lane,
-        }
-        if definition.topic is not None:
-            own["topic"] = definition.topic
-        if (expires := expiry(definition, chunk.scheduled_at)) is not None:
-            own["expires_at"] = iso(expires)
-        return {**said, **definition.attributes, **_said(definition, composed), **own}
-
-
-def _said(definition: Definition, composed: Mapping[str, Any]) -> Item:
-    """What a module composed, as JSON has it: times as ISO 8601, UUIDs as text."""
-    where = f"{definition.module}: compose"
-    if not isinstance(composed, Mapping):
-        raise Invalid(where, f"returned {type(composed).__name__} for one; use a mapping of attributes")
-    if definition.topic is not None and (others := COPIES & composed.keys()):
-        # Then there would be no link for opting out: it would be both recipients'.
-        raise Invalid(where, f"set {' and '.join(sorted(others))}; a mail with a topic goes to one alone")
-    said: Item = {}
-    for name, value in composed.items():
-        try:
-            said[name] = plain(value)
-        except ValueError as fault:
-            raise Invalid(where, f"attribute {name:.60} {fault}") from None
-    return said
-
-
-def expiry(definition: Definition, scheduled_at: str) -> float | None:
-    """When the messages of a run of that time are sent no more, in epoch seconds; None: they always are."""
-    if definition.expires_after_hours is None:
-        return None
-    return epoch(scheduled_at) + definition.expires_after_hours * 3600
-
-
-def _names(contract: type[Message]) -> frozenset[str]:
-    return frozenset(each.encode_name for each in structs.fields(contract))
-
 
 LEFT_MILLISECONDS = 10_000
 """What is kept of a function's time for putting what was composed."""
@@ -123,7 +58,6 @@ class Drafter:
         databases: Connections | None = None,
     ) -> None:
         self._modules = modules
-        self._items = Items(contracts)
         self._preferences = preferences
         self._contracts = contracts
         self._databases = databases
@@ -132,21 +66,17 @@ class Drafter:
         """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
         campaign's module raises for all of its people, and Unread."""
         composed, failed = self._composed(definition, chunk, remaining)
-        drafts: list[Draft] = []
-        left_out: list[str] = []
+        left_out = [each.key for each in chunk.recipients if each.key not in {*composed, *failed}]
+        contract, drafts = self._contracts[definition.channel], list[Draft]()
         for each in chunk.recipients:
-            if each.key not in composed:
-                left_out.append(each.key)
-                continue
-            try:
-                item = self._items.item(definition, chunk, each, composed[each.key])
-            except Invalid as fault:
-                logger.warning("compose said what no message can hold", key=each.key, reason=str(fault))
-                failed.append(each.key)
-                continue
-            drafts.append(Draft(each.key, item))
-        gone = set(failed)
-        return Drafts([*self._judged(drafts)], [key for key in left_out if key not in gone], failed)
+            if each.key in composed:
+                try:
+                    item = item_of(contract, definition, chunk, each, composed[each.key])
+                    drafts.append(Draft(each.key, item))
+                except Invalid as fault:
+                    logger.warning("compose said what no message can hold", key=each.key, reason=str(fault))
+                    failed.append(each.key)
+        return Drafts([*self._judged(drafts)], left_out, failed)
 
     def _composed(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
@@ -193,7 +123,7 @@ class Drafter:
         found = self._preferences.find(pairs) if pairs else {}
         for draft in drafts:
             choices = [found[pair] for pair in wanted[draft.key] if pair in found]
-            # Of several whom one message is for, the sender leaves out who has opted out.
+            # Of a message to several people, the sender leaves out those who have opted out.
             if choices and len(choices) == len(wanted[draft.key]):
                 draft = structs.replace(draft, unwanted=opted_out(choices[0]))
             yield draft
@@ -207,3 +137,66 @@ def _pairs(item: Item, contracts: Mapping[str, type[Message]]) -> list[tuple[str
     except Invalid:
         return []
     return [] if message.topic is None else [(each, message.topic) for each in message.addressees]
+
+
+def item_of(
+    contract: type[Message],
+    definition: Definition,
+    chunk: Chunk,
+    recipient: Recipient,
+    composed: Mapping[str, Any],
+) -> Item:
+    """One person's item: what the audience has of them, then the campaign's settings, then what its module
+    composed, and last what makes the item this campaign's, which none of these may set. Raises Invalid for
+    what a module may not compose."""
+    kept = _names(contract) - ADDRESS
+    columns = {name: value for name, value in recipient.attributes.items() if name not in kept}
+    own: Item = {
+        "id": f"{chunk.campaign}#{chunk.run}#{recipient.key}",
+        "event_type": definition.channel,
+        "lane": definition.lane,
+    }
+    if definition.topic is not None:
+        own["topic"] = definition.topic
+    if (expires := expiry(definition, chunk.scheduled_at)) is not None:
+        own["expires_at"] = iso(expires)
+    return {**columns, **definition.attributes, **_portable(definition, composed), **own}
+
+
+def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
+    """What a module composed, as JSON has it: times as ISO 8601, UUIDs as text."""
+    where = f"{definition.module}: compose"
+    if not isinstance(composed, Mapping):
+        raise Invalid(where, f"returned {type(composed).__name__} for one; use a mapping of attributes")
+    if definition.topic is not None and (others := COPIES & composed.keys()):
+        # Then there would be no link for opting out: it would be both recipients'.
+        raise Invalid(where, f"set {' and '.join(sorted(others))}; a mail with a topic goes to one alone")
+    item: Item = {}
+    for name, value in composed.items():
+        try:
+            item[name] = portable(value)
+        except ValueError as fault:
+            raise Invalid(where, f"attribute {name:.60} {fault}") from None
+    return item
+
+
+@cache
+def _names(contract: type[Message]) -> frozenset[str]:
+    return frozenset(each.encode_name for each in structs.fields(contract))
+
+
+def expiry(definition: Definition, scheduled_at: str) -> float | None:
+    """When the messages of a run of that time are sent no more, in epoch seconds; None: they always are."""
+    if definition.expires_after_hours is None:
+        return None
+    return epoch(scheduled_at) + definition.expires_after_hours * 3600
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the fault is everybody's for the moment (the network, a database, AWS), and not one person's
+    for good. Not every OSError is an outage: something may be missing (404) for one person only."""
+    if isinstance(error, (ConnectionError, TimeoutError, BotoCoreError, ClientError)):
+        return True
+    # Only a process that has loaded psycopg can have raised its errors, and psycopg takes a while to load.
+    psycopg: Any = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.OperationalError)

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from psycopg import Connection, ProgrammingError, errors, sql
 
-from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, plain
+from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, portable
 from mailroom.campaigns.definition import Postgresql
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
@@ -88,7 +88,7 @@ class PostgresqlAudience:
         where = name_of(values, self._definition.key, at)
         for name, value in values.items():
             try:
-                values[name] = plain(value)
+                values[name] = portable(value)
             except ValueError as problem:
                 rows.refuse(where, name, str(problem))
                 return

@@ -63,11 +63,6 @@ class Run(Struct, frozen=True, kw_only=True):
     updatedAt: str = ""  # noqa: N815
 
 
-def run_of(item: dict[str, Any]) -> Run:
-    """A plain item as a run."""
-    return convert(item, Run)
-
-
 def name_of(scheduled_at: str) -> str:
     """The name of the run of a time: `2026-11-18T13:00Z`. Raises Malformed for what is no ISO 8601 time."""
     try:
@@ -78,7 +73,7 @@ def name_of(scheduled_at: str) -> str:
 
 
 def canonical(name: str) -> str:
-    """A run's name, of which a time has one spelling alone: two would be two runs. Raises Malformed."""
+    """A run's name, in which a time has a single spelling: two would be two runs. Raises Malformed."""
     try:
         return name_of(name) if "T" in name else checked(name)
     except Malformed:
@@ -92,11 +87,6 @@ def checked(name: str) -> str:
     return name
 
 
-def message_id(campaign: str, run: str, key: str) -> str:
-    """The id of one recipient's message in a run."""
-    return f"{campaign}#{run}#{key}"
-
-
 class PageClaim(Struct, frozen=True):
     """A page of a run is this worker's; `run` is the run as it stood before."""
 
@@ -106,23 +96,23 @@ class PageClaim(Struct, frozen=True):
 
 
 class Unsent(Struct, frozen=True):
-    """The page is collected, but nobody has had the next one: its message may never have been sent."""
+    """The page is collected, and no worker has claimed the next one: its message may never have been sent."""
 
     run: Run
     cursor: Cursor
 
 
 class Passed(Struct, frozen=True):
-    """Nothing is to be done: `why` is collected, stopped or superseded."""
+    """There is nothing to do: `why` is superseded, or the state of a run that is over."""
 
     why: str
 
 
-class Unfounded(Struct, frozen=True):
-    """Nothing leads up to this page: made up, or its run is long over."""
+class OutOfSequence(Struct, frozen=True):
+    """No page before this one leads up to it: the page is made up, or its run was forgotten."""
 
 
-Taken = PageClaim | InProgress | Unsent | Passed | Unfounded
+ClaimResult = PageClaim | InProgress | Unsent | Passed | OutOfSequence
 
 
 _COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
@@ -166,7 +156,7 @@ class Runs:
     def read(self, campaign: str, run: str) -> Run | None:
         """A run; None: there is none."""
         reply = self._client.get_item(TableName=self._table, Key=_key(campaign, run), ConsistentRead=True)
-        return run_of(plain(reply["Item"])) if "Item" in reply else None
+        return convert(plain(reply["Item"]), Run) if "Item" in reply else None
 
     def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
         """The latest runs of a campaign, by name; those named by their time are then the newest first."""
@@ -177,11 +167,11 @@ class Runs:
             ScanIndexForward=False,
             Limit=most,
         )
-        return [run_of(plain(item)) for item in reply["Items"]]
+        return [convert(plain(item), Run) for item in reply["Items"]]
 
     def begin(self, campaign: str, run: str, start: str, scheduled_at: str) -> bool:
-        """Start a run, or start it anew from its first page; the chain of an earlier start ends by that.
-        False where this start was had before. The first start decides what a run calls now."""
+        """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
+        where this start is known already. The first start decides what a run calls now."""
         sets: Sets = {
             "scheduled_at": string(scheduled_at),
             "start": string(start),
@@ -201,7 +191,7 @@ class Runs:
         )
         return self._try(campaign, run, change)
 
-    def claim(self, campaign: str, run: str, start: str, page: int) -> Taken:
+    def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
         """Take a page for this worker, or learn why not."""
         now, token = milliseconds(self._clock()), token_hex(16)
         values = {
@@ -214,25 +204,27 @@ class Runs:
         # Names in conditions are not aliased by Change; `start` and `state` are DynamoDB's own words.
         change = Change(sets, _DUE, values, names={"#start": "start", "#state": "state"})
         try:
-            return PageClaim(run_of(self._write(campaign, run, change, "ALL_NEW")), page, token)
+            return PageClaim(convert(self._write(campaign, run, change, "ALL_NEW"), Run), page, token)
         except ConditionFailed as failed:
             if not failed.item:
-                return Unfounded()
-            found = run_of(failed.item)
+                return OutOfSequence()
+            found = convert(failed.item, Run)
             if found.claim_token == token:  # the SDK's second try met its own first
                 return PageClaim(found, page, token)
             return self._not_taken(found, start, page, now)
 
-    def _not_taken(self, found: Run, start: str, page: int, now: int) -> Taken:
+    def _not_taken(self, found: Run, start: str, page: int, now: int) -> ClaimResult:
         if found.start != start:
             return Passed("superseded")
         if found.state != "collecting":
             return Passed(found.state)
         if found.next_page < page:
-            return Unfounded()
+            return OutOfSequence()
         if found.next_page > page:
             never_had = found.next_page == page + 1 and found.claimed_page <= page
-            return Unsent(found, _cursor(found)) if never_had else Passed("superseded")
+            if not never_had:
+                return Passed("superseded")
+            return Unsent(found, msgspec.json.decode(found.cursor) if found.cursor is not None else None)
         held = (found.startedAt or 0) + self._lease_ms - now
         return InProgress(max(0.0, held / 1000))
 
@@ -321,7 +313,3 @@ def _key(campaign: str, run: str) -> dict[str, Value]:
 
 def _ended(sets: Sets, condition: str, values: Sets) -> Change:
     return Change(sets, condition, values, removes=("startedAt", "claim_token"), names={"#state": "state"})
-
-
-def _cursor(run: Run) -> Cursor | None:
-    return msgspec.json.decode(run.cursor) if run.cursor is not None else None
