@@ -18,7 +18,7 @@ from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 app = typer.Typer(
-    no_args_is_help=True, help="Messages to many: start a campaign, see how far it is, stop it."
+    no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
 )
 
 Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
@@ -28,7 +28,7 @@ LATEST = 10
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Print the campaigns of this repository, and how each stands in a stage.
+    """List the campaigns of this repository, and the state of each in a stage.
 
     Example: mailroom campaign list --stage prod
     """
@@ -50,21 +50,25 @@ def start(
     stage: Stage = "dev",
     *,
     run: Annotated[
-        str | None, typer.Option(help=f"{RUN} One that was begun goes on; without it, a new one.")
+        str | None, typer.Option(help=f"{RUN} A run that was begun goes on; default: a new run.")
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Begin the run that --run names, if need be.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin the run that --run names, where there is none.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Until all of it is in the mailbox.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until all of the run is in the mailbox.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
-    A run that was begun goes on: only what was not yet sent is sent, whatever became of it before. A name
-    that no run has needs --new, for in another run everybody gets a message again. Exit code 1: of a dry
-    run, a message would fail; of --wait, not all of the run came into the mailbox.
+    A run that was begun goes on, and sends only what was not sent yet. A name that no run has needs --new:
+    in another run everybody gets a message again. Exit code 1: a message of a dry run would fail; with
+    --wait, not all of the run came into the mailbox.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -88,10 +92,10 @@ def status(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[str | None, typer.Option(help=f"{RUN} Without it, the latest.")] = None,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a run has come, and which entries of its audience are not as they must be.
+    """Show how far a run has come, and which entries of its audience are faulty.
 
     Exit code 1: the campaign has had no run.
 
@@ -122,10 +126,10 @@ def stop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: no further page is collected, and nothing more of it composed.
+    """Stop a run: no further page is collected, and no further message composed.
 
-    What lies in the mailbox already is sent. A stopped run goes on when it is started again. Exit code 1: it
-    was stopped before.
+    Messages that are in the mailbox already are sent. A stopped run goes on when it is started again. Exit
+    code 1: the run was stopped before.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """

@@ -59,19 +59,24 @@ class Campaigns:
         self._clock = clock
 
     def starting(self, campaign: str, run: str | None, *, new: bool = False) -> Start:
-        """The start of a new run, named by this minute, or of the one that is named, which has to be known
-        unless it may be `new`. Raises Refused."""
+        """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
+        a run named by this minute. Raises Refused."""
         if run is None:
-            now = _written(self._clock() // 60 * 60)
+            now = _iso(self._clock() // 60 * 60)
             return Start(campaign, name_of(now), now, self._read(campaign, name_of(now)))
         name = _canonical(run)
         known = self._read(campaign, name)
         if known is None and not new:
             raise Refused(
-                f"A run of that name is not known; the latest of {campaign} in {self.stage}: "
-                f"{self._latest(campaign)}; --new begins it."
+                f"There is no run of that name; the latest of {campaign} in {self.stage}: "
+                f"{self._latest(campaign)}. Use --new to begin it."
             )
-        return Start(campaign, name, known.scheduled_at if known else self._time_in(name), known)
+        if known is not None:
+            return Start(campaign, name, known.scheduled_at, known)
+        try:
+            return Start(campaign, name, _iso(epoch(name)))
+        except (ValueError, OverflowError):  # a name that is no time
+            return Start(campaign, name, _iso(self._clock()))
 
     def start(self, start: Start) -> None:
         """Put it on the collect queue."""
@@ -147,12 +152,6 @@ class Campaigns:
         except self._dynamodb.exceptions.ResourceNotFoundException:
             raise without_campaigns(f"table {self._table}", self.stage) from None
 
-    def _time_in(self, run: str) -> str:
-        try:
-            return _written(epoch(run))
-        except (ValueError, OverflowError):
-            return _written(self._clock())
-
 
 def _canonical(run: str) -> str:
     try:
@@ -161,5 +160,5 @@ def _canonical(run: str) -> str:
         raise Refused(f"{malformed}.") from None
 
 
-def _written(seconds: float) -> str:
+def _iso(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

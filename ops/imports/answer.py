@@ -1,7 +1,5 @@
 """What an import shows: a bar while it runs, and the answer at its end."""
 
-import time
-from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct, structs
@@ -13,6 +11,7 @@ from rich.progress import (
     TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
+    TransferSpeedColumn,
 )
 from rich.table import Table
 
@@ -22,8 +21,6 @@ from ops.imports.items import Fault
 from ops.screen import errors, plain, screen
 
 State = Literal["done", "interrupted", "stopped"]
-_EVERY = 0.1
-"""Seconds between two drawings of the bar: more often nobody sees it, and the lines would wait for it."""
 
 
 class Shown(Struct, frozen=True):
@@ -120,30 +117,15 @@ def _table(answer: Imported) -> Table:
     return table
 
 
-class Bar:
-    """Bytes, lines, lines a second and the time that is left, on standard error; `quiet`: nothing."""
-
-    def __init__(self, size: int, begin: int, *, quiet: bool, now: Callable[[], float] = time.monotonic):
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            TaskProgressColumn(),
-            DownloadColumn(binary_units=True),
-            TextColumn("{task.fields[lines]:,} lines, {task.fields[rate]:,.0f} a second"),
-            TimeRemainingColumn(),
-        )
-        self.progress = Progress(*columns, console=errors, disable=quiet, transient=True)
-        self._task = self.progress.add_task("importing", total=size, completed=begin, lines=0, rate=0.0)
-        self._now = now
-        self._began = self._drawn = now()
-
-    def seen(self, offset: int, lines: int, before: int = 0, wait: float = 0.0) -> None:
-        """So far it is. `before` are the lines of earlier processes; `wait` is for how many seconds each put
-        rests because DynamoDB throttles."""
-        now = self._now()
-        if now - self._drawn < _EVERY:
-            return
-        self._drawn = now
-        rate = (lines - before) / (now - self._began)
-        words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
-        self.progress.update(self._task, completed=offset, lines=lines, rate=rate, description=words)
+def progress_bar(*, quiet: bool) -> Progress:
+    """Bytes, lines, speed and the time that is left, on standard error; `quiet`: nothing."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TextColumn("{task.fields[lines]:,} lines"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=errors, disable=quiet, transient=True)

@@ -14,7 +14,7 @@ from mailroom.campaigns.files.formats import Entry
 from mailroom.campaigns.files.lines import Mark
 from mailroom.mailbox.writer import MailboxWriter, Written
 from ops.campaigns.dry_run import Samples
-from ops.imports.answer import Bar, Imported, State, shown
+from ops.imports.answer import Imported, State, progress_bar, shown
 from ops.imports.items import Fault, Items, Options
 from ops.imports.progress import Counts, Progress, ProgressFile, Rejected
 from ops.imports.source import Entries, Source
@@ -82,8 +82,8 @@ class Job:
     def dry_run(self) -> Imported:
         """Judge every line and render the first three messages. Nothing is put or written."""
         counts, faults, samples = Counts(), list[Fault](), list[dict[str, Any]]()
-        bar = Bar(self.source.size, self.entries.start.offset, quiet=self.quiet)
-        with bar.progress:
+        with progress_bar(quiet=self.quiet) as bar:
+            task = bar.add_task("checking", total=self.source.size, lines=0)
             for entry in self.entries.after(self.entries.start):
                 item = self.items.judged(entry)
                 if isinstance(item, Fault):
@@ -92,7 +92,7 @@ class Job:
                 else:
                     counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
-                bar.seen(entry.end.offset, counts.lines)
+                bar.update(task, completed=entry.end.offset, lines=counts.lines)
         rendering = Samples(TEMPLATES, self.rules.default_region)
         rendered = [shown(rendering.render(each)) for each in samples]
         return self.answer("done", counts, faults, self.source.size, dry_run=True, samples=rendered)
@@ -148,7 +148,10 @@ class Import:
         self._numbered = job.items.numbered(job.entries.columns())
         self._progress, self._resumed = self._found(restart)
         self._before = self._progress.counts.lines
-        self._bar = Bar(job.source.size, self._progress.offset, quiet=job.quiet)
+        self._bar = progress_bar(quiet=job.quiet)
+        self._task = self._bar.add_task(
+            "importing", total=job.source.size, completed=self._progress.offset, lines=self._before
+        )
         self._state: State = "done"
         self._interrupted = False
         self._faults: list[Fault] = []
@@ -163,12 +166,10 @@ class Import:
     def run(self) -> Imported:
         """Until the file's end, or until it must end. Raises Refused where the files beside it cannot be
         written, or somebody has written into it."""
-        progress = self._progress
-        progress.counts.failed = 0
-        self._rejected.begin(progress.rejected_bytes)
+        self._rejected.begin(self._progress.rejected_bytes)
         self._note()
         try:
-            with self._bar.progress, ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool:
+            with self._bar, ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool:
                 try:
                     for begun in self._under_way(pool):
                         self._settle(begun)
@@ -196,8 +197,10 @@ class Import:
         )
         found = self._file.found(begin, numbered=self._numbered, restart=restart)
         if found is not None:
+            found.counts.failed = 0
             return found, True
         if restart:
+            self._file.path.unlink(missing_ok=True)
             self._rejected.path.unlink(missing_ok=True)
         elif self._rejected.path.exists():
             raise Refused(
@@ -224,16 +227,11 @@ class Import:
     def _settle(self, begun: _Begun) -> None:
         """Count one entry and move on behind it; behind one that failed nothing counts any more, for the
         import goes on there."""
-        progress, written = self._progress, begun.put.result() if begun.put is not None else None
-        if written is not None and written.state == "failed":
-            self._state = "stopped"
-            if written.error != STOPPED:
-                progress.counts.failed += 1
-                self._trouble = self._trouble or written.error
+        progress, counts = self._progress, self._progress.counts
+        outcome, fault = self._outcome(begun)
         if self._state == "stopped":
             return
-        fault = begun.fault if written is None else self._fault(begun.entry, written)
-        self._count(written)
+        setattr(counts, outcome, getattr(counts, outcome) + 1)
         if fault is not None:
             self._rejected.add(begun.entry, fault.reason)
             if len(self._faults) < SHOWN_FAULTS:
@@ -241,27 +239,25 @@ class Import:
         progress.offset, progress.line = begun.entry.end.offset, begun.entry.end.line
         if time.monotonic() - self._noted >= NOTED_EVERY:
             self._note()
-        self._bar.seen(progress.offset, progress.counts.lines, self._before, self._writer.wait)
+        wait = self._writer.wait
+        words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
+        self._bar.update(self._task, completed=progress.offset, lines=counts.lines, description=words)
 
-    def _fault(self, entry: Entry, written: Written) -> Fault | None:
-        """Why what was put is none of the file's; None: it is."""
-        line = entry.begin.line
+    def _outcome(self, begun: _Begun) -> tuple[str, Fault | None]:
+        """The count that an entry belongs to, and why it was not put."""
+        if begun.put is None:
+            return "refused", begun.fault
+        line, written = begun.entry.begin.line, begun.put.result()
         if written.state == "refused":
-            return self._job.items.fault(line, written.field, written.problem)
+            return "refused", self._job.items.fault(line, written.field, written.problem)
         if written.state == "existed" and not written.same:
-            return self._job.items.fault(line, "id", CONFLICT)
-        return None
-
-    def _count(self, written: Written | None) -> None:
-        counts = self._progress.counts
-        if written is None or written.state == "refused":
-            counts.refused += 1
-        elif written.state == "put":
-            counts.put += 1
-        elif written.same:
-            counts.existed += 1
-        else:
-            counts.conflict += 1
+            return "conflict", self._job.items.fault(line, "id", CONFLICT)
+        if written.state == "failed":
+            self._state = "stopped"
+            if written.error != STOPPED:
+                self._progress.counts.failed += 1
+                self._trouble = self._trouble or written.error
+        return written.state, None
 
     def _note(self) -> None:
         if self._job.source.touched():

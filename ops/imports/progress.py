@@ -16,12 +16,12 @@ from ops.screen import Refused
 _JSON = re.compile(rb'\s*\{\s*"mailroom_line":\s*(\d{1,18}),\s*"mailroom_reason":\s*"(?:[^"\\]|\\.)*"\s*,?')
 _HEAD = 64 * 1024
 """Bytes of a line that are looked at for what the file of refused lines has put there."""
-_ANEW = "--restart begins anew, and puts nothing twice that has the same id."
+_ANEW = "--restart begins anew, and puts no id twice."
 _NUMBERED = (
     "and its ids are made of the lines' numbers: begun anew, a line that has moved would be put twice, or "
-    "not at all. Put the file back as it was and let its import end; import what is new as a file of its "
-    "own. Or take out what was put already, and say --restart and another --id-prefix: then each line that "
-    "is left is a new message."
+    "not at all. Put the file back as it was and let its import end; then import new lines as a file of "
+    "their own. Or take out the lines that were put already, and say --restart and another --id-prefix: "
+    "then each line that is left is a new message."
 )
 
 
@@ -90,12 +90,11 @@ class ProgressFile:
             if numbered and changed and same_ids and known.bucket == asked.bucket:
                 raise self.changed(numbered=True)
             return None
-        if known.bucket != asked.bucket:
-            raise Refused(f"{self._source} was being imported into another stage or account; {_ANEW}")
-        if changed:
+        names = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+        names += ["stage or account"] if known.bucket != asked.bucket else []
+        if changed and not names:
             raise self.changed(numbered=numbered)
-        if one != other:
-            names = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]
+        if names:
             raise Refused(
                 f"{self._source} was being imported with another {' and '.join(names)}; use the same as "
                 f"before, or {_ANEW}"

@@ -90,7 +90,7 @@ def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: Worl
     result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
     assert (
-        f"A run of that name is not known; the latest of weekly in dev: {RUN}; --new begins it."
+        f"There is no run of that name; the latest of weekly in dev: {RUN}. Use --new to begin it."
         in result.stderr
     )
     assert not world.started()
