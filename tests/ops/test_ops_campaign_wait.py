@@ -179,7 +179,7 @@ def test_a_run_that_expires_ends_it(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
-    world.runs.expire(claim, "they expired at noon")
+    world.runs.release(claim, "they expired at noon", "expired")
     assert Wait(world).ended.problem == "It has expired: what was not composed by then is not sent."
 
 

@@ -223,7 +223,7 @@ def test_a_run_that_has_expired_is_said_to_be_so_with_why(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
-    world.runs.expire(claim, "they expired at noon")
+    world.runs.release(claim, "they expired at noon", "expired")
     shown = run("status", "weekly").stdout
     words = [line.split() for line in shown.splitlines()]
     assert ["state", "expired", "its", "messages", "are", "not", "sent", "any", "more"] in words

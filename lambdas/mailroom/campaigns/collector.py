@@ -169,7 +169,8 @@ class Collector:
         run = claim.run
         expires = expiry(definition, run.scheduled_at)
         if expires is not None and expires <= self._clock():
-            self._runs.expire(claim, f"its messages are not sent any more: they expired at {iso(expires)}")
+            trouble = f"its messages are not sent any more: they expired at {iso(expires)}"
+            self._runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
         if asked.page > definition.max_pages:

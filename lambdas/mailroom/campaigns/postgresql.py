@@ -48,17 +48,14 @@ class PostgresqlAudience:
             connection.read_only = True
             if page.cursor is None:
                 self._refuse_keyless(connection, page, rows)
-            found = self._rows(connection, page)
+            where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
+            names, tuples = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
+        check_columns(names, self._definition.key, self._definition.columns)
+        found: list[_Row] = [dict(zip(names, each, strict=True)) for each in tuples]
         cursor, found = self._ended(found, page.size)
         for at, values in enumerate(found, 1):
             self._add(rows, values, f"row {at} of the page")
         return rows.found(cursor)
-
-    def _rows(self, connection: Connection[Any], page: Page) -> list[_Row]:
-        where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
-        names, found = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
-        check_columns(names, self._definition.key, self._definition.columns)
-        return [dict(zip(names, each, strict=True)) for each in found]
 
     def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
         """The cursor and the rows of a page, of which one more was asked for than it may have."""

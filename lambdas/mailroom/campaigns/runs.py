@@ -122,6 +122,7 @@ _DUE = (
     "#start = :start AND #state = :collecting AND next_page = :page"
     " AND (attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 )
+_CLAIM = ("startedAt", "claim_token")
 _OWN = "claim_token = :own AND next_page = :page"
 _ADDED = "if_not_exists({name}, :zero) + {value}"
 _ZERO = number(0)
@@ -186,7 +187,7 @@ class Runs:
             _NEW,
             {":start": string(start)},
             forms={"scheduled_at": "if_not_exists({name}, {value})"},
-            removes=("startedAt", "claim_token", "cursor", "trouble"),
+            removes=(*_CLAIM, "cursor", "trouble"),
             unions={"starts": {"SS": [start]}},
         )
         return self._try(campaign, run, change)
@@ -242,7 +243,7 @@ class Runs:
             "refused": number(before.refused + len(faults)),
             "faults": strings(kept),
         }
-        removes = ["startedAt", "claim_token", "trouble"]
+        removes = [*_CLAIM, "trouble"]
         if cursor is None:
             sets["state"] = string("collected")
             removes.append("cursor")
@@ -256,28 +257,25 @@ class Runs:
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
 
-    def release(self, claim: PageClaim, trouble: str) -> None:
-        """The page was not collected: the next delivery claims it at once. `trouble` says why."""
-        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
-        change = Change(sets, _OWN, self._own(claim), removes=("startedAt", "claim_token"))
+    def release(self, claim: PageClaim, trouble: str, state: State = "collecting") -> None:
+        """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
+        ends if the run is over by this `state`."""
+        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE]), "state": string(state)}
+        change = Change(sets, _OWN, self._own(claim), removes=_CLAIM)
         self._try(claim.run.campaign, claim.run.run, change)
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Let nothing more of a run be collected or composed; whoever is collecting a page of it does not
-        pass it on. False where there is no such run, or where it is stopped already."""
+        """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
+        pass the page on. False where there is no such run, or where it is stopped already."""
         there, token = "attribute_exists(campaign) AND #state <> :stopped", token_hex(16)
         sets: Sets = {"state": _STOPPED, "stop_token": string(token)}
         try:
-            self._write(campaign, run, _ended(sets, there, {":stopped": _STOPPED}))
+            change = Change(sets, there, {":stopped": _STOPPED}, removes=_CLAIM, names={"#state": "state"})
+            self._write(campaign, run, change)
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.
             return failed.item.get("stop_token") == token
         return True
-
-    def expire(self, claim: PageClaim, trouble: str) -> None:
-        """Its messages are sent no more: whoever holds a page of it ends it. `trouble` says why."""
-        sets: Sets = {"state": string("expired"), "trouble": string(trouble[:MAX_TROUBLE])}
-        self._try(claim.run.campaign, claim.run.run, _ended(sets, _OWN, self._own(claim)))
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the
@@ -309,7 +307,3 @@ class Runs:
 
 def _key(campaign: str, run: str) -> dict[str, Value]:
     return {"campaign": string(campaign), "run": string(run)}
-
-
-def _ended(sets: Sets, condition: str, values: Sets) -> Change:
-    return Change(sets, condition, values, removes=("startedAt", "claim_token"), names={"#state": "state"})

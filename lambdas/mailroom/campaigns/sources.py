@@ -1,13 +1,14 @@
 """Where the people of each campaign come from."""
 
 import base64
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo import plain
-from mailroom.campaigns.audience import Audience, Cursor, Found, Page, Recipient, Rows, name_of
+from mailroom.campaigns.audience import Audience, Found, Page, Rows, name_of
 from mailroom.campaigns.definition import Csv, Definition, JsonLines, Modules, Postgresql, Table
 
 if TYPE_CHECKING:
@@ -60,13 +61,9 @@ class _ModuleAudience(Struct, frozen=True):
         rows = Rows(KEY, self.columns)
         for at, each in enumerate(found.recipients, 1):
             rows.add(f"person {at} of a page", {**each.attributes, KEY: each.key})
-        # The key is not among what they said of themselves.
-        people = [Recipient(each.key, _without_key(each)) for each in rows.recipients]
-        return Found(people, found.cursor, [*found.faults, *rows.faults])
-
-
-def _without_key(recipient: Recipient) -> dict[str, Any]:
-    return {name: value for name, value in recipient.attributes.items() if name != KEY}
+        for each in rows.recipients:
+            del each.attributes[KEY]  # the module did not give it as an attribute
+        return Found(rows.recipients, found.cursor, [*found.faults, *rows.faults])
 
 
 class TableAudience:
@@ -84,28 +81,20 @@ class TableAudience:
         """One page; a megabyte of items ends it before it is full. Raises botocore's errors."""
         request = {**self._request, "Limit": page.size}
         if page.cursor is not None:
-            request["ExclusiveStartKey"] = _key(page.cursor)
+            request["ExclusiveStartKey"] = _recoded(page.cursor, base64.b64decode)
         reply = self._client.scan(**request)
         rows = Rows(self._definition.key, self._definition.columns)
         for at, item in enumerate(reply["Items"], 1):
             values = plain(item)
             rows.add(name_of(values, self._definition.key, f"item {at} of the page"), values)
         last = reply.get("LastEvaluatedKey")
-        return rows.found(_cursor(last) if last else None)
+        return rows.found(_recoded(last, lambda key: base64.b64encode(key).decode()) if last else None)
 
 
-def _cursor(key: Any) -> Cursor:
-    """A key as JSON has it: bytes as base64."""
+def _recoded(key: Any, code: Callable[[Any], Any]) -> Any:
+    """A key of the table with its bytes in another form: a cursor is JSON, which has none."""
     return {
-        name: {kind: base64.b64encode(value).decode() if kind == "B" else value}
+        name: {kind: code(value) if kind == "B" else value}
         for name, typed in key.items()
-        for kind, value in typed.items()
-    }
-
-
-def _key(cursor: Cursor) -> Any:
-    return {
-        name: {kind: base64.b64decode(value) if kind == "B" else value}
-        for name, typed in cursor.items()
         for kind, value in typed.items()
     }
