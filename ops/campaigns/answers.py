@@ -30,7 +30,7 @@ class RunStarted(Struct, frozen=True):
 
 
 class RunStatus(Struct, frozen=True):
-    """How far a run has come: see `Run`, of which this leaves out what is its workers' own."""
+    """How far a run has come: `Run` without what only its workers need."""
 
     campaign: str
     run: str
@@ -159,7 +159,7 @@ def print_dry_run(answer: DryRunAnswer) -> None:
 
 
 def panel(id_: str, to: str, subject: str, text: str, problem: str) -> Panel:
-    """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
+    """One message of a dry run, as its recipient would see it; or the problem that would make it fail."""
     title = plain(id_)
     if problem:
         return Panel(lines(f"Would fail: {problem}"), title=title, title_align="left", style="red")

@@ -61,8 +61,8 @@ class DryRun:
         self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}
 
     def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
-        """Count all pages, of which none is kept, and render the first messages; `counted` hears how many
-        recipients there are so far. Raises Refused where the audience cannot be read, or where the campaign's
+        """Count all pages, without keeping them, and render the first messages. `counted` is called with the
+        number of recipients so far. Raises Refused where the audience cannot be read, or where the campaign's
         own code fails."""
         pages = recipients = refused = 0
         faults: list[str] = []

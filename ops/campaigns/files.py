@@ -85,7 +85,7 @@ class CampaignRow(Struct, frozen=True):
 def campaign_rows(files: CampaignFiles, campaigns: Campaigns) -> list[CampaignRow]:
     """All of them, as the stage has them. Raises Refused."""
     enabled = files.enabled(campaigns.stage)
-    # Also where none is enabled: a stack that has left the app goes on until somebody deletes it.
+    # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
     schedules = campaigns.schedules()
     return [_row(files, campaigns, name, schedules, enabled=name in enabled) for name in files.names()]
 

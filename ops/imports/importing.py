@@ -38,7 +38,7 @@ LONGEST_WAIT = 5.0
 RECOVERY = 0.9
 """What a put that went well leaves of the wait before each."""
 SMALL = 0.002
-"""Seconds below which nobody waits any more."""
+"""Seconds below which puts do not wait at all."""
 GIVE_UP_AFTER = 120.0
 """Seconds from the first put that fails to one that goes well: beyond, it is no throttling but an outage."""
 STOPPED = "stopped"

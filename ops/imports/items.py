@@ -23,10 +23,10 @@ _attributes = cache(attributes_of)
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """What was asked for, as far as it makes messages of lines: another of it is another import.
+    """How lines become messages. An import goes on only with the options that it began with.
 
-    `channel` "": each line says its own. `id_prefix` "": ids stand in the file. `sets` are attributes of
-    every message, `maps` name the attribute that a column is.
+    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `sets` are attributes of
+    every message; `maps` has the attribute that a column becomes.
     """
 
     format: Format
@@ -65,8 +65,8 @@ class Fault(Struct, frozen=True):
 
 
 class Items:
-    """Makes items by the options. `lanes` are those that each channel of the stage has: what comes in
-    thousands goes by the one for bulk, where there is one and neither line nor option says otherwise."""
+    """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
+    bulk, if the channel has it, unless a line or an option has another."""
 
     def __init__(self, options: Options, lanes: Mapping[str, list[str]], admission: Admission) -> None:
         self._options = options
@@ -129,7 +129,7 @@ class Items:
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
         id_ = self._id(values, item, line if number is None else number)
-        # An empty cell of what the channel knows says nothing. A variable of the template may well be empty.
+        # An empty cell of an attribute counts as missing. A variable of the template may be empty.
         item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
         if self._options.format == "csv":
             item = {name: known.value(name, text) for name, text in item.items()}
@@ -164,7 +164,7 @@ class Items:
 
 
 def _number(number: object) -> int:
-    """A line's own, or what a file of refused lines says that it was."""
+    """The line's number, or the one that a file of refused lines has for the line."""
     text = str(number)
     if isinstance(number, bool) or not (text.isascii() and text.isdigit() and len(text) <= _MAX_LINE_DIGITS):
         raise Invalid(LINE, "is no line's number; leave it as it was, for the id is made of it")

@@ -102,8 +102,8 @@ class Recipients(Struct, frozen=True):
 
 
 class Audience(Protocol):
-    """Whatever hands out people by pages. Asked again with the same cursor it hands out the same people, as
-    far as they have not changed; the order must be stable, or somebody is left out."""
+    """A source that hands out people by pages. The same cursor hands out the same people again, as far as
+    they have not changed. The order must be stable: otherwise people are left out."""
 
     def page(self, page: Page) -> Found:
         """One page. Raises what its source raises: then the page is asked for again."""
@@ -135,8 +135,8 @@ class Rows:
         return len(self.recipients) + len(self.faults)
 
     def add(self, where: str, values: dict[str, Any]) -> None:
-        """One entry, which is this one's from now on: its key column goes where a message has its own. Spaces
-        around a key are none of it."""
+        """One entry, whose values become the recipient's. A key column is left out where it has the name of
+        an attribute that every message has. Spaces around a key do not count."""
         value = values.get(self._key)
         if isinstance(value, str):
             values[self._key] = value = value.strip()
@@ -170,7 +170,7 @@ class Rows:
         if isinstance(value, bool) or not isinstance(value, str | int | UUID):
             return "is no key; use a text, a whole number or a UUID"
         text = str(value)
-        # Most keys are short and printable, of which the first two looks cost next to nothing.
+        # The cheap checks come first: most keys are short and printable.
         if len(text) > MAX_KEY_BYTES or len(text.encode(errors="replace")) > MAX_KEY_BYTES:
             return f"is longer than {MAX_KEY_BYTES} bytes; use a shorter one"
         if "@" in text:
@@ -196,8 +196,7 @@ def check_columns(columns: Iterable[str], key: str, needed: Iterable[str]) -> No
 
 
 def name_of(values: Mapping[str, Any], key: str, otherwise: str) -> str:
-    """Where an entry without a line stands: at its key, which may be shown, for it is no address; or where it
-    is said `otherwise`."""
+    """Where an entry of a database or table is: at its key, if that may be shown; `otherwise` if not."""
     value = values.get(key)
     shown = isinstance(value, int | UUID) or (isinstance(value, str) and 0 < len(value) <= MAX_KEY_BYTES)
     return f"key {value!s}" if shown and str(value).isprintable() else otherwise
@@ -208,7 +207,7 @@ _PORTABLE_DIGITS = 18
 
 
 def portable(value: Any) -> Any:
-    """The value as JSON has it. Raises ValueError that says what is wrong, and never the value.
+    """The value as JSON has it. Raises ValueError, which names the problem and never the value.
 
     Times become ISO 8601, UUIDs text, arrays lists. A `numeric` without decimals becomes a whole number; one
     with them becomes text, exactly as the database shows it: 12.50 stays a price, which a number would make

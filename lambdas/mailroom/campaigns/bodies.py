@@ -100,7 +100,7 @@ def _convert(body: dict[str, Any], kind: type[T]) -> T:
 
 
 MAX_CHUNK_BYTES = 256 * 1024
-"""Of the people in one queue message: a call takes 1 MiB, and whoever composes them has them in memory."""
+"""Bytes of the people in one queue message: a call takes 1 MiB, and composing holds the people in memory."""
 
 
 def chunked(people: Iterable[Recipient], most: int) -> tuple[list[list[Recipient]], list[Fault]]:

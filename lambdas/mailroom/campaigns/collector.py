@@ -1,7 +1,7 @@
 """Collect: one page of an audience an invocation, its people on to be composed, its cursor into a message.
 
-However many people there are, no invocation has more than a page of them; the chain of messages goes on by
-itself, and Lambda's loop detection is told so for this function.
+An invocation never has more than a page of people, however many there are. The chain of messages goes on by
+itself, so Lambda's loop detection is off for this function.
 """
 
 import time

@@ -155,7 +155,7 @@ class Pool:
             try:
                 return opened(self._logins.parameters(self._login))
             except OperationalError:
-                # libpq tells a refused password from other trouble only in words, in the server's language.
+                # libpq reports a refused password in words only, in the server's language.
                 login = self._logins.read()
                 if login == self._login:
                     raise

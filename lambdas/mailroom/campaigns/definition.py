@@ -115,7 +115,7 @@ class Modules:
         return found
 
     def compose(self, definition: Definition, recipients: Recipients) -> Composed | None:
-        """What the campaign's module says of these people; None: it says nothing. Raises Invalid."""
+        """What the campaign's module composes for these people; None: it has no `compose`. Raises Invalid."""
         function = getattr(self._module(definition), "compose", None) if definition.module else None
         if function is None:
             return None
@@ -123,7 +123,7 @@ class Modules:
         where = f"{definition.module}: compose"
         if not isinstance(composed, Mapping):
             raise Invalid(where, f"returned {type(composed).__name__}; use a mapping by key")
-        # Whoever confuses 7 with "7" would leave out everybody, and nobody would know.
+        # A module that confuses 7 with "7" would silently leave out all people.
         unknown = composed.keys() - set(recipients.keys)
         if unknown:
             raise Invalid(where, f"returned {len(unknown)} keys that nobody has; keys are texts")

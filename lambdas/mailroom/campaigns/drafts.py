@@ -21,8 +21,8 @@ from mailroom.telemetry import logger
 Item = dict[str, Any]
 
 ADDRESS = frozenset({"to", "email", "platform"})
-"""Attributes of a message that an audience may give. Its other columns are variables: one that is called as a
-further attribute (`bcc`, `headers`, `attachments`) would mean more than whoever wrote the file may decide."""
+"""Attributes of a message that an audience may give. Its other columns are variables, and a column named like
+a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
 
 COPIES = frozenset({"cc", "bcc"})
 
@@ -40,7 +40,7 @@ class Draft(Struct, frozen=True):
 
 class Drafts(Struct, frozen=True):
     """A chunk as it was composed. `left_out` are the keys of those whom the campaign's module left out,
-    `failed` of those for whom it raised, said what no message can hold, or was not asked in time."""
+    `failed` of those for whom it raised, composed what no message can hold, or was not asked in time."""
 
     drafts: Sequence[Draft]
     left_out: Sequence[str] = ()
@@ -74,14 +74,16 @@ class Drafter:
                     item = item_of(contract, definition, chunk, each, composed[each.key])
                     drafts.append(Draft(each.key, item))
                 except Invalid as fault:
-                    logger.warning("compose said what no message can hold", key=each.key, reason=str(fault))
+                    logger.warning(
+                        "compose returned what no message can hold", key=each.key, reason=str(fault)
+                    )
                     failed.append(each.key)
         return Drafts([*self._judged(drafts)], left_out, failed)
 
     def _composed(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """What the module says of each; and the keys of those whom it cannot say anything of."""
+        """What the module composes for each person, and the keys of those for whom it fails."""
         try:
             return self._ask(definition, chunk, chunk.recipients), []
         except Exception as error:
@@ -93,7 +95,7 @@ class Drafter:
     def _one_by_one(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """One whom the module cannot cope with must not keep the others waiting."""
+        """Ask for each person separately: one for whom the module fails must not keep the others waiting."""
         composed: dict[str, Mapping[str, Any]] = {}
         failed: list[str] = []
         for each in chunk.recipients:

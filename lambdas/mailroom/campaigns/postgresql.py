@@ -30,9 +30,9 @@ _Row = dict[str, Any]
 
 
 class PostgresqlAudience:
-    """The rows of one query. The order of its key and `>` are of one collation, whichever that is, so pages
-    neither overlap nor leave anybody out. Of rows of one key a page has the first; that there is another is
-    said, also where the page ends between them, if there are more it is said once."""
+    """The rows of one query. `ORDER BY` and `>` use the same collation of the key, so pages neither overlap
+    nor leave anybody out. Where several rows have one key, the page has the first of them and a fault for the
+    others; where the page ends between them, a single fault."""
 
     def __init__(self, definition: Postgresql) -> None:
         self._definition = definition
@@ -58,7 +58,7 @@ class PostgresqlAudience:
         return rows.found(cursor)
 
     def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
-        """The cursor and the rows of a page, of which one more was asked for than it may have."""
+        """The cursor and the rows of a page. `found` may have one row more than the page."""
         last = found[:size][-1:]
         cursor = self._cursor(last[0]) if last else None
         if len(found) <= size:

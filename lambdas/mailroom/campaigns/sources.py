@@ -32,7 +32,7 @@ class Sources:
         return self._made[definition.name]
 
     def _make(self, definition: Definition) -> Audience:
-        # Each kind is imported by the campaigns that have it: psycopg alone takes longer than all the rest.
+        # A kind is imported where a campaign has it: psycopg takes longer to load than all the rest.
         match definition.audience:
             case Postgresql() as asked:
                 from mailroom.campaigns.postgresql import PostgresqlAudience

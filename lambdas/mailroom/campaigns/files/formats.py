@@ -1,7 +1,7 @@
 """How the entries of a file are written: CSV (RFC 4180) and JSON Lines. One entry is read at a time.
 
-Python's own CSV reader works on text, says neither at which byte it stands nor which cell was no text, and
-reads on to the file's end behind a quote that nobody closed.
+Python's own CSV reader does not fit: it works on text, knows neither its byte offset nor the cell that is not
+text, and reads on to the file's end after a quote that is not closed.
 """
 
 import re
@@ -25,8 +25,8 @@ _NUL = "\0"
 _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
 _NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
 _decoder = msgspec.json.Decoder(float_hook=DYNAMODB_CONTEXT.create_decimal)
-"""Numbers keep all their digits, of which a float has some seventeen. One that no item can hold raises
-ArithmeticError here: further on the number would fail the messages of others as well."""
+"""Numbers keep all their digits; a float keeps some seventeen. A number that no item can hold raises
+ArithmeticError here: later, it would fail the messages of others as well."""
 
 
 class Unreadable(Exception):
@@ -61,7 +61,7 @@ class Format(Protocol):
 
 
 def read_entry(lines: Lines, format_: Format) -> Entry:
-    """The next entry. What is wrong with one does not keep the one after it from being read."""
+    """The next entry. After a faulty entry, the one behind it can be read."""
     begin = lines.mark()
     try:
         values = format_.values(lines, begin)
@@ -98,7 +98,7 @@ class JsonLinesFormat:
 
 
 class CsvFormat:
-    """Cells by the columns of the header. Raises Invalid for a delimiter that is none."""
+    """Cells by the columns of the header. Raises Invalid for a bad delimiter."""
 
     def __init__(self, delimiter: str, header: Sequence[str]) -> None:
         self.header = header
@@ -143,7 +143,7 @@ def _checked(delimiter: str) -> bytes:
 
 
 def _texts(cells: list[bytes]) -> list[str]:
-    """The cells as text. Raises Unreadable for the first that is none, or that a program might run."""
+    """The cells as text. Raises Unreadable for the first that is not text, or that a program might run."""
     texts = []
     for at, cell in enumerate(cells):
         try:
@@ -167,7 +167,7 @@ def _record(lines: Lines, start: Mark, delimiter: bytes) -> list[bytes]:
     """The record that begins at the mark; [] for an empty line, and at the end.
 
     It may be several lines long, where a quoted cell holds line breaks. Raises TooLong, and Unreadable behind
-    the first line: what comes after a quote that was not closed may be well.
+    the first line: what comes after a quote that was not closed may be fine.
     """
     line = lines.next()
     if QUOTE not in line:

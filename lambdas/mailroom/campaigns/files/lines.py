@@ -11,7 +11,7 @@ CHUNK_BYTES = 256 * 1024
 MAX_RECORD_BYTES = 256 * 1024
 """Of one entry, with all its lines."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
-"""Beyond that a file is none of lines, and looking for the next one would outlast the function."""
+"""Beyond that a file has no lines, and the search for the next one would outlast the function."""
 
 LOCATION = "audience.location"
 """The setting at fault where a file cannot be read at all."""
@@ -36,7 +36,7 @@ class Mark(Struct, frozen=True):
 
 
 class Readable(Protocol):
-    """What has lines to be read: an object in S3, or a file beside an operator."""
+    """Bytes with lines in them: an object in S3, or a file on an operator's machine."""
 
     @property
     def size(self) -> int | None:
@@ -62,8 +62,8 @@ class Lines:
         self._line = start.line
 
     def skip_mark_of_utf8(self) -> None:
-        """Over the byte order mark that some programs put before the first line. Raises Invalid where the
-        first bytes say that these are no lines of UTF-8."""
+        """Skip the byte order mark that some programs put before the first line. Raises Invalid where the
+        first bytes are those of a compressed file or of UTF-16."""
         self._fetch()
         for bytes_, is_, do in _NO_TEXT:
             if self._bytes.startswith(bytes_):
@@ -72,12 +72,12 @@ class Lines:
             self._at = len(_BOM)
 
     def mark(self) -> Mark:
-        """Where the next line begins; that far one may go back."""
+        """Where the next line begins; `back` can return to it."""
         self._kept = self._at
         return Mark(self._base + self._at, self._line)
 
     def back(self, mark: Mark) -> None:
-        """To a place at the last mark or behind it."""
+        """Go back to a place at the last mark or behind it."""
         if mark.offset < self._base:  # a line that was too long was let go, and what stood before it
             self._bytes, self._base, self._kept = b"", mark.offset, 0
         self._at = mark.offset - self._base
@@ -92,7 +92,7 @@ class Lines:
         return line
 
     def ended(self) -> bool:
-        """Whether there is nothing more, as far as the file's size is known."""
+        """Whether the file has no further byte. False while its size is not known."""
         return self._source.size is not None and self._base + self._at >= self._source.size
 
     def _fetched_end(self) -> int:
@@ -111,7 +111,7 @@ class Lines:
         return end
 
     def _fetch(self) -> bool:
-        """More bytes behind those there are; what lies before the mark is let go."""
+        """Read more bytes; those before the mark are dropped."""
         more = self._source.read(self._base + len(self._bytes))
         self._bytes = self._bytes[self._kept :] + more
         self._base += self._kept
@@ -120,7 +120,7 @@ class Lines:
         return bool(more)
 
     def _skip(self) -> None:
-        """Over the rest of a line that is too long, keeping nothing of it."""
+        """Skip the rest of a line that is too long, and keep nothing of it."""
         begin, end = self._base + self._at, 0
         while not end:
             self._at = self._kept = len(self._bytes)

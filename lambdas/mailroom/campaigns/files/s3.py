@@ -24,8 +24,7 @@ MAX_PAGE_BYTES = 8 * 1024 * 1024
 
 
 class FileAudience:
-    """The entries of one file, of any size. What is wrong with one is said by its line, as an editor counts,
-    and its column."""
+    """The entries of one file, of any size. A fault names the line, as an editor counts, and the column."""
 
     def __init__(self, definition: Csv | JsonLines, client: "S3Client") -> None:
         self._definition = definition
@@ -47,7 +46,7 @@ class FileAudience:
         return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
 
     def _before(self, lines: Lines) -> dict[str, Any]:
-        """What the cursor carries on from the lines before the first entry: the header of a CSV file."""
+        """What the cursor carries from page to page: the header of a CSV file."""
         if isinstance(self._definition, JsonLines):
             return {}
         header = read_header(lines, self._definition.delimiter)
@@ -118,7 +117,7 @@ class S3Object:
         if status == HTTPStatus.NOT_FOUND:
             return Invalid(LOCATION, f"{self._location} does not exist; put the file there")
         if status == HTTPStatus.FORBIDDEN:
-            # Who may not list a bucket is told no more of what is not there.
+            # S3 answers so for a missing object as well, where the caller may not list the bucket.
             why = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
             return Invalid(LOCATION, f"{self._location} {why}")
         return error
