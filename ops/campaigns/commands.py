@@ -12,7 +12,7 @@ from mailroom.campaigns.runs import Run
 from ops.campaigns import answers as view
 from ops.campaigns import wait as waiting
 from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
-from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
@@ -35,7 +35,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = campaign_rows(files, Campaigns(boto3.Session(), stage))
+        rows = campaign_rows(files, DeployedCampaigns(boto3.Session(), stage))
     if as_json:
         tell(CampaignsAnswer(stage, rows))
         return
@@ -75,7 +75,7 @@ def start(
     with aws_faults(stage):
         files = CampaignFiles()
         files.check(name, stage)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
             raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
@@ -103,7 +103,7 @@ def status(
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
         tell(RunsAnswer(stage, name, [run_status(each) for each in found]))
@@ -135,7 +135,7 @@ def stop(
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = campaigns.run(name, run)
         if not yes:
             collected = f"with {found.recipients:,} recipients collected"
@@ -155,13 +155,13 @@ def stop(
     raise typer.Exit(0 if stopped else 1)
 
 
-def _question(starting: Start, stage: str) -> str:
+def _question(starting: RunStart, stage: str) -> str:
     goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
     verb = "Go on with" if starting.known else "Start"
     return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?"
 
 
-def _say_started(starting: Start, *, as_json: bool) -> None:
+def _say_started(starting: RunStart, *, as_json: bool) -> None:
     if as_json:
         tell(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
         return
@@ -169,7 +169,7 @@ def _say_started(starting: Start, *, as_json: bool) -> None:
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))
 
 
-def _wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
+def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) -> int:
     """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
     with _bar(quiet=as_json) as progress:
         task = progress.add_task("collecting", total=None)
@@ -189,7 +189,7 @@ def _wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
     return 1 if ended.problem else 0
 
 
-def _dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool) -> int:
+def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: bool) -> int:
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
     samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
     with _bar(quiet=as_json) as progress:

@@ -30,7 +30,7 @@ def without_campaigns(what: str, stage: str) -> NotDeployed:
 
 
 @dataclass(frozen=True)
-class Start:
+class RunStart:
     """What is put on the collect queue. `known` is the run as it stands, where it had a start before."""
 
     campaign: str
@@ -44,7 +44,7 @@ class Start:
         return json.dumps(body | {"start": str(uuid4())})
 
 
-class Campaigns:
+class DeployedCampaigns:
     """One stage's: its queues, its table of runs and its schedules. Raises NotDeployed where these are
     missing."""
 
@@ -58,12 +58,12 @@ class Campaigns:
         self._runs = Runs(self._dynamodb, self._table, clock=clock)
         self._clock = clock
 
-    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> Start:
+    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
         """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
         a run named by this minute. Raises Refused."""
         if run is None:
             now = _iso(self._clock() // 60 * 60)
-            return Start(campaign, name_of(now), now, self._read(campaign, name_of(now)))
+            return RunStart(campaign, name_of(now), now, self._read(campaign, name_of(now)))
         name = _canonical(run)
         known = self._read(campaign, name)
         if known is None and not new:
@@ -72,13 +72,13 @@ class Campaigns:
                 f"{self._latest(campaign)}. Use --new to begin it."
             )
         if known is not None:
-            return Start(campaign, name, known.scheduled_at, known)
+            return RunStart(campaign, name, known.scheduled_at, known)
         try:
-            return Start(campaign, name, _iso(epoch(name)))
+            return RunStart(campaign, name, _iso(epoch(name)))
         except (ValueError, OverflowError):  # a name that is no time
-            return Start(campaign, name, _iso(self._clock()))
+            return RunStart(campaign, name, _iso(self._clock()))
 
-    def start(self, start: Start) -> None:
+    def start(self, start: RunStart) -> None:
         """Put it on the collect queue."""
         self._sqs.send_message(QueueUrl=self._url("collect"), MessageBody=start.body())
 
@@ -105,7 +105,7 @@ class Campaigns:
             )
         return found
 
-    def begun(self, start: Start) -> Run | None:
+    def begun(self, start: RunStart) -> Run | None:
         """The run since that start was taken up; None: it was not yet."""
         run = self._read(start.campaign, start.run)
         known = start.known.start if start.known else None

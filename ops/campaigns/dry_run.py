@@ -15,7 +15,7 @@ from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse
 from ops import stage as stages
-from ops.campaigns.deployed import Start, without_campaigns
+from ops.campaigns.deployed import RunStart, without_campaigns
 from ops.clients import config_for_invocations
 from ops.screen import Refused
 
@@ -55,7 +55,7 @@ class DryRunAnswer(Struct, frozen=True):
 class DryRun:
     """Asks the deployed functions themselves, so with the stage's own database, files and code."""
 
-    def __init__(self, session: boto3.Session, start: Start, stage: str) -> None:
+    def __init__(self, session: boto3.Session, start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
         self._stage = stage
         self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}

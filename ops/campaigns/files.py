@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ops.campaigns.deployed import Campaigns, Schedules
+from ops.campaigns.deployed import DeployedCampaigns
 from ops.screen import NotDeployed, Refused
 from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE, ROOT
@@ -66,8 +66,8 @@ class CampaignFiles:
 
 
 Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
-"""How a campaign stands in a stage. disabled: its schedule was switched off. still_deployed: the settings do
-not enable it any more, and its schedule goes on."""
+"""The state of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings
+do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
@@ -82,35 +82,33 @@ class CampaignRow(Struct, frozen=True):
     last_run: str
 
 
-def campaign_rows(files: CampaignFiles, campaigns: Campaigns) -> list[CampaignRow]:
+def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[CampaignRow]:
     """All of them, as the stage has them. Raises Refused."""
     enabled = files.enabled(campaigns.stage)
     # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
     schedules = campaigns.schedules()
-    return [_row(files, campaigns, name, schedules, enabled=name in enabled) for name in files.names()]
-
-
-def _row(
-    files: CampaignFiles, campaigns: Campaigns, name: str, schedules: Schedules, *, enabled: bool
-) -> CampaignRow:
-    settings = files.of_stage(name, campaigns.stage)
-    schedule = settings.get("schedule")
-    standing: Deployment = "still_deployed" if name in schedules else "not_enabled"
-    last_run = ""
-    if enabled:
-        standing = schedules.get(name, "not_deployed") if schedule else "enabled"
-        try:
-            last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
-        except NotDeployed:
-            standing = "not_deployed"
-    return CampaignRow(
-        campaign=name,
-        channel=str(settings.get("channel", "")),
-        audience=str(settings.get("audience", {}).get("kind", "")),
-        schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
-        standing=standing,
-        last_run=last_run,
-    )
+    rows = []
+    for name in files.names():
+        settings = files.of_stage(name, campaigns.stage)
+        schedule = settings.get("schedule")
+        standing: Deployment = "still_deployed" if name in schedules else "not_enabled"
+        last_run = ""
+        if name in enabled:
+            standing = schedules.get(name, "not_deployed") if schedule else "enabled"
+            try:
+                last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
+            except NotDeployed:
+                standing = "not_deployed"
+        row = CampaignRow(
+            campaign=name,
+            channel=str(settings.get("channel", "")),
+            audience=str(settings.get("audience", {}).get("kind", "")),
+            schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
+            standing=standing,
+            last_run=last_run,
+        )
+        rows.append(row)
+    return rows
 
 
 def _listed(names: list[str]) -> str:

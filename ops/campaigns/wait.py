@@ -6,7 +6,7 @@ from shlex import quote
 
 from mailroom.campaigns.runs import Run
 from ops import stage as stages
-from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.deployed import DeployedCampaigns, RunStart
 
 QUIET_POLLS = 3
 """Polls without a change, after which a run that is accounted for is over. SQS's depths are approximate: one
@@ -29,8 +29,8 @@ class Ended:
 
 
 def wait(
-    campaigns: Campaigns,
-    start: Start,
+    campaigns: DeployedCampaigns,
+    start: RunStart,
     seen: Callable[[Run], None],
     sleep: Callable[[float], None],
 ) -> Ended:
@@ -50,26 +50,26 @@ def wait(
         sleep(1.0)
 
 
-def accounted(run: Run, start: Start) -> int:
+def accounted(run: Run, start: RunStart) -> int:
     """How many recipients of this start have an outcome. One that was composed again after a fault may count
     twice."""
     composed = run.composed - (start.known.composed if start.known else 0)
     return composed + run.existed + run.opted_out + run.left_out + run.expired
 
 
-def _is_over(run: Run, start: Start) -> bool:
+def _is_over(run: Run, start: RunStart) -> bool:
     """Whether no more news can come. With failures there may be dead letters, whatever the sum is."""
     if run.state == "collected":
         return run.failed == 0 and accounted(run, start) >= run.recipients
     return run.state != "collecting"
 
 
-def _is_exact(run: Run, start: Start) -> bool:
+def _is_exact(run: Run, start: RunStart) -> bool:
     """Whether no recipient was counted twice: a second count would hide a recipient without an outcome."""
     return accounted(run, start) <= run.recipients
 
 
-def _problem(run: Run | None, start: Start, campaigns: Campaigns, dead: int) -> str:
+def _problem(run: Run | None, start: RunStart, campaigns: DeployedCampaigns, dead: int) -> str:
     which = f"{quote(start.campaign)} --run {quote(start.run)} --stage {campaigns.stage}"
     status = f"mailroom campaign status {which}"
     collect, audience = (stages.name(campaigns.stage, f"{each}-dlq") for each in ("collect", "audience"))

@@ -17,13 +17,13 @@ from rich.table import Table
 
 from ops.campaigns.answers import panel
 from ops.campaigns.dry_run import Sample
-from ops.imports.items import Fault
+from ops.imports.items import LineFault
 from ops.screen import errors, plain, screen
 
 State = Literal["done", "interrupted", "stopped"]
 
 
-class Shown(Struct, frozen=True):
+class ShownMessage(Struct, frozen=True):
     """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
 
     id: str
@@ -58,8 +58,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     lines_per_second: float
     throttled: int = 0
     rejected_file: str | None = None
-    faults: list[Fault]
-    samples: list[Shown]
+    faults: list[LineFault]
+    samples: list[ShownMessage]
     trouble: str = ""
     resume: str = ""
 
@@ -73,9 +73,9 @@ _MEANING = (
 )
 
 
-def shown(sample: Sample) -> Shown:
+def shown(sample: Sample) -> ShownMessage:
     """A rendered message without its HTML, where it has a text."""
-    return Shown(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
+    return ShownMessage(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
 
 
 def show(answer: Imported) -> None:

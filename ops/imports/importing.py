@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from mailroom.campaigns.files.formats import Entry
-from mailroom.campaigns.files.lines import Mark
+from mailroom.campaigns.files.formats import FileEntry
+from mailroom.campaigns.files.lines import Position
 from mailroom.mailbox.writer import MailboxWriter, Written
 from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Imported, State, progress_bar, shown
-from ops.imports.items import Fault, Items, Options
-from ops.imports.progress import Counts, Progress, ProgressFile, Rejected
-from ops.imports.source import Entries, Source
+from ops.imports.items import Items, LineFault, Options
+from ops.imports.progress import ImportProgress, LineCounts, ProgressFile, RejectedLines
+from ops.imports.source import FileEntries, Source
 from ops.messages.rules import Rules
 from ops.screen import Refused
 from stacks.paths import TEMPLATES
@@ -73,7 +73,7 @@ class Job:
         self.rules = rules
         self.s3 = s3
         self.quiet = quiet
-        self.entries = Entries(source, options)
+        self.entries = FileEntries(source, options)
         self.items = Items(options, rules.lanes, rules.admission(s3))
         if options.format == "csv":
             self.items.check_header(self.entries.header)
@@ -81,12 +81,12 @@ class Job:
 
     def dry_run(self) -> Imported:
         """Judge every line and render the first three messages. Nothing is put or written."""
-        counts, faults, samples = Counts(), list[Fault](), list[dict[str, Any]]()
+        counts, faults, samples = LineCounts(), list[LineFault](), list[dict[str, Any]]()
         with progress_bar(quiet=self.quiet) as bar:
             task = bar.add_task("checking", total=self.source.size, lines=0)
             for entry in self.entries.after(self.entries.start):
                 item = self.items.judged(entry)
-                if isinstance(item, Fault):
+                if isinstance(item, LineFault):
                     counts.refused += 1
                     faults += [item] if len(faults) < SHOWN_FAULTS else []
                 else:
@@ -100,8 +100,8 @@ class Job:
     def answer(
         self,
         state: State,
-        counts: Counts,
-        faults: list[Fault],
+        counts: LineCounts,
+        faults: list[LineFault],
         bytes_done: int,
         *,
         settled: int = 0,
@@ -128,8 +128,8 @@ class Job:
 class _Begun(Struct):
     """An entry on its way: the fault that keeps it from being put, or the put."""
 
-    entry: Entry
-    fault: Fault | None = None
+    entry: FileEntry
+    fault: LineFault | None = None
     put: Future[Written] | None = None
 
 
@@ -143,7 +143,7 @@ class Import:
         self._job = job
         self._workers = workers
         self._writer = PacedWriter(job.rules.writer(dynamodb, job.s3))
-        self._rejected = Rejected(job.source, job.options, job.entries)
+        self._rejected = RejectedLines(job.source, job.options, job.entries)
         self._file = ProgressFile(job.source.path)
         self._numbered = job.items.numbered(job.entries.columns())
         self._progress, self._resumed = self._found(restart)
@@ -154,7 +154,7 @@ class Import:
         )
         self._state: State = "done"
         self._interrupted = False
-        self._faults: list[Fault] = []
+        self._faults: list[LineFault] = []
         self._trouble = ""
         self._noted = 0.0
 
@@ -184,16 +184,16 @@ class Import:
             self._file.path.unlink(missing_ok=True)
         return self._answer()
 
-    def _found(self, restart: bool) -> tuple[Progress, bool]:
+    def _found(self, restart: bool) -> tuple[ImportProgress, bool]:
         """Where to begin, and whether that is where another process was cut off."""
         job = self._job
-        begin = Progress(
+        begin = ImportProgress(
             bucket=job.rules.payload_bucket,
             sha256=job.source.sha256(),
             options=job.options,
             offset=job.entries.start.offset,
             line=job.entries.start.line,
-            counts=Counts(),
+            counts=LineCounts(),
         )
         found = self._file.found(begin, numbered=self._numbered, restart=restart)
         if found is not None:
@@ -212,11 +212,11 @@ class Import:
     def _under_way(self, pool: ThreadPoolExecutor) -> Iterator[_Begun]:
         """Each entry in order, when the puts of those before it have been settled."""
         window: deque[_Begun] = deque()
-        for entry in self._job.entries.after(Mark(self._progress.offset, self._progress.line)):
+        for entry in self._job.entries.after(Position(self._progress.offset, self._progress.line)):
             if self._interrupted or self._state == "stopped":
                 break
             item = self._job.items.judged(entry)
-            if isinstance(item, Fault):
+            if isinstance(item, LineFault):
                 window.append(_Begun(entry, fault=item))
             else:
                 window.append(_Begun(entry, put=pool.submit(self._writer.put, item)))
@@ -243,7 +243,7 @@ class Import:
         words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
         self._bar.update(self._task, completed=progress.offset, lines=counts.lines, description=words)
 
-    def _outcome(self, begun: _Begun) -> tuple[str, Fault | None]:
+    def _outcome(self, begun: _Begun) -> tuple[str, LineFault | None]:
         """The count that an entry belongs to, and why it was not put."""
         if begun.put is None:
             return "refused", begun.fault

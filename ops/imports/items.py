@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.campaigns.files.formats import Entry
+from mailroom.campaigns.files.formats import FileEntry
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
@@ -51,7 +51,7 @@ class Options(Struct, frozen=True, kw_only=True):
         return next(named, attribute)
 
 
-class Fault(Struct, frozen=True):
+class LineFault(Struct, frozen=True):
     """What is wrong with a line: its number, as an editor counts, the column ("": all of it), and why."""
 
     line: int
@@ -100,27 +100,27 @@ class Items:
         there = {self._options.attribute(each) for each in columns}
         return self._numbered and not there & {ID, LINE}
 
-    def judged(self, entry: Entry) -> dict[str, Any] | Fault:
+    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
         """The item of an entry, as the stage's own entrance would take it; or what is wrong with it."""
         line = entry.begin.line
         if entry.values is None:
-            return Fault(line, entry.column, entry.problem)
+            return LineFault(line, entry.column, entry.problem)
         try:
             item = self.item(line, entry.values)
             self._admission.admit(item)
         except Invalid as fault:
             return self.fault(line, fault.field, fault.problem)
         except Malformed as fault:
-            return Fault(line, "", str(fault))
+            return LineFault(line, "", str(fault))
         except RecursionError:
-            return Fault(line, "", "is nested too deeply")
+            return LineFault(line, "", "is nested too deeply")
         return item
 
-    def fault(self, line: int, field: str, problem: str) -> Fault:
+    def fault(self, line: int, field: str, problem: str) -> LineFault:
         """What is wrong with an attribute, by the column that it comes from."""
         base = field.partition("[")[0].partition(".")[0]
         column = self._options.column(base)
-        return Fault(line, column + field[len(base) :] if column else field, problem)
+        return LineFault(line, column + field[len(base) :] if column else field, problem)
 
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """The item of a line. Raises Invalid, which names the attribute."""

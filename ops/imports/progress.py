@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mailroom.campaigns.files.formats import Entry
+from mailroom.campaigns.files.formats import FileEntry
 from ops.imports.items import LINE, REASON, Options
-from ops.imports.source import Entries, Source
+from ops.imports.source import FileEntries, Source
 from ops.screen import Refused
 
 _JSON = re.compile(rb'\s*\{\s*"mailroom_line":\s*(\d{1,18}),\s*"mailroom_reason":\s*"(?:[^"\\]|\\.)*"\s*,?')
@@ -25,7 +25,7 @@ _NUMBERED = (
 )
 
 
-class Counts(Struct, kw_only=True):
+class LineCounts(Struct, kw_only=True):
     """Lines, by what became of them. put: they are in the mailbox now. existed: the very same were there;
     among them may be those that this import put before it was cut off. conflict: the id is another
     message's. refused: the line is not as it must be. failed: AWS did not take it, and the import ended; it
@@ -43,7 +43,7 @@ class Counts(Struct, kw_only=True):
         return self.put + self.existed + self.conflict + self.refused + self.failed
 
 
-class Progress(Struct, kw_only=True):
+class ImportProgress(Struct, kw_only=True):
     """How far the import of one file is, into one stage of one account (`bucket` names all three). Every
     entry before `offset` is in the mailbox, or among the first `rejected_bytes` bytes of refused lines."""
 
@@ -52,19 +52,20 @@ class Progress(Struct, kw_only=True):
     options: Options
     offset: int
     line: int
-    counts: Counts
+    counts: LineCounts
     rejected_bytes: int = 0
 
 
 class ProgressFile:
-    """The progress in a small file, by which a later process goes on. Without the file it begins anew, which
-    is as safe and takes longer. The file is replaced as a whole: a crash leaves the old or the new one."""
+    """The progress in a small file, by which a later process goes on. Without this file it begins anew, which
+    is as safe for a source that has not changed, and takes longer. The file is replaced as a whole, so a
+    crash leaves the old one or the new one."""
 
     def __init__(self, source: Path) -> None:
         self._source = source
         self.path = source.with_name(f"{source.name}.mailroom-progress")
 
-    def write(self, progress: Progress) -> None:
+    def write(self, progress: ImportProgress) -> None:
         """Keep it. Raises Refused where that cannot be done."""
         draft = self.path.with_name(f"{self.path.name}.new")
         try:
@@ -76,10 +77,10 @@ class ProgressFile:
         except OSError as error:
             raise Refused(f"{self.path} cannot be written: {error.strerror}.") from None
 
-    def found(self, asked: Progress, *, numbered: bool, restart: bool) -> Progress | None:
-        """How far an import like the one that is asked for came; None: begin. `numbered`: ids are made of the
-        lines' numbers, and so another message's once a line has moved. Raises Refused where the import cannot
-        go on, or must not `restart`."""
+    def found(self, asked: ImportProgress, *, numbered: bool, restart: bool) -> ImportProgress | None:
+        """How far an earlier process came with the import that is asked for; None: begin. `numbered`: ids are
+        made of the lines' numbers, so a line that has moved gets another id. Raises Refused where the import
+        cannot go on, or must not `restart`."""
         known = self._read()
         if known is None:
             return None
@@ -106,9 +107,9 @@ class ProgressFile:
         begun = f"{self._source} has changed since its import was begun"
         return Refused(f"{begun}, {_NUMBERED}" if numbered else f"{begun}; {_ANEW}")
 
-    def _read(self) -> Progress | None:
+    def _read(self) -> ImportProgress | None:
         try:
-            return msgspec.json.decode(self.path.read_bytes(), type=Progress)
+            return msgspec.json.decode(self.path.read_bytes(), type=ImportProgress)
         except FileNotFoundError:
             return None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -118,11 +119,11 @@ class ProgressFile:
             ) from None
 
 
-class Rejected:
+class RejectedLines:
     """The refused lines as they stand in the source, each with its number and the reason, to be mended there
     and imported by themselves. The file is made with its first line, and grows by whole ones."""
 
-    def __init__(self, source: Source, options: Options, entries: Entries) -> None:
+    def __init__(self, source: Source, options: Options, entries: FileEntries) -> None:
         self._source = source
         self._csv = options.format == "csv"
         self._delimiter = options.delimiter.encode()
@@ -142,7 +143,7 @@ class Rejected:
         if self.path.exists():
             os.truncate(self.path, min(size, self.path.stat().st_size))
 
-    def add(self, entry: Entry, reason: str) -> None:
+    def add(self, entry: FileEntry, reason: str) -> None:
         """One line more."""
         if self._file is None:
             self._file = self._opened()
@@ -177,7 +178,7 @@ class Rejected:
             file.write(header if header.endswith(b"\n") else header + b"\n")
         return file
 
-    def _add_cells(self, entry: Entry, reason: str) -> None:
+    def _add_cells(self, entry: FileEntry, reason: str) -> None:
         number, skip = b"%d" % entry.begin.line, 0
         if self._again:
             ours = self._ours.match(self._source.read(entry.begin.offset, _HEAD))
@@ -187,7 +188,7 @@ class Rejected:
         self._file.write(self._delimiter.join((number, quoted, b"")))
         self._copy(entry, skip)
 
-    def _add_object(self, entry: Entry, reason: str) -> None:
+    def _add_object(self, entry: FileEntry, reason: str) -> None:
         head = self._source.read(entry.begin.offset, min(_HEAD, entry.end.offset - entry.begin.offset))
         number, skip = entry.begin.line, len(head) - len(head.lstrip()) + 1
         if ours := _JSON.match(head):
@@ -202,7 +203,7 @@ class Rejected:
         self._file.write(said[:-1] + (b"" if rest.startswith(b"}") else b","))
         self._copy(entry, skip)
 
-    def _copy(self, entry: Entry, skip: int) -> None:
+    def _copy(self, entry: FileEntry, skip: int) -> None:
         last = b""
         for chunk in self._source.part(entry.begin.offset + skip, entry.end.offset):
             self._file.write(chunk)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from mailroom.campaigns.files.formats import (
     CsvFormat,
-    Entry,
+    FileEntry,
     Format,
     JsonLinesFormat,
     read_entry,
     read_header,
 )
-from mailroom.campaigns.files.lines import CHUNK_BYTES, Lines, Mark
+from mailroom.campaigns.files.lines import CHUNK_BYTES, Lines, Position
 from mailroom.errors import Invalid
 from ops.imports.items import Options
 from ops.screen import Refused
@@ -80,14 +80,14 @@ class Source:
         return hashlib.file_digest(self._file, "sha256").hexdigest()
 
 
-class Entries:
+class FileEntries:
     """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
 
     def __init__(self, source: Source, options: Options) -> None:
         self._source = source
         self.header: list[str] = []
         self._format: Format = JsonLinesFormat()
-        lines = Lines(source, Mark(0, 1))
+        lines = Lines(source, Position(0, 1))
         try:
             lines.skip_mark_of_utf8()
             self.top = lines.mark()
@@ -102,7 +102,7 @@ class Entries:
         self.start = lines.mark()
         """Where the first entry begins."""
 
-    def after(self, place: Mark) -> Iterator[Entry]:
+    def after(self, place: Position) -> Iterator[FileEntry]:
         """All entries from that place on, without empty lines. Raises Refused where there are no lines."""
         lines = Lines(self._source, place)
         while not lines.ended():

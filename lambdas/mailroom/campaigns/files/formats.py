@@ -12,7 +12,7 @@ import msgspec
 from boto3.dynamodb.types import DYNAMODB_CONTEXT
 from msgspec import Struct
 
-from mailroom.campaigns.files.lines import MAX_RECORD_BYTES, Lines, Mark, TooLong
+from mailroom.campaigns.files.lines import MAX_RECORD_BYTES, Lines, Position, TooLong
 from mailroom.errors import Invalid
 
 QUOTE = b'"'
@@ -38,13 +38,13 @@ class Unreadable(Exception):
         self.problem = problem
 
 
-class Entry(Struct, frozen=True):
+class FileEntry(Struct, frozen=True):
     """One line, or several where a quoted cell holds line breaks: where it begins, and where what follows it
     does. `values` are by column; None: the line is empty, or has a `problem` in that `column` ("": in all of
     it)."""
 
-    begin: Mark
-    end: Mark
+    begin: Position
+    end: Position
     values: dict[str, Any] | None = None
     column: str = ""
     problem: str = ""
@@ -56,22 +56,22 @@ class Format(Protocol):
     @property
     def header(self) -> Sequence[str]: ...
 
-    def values(self, lines: Lines, start: Mark) -> dict[str, Any] | None:
+    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:
         """The entry at the mark; None: the line is empty. Raises Unreadable and TooLong."""
 
 
-def read_entry(lines: Lines, format_: Format) -> Entry:
+def read_entry(lines: Lines, format_: Format) -> FileEntry:
     """The next entry. After a faulty entry, the one behind it can be read."""
     begin = lines.mark()
     try:
         values = format_.values(lines, begin)
     except TooLong:
-        return Entry(begin, lines.mark(), problem=TOO_LONG)
+        return FileEntry(begin, lines.mark(), problem=TOO_LONG)
     except Unreadable as fault:
         header, cell = format_.header, fault.cell
         column = header[cell] if cell is not None and cell < len(header) else ""
-        return Entry(begin, lines.mark(), None, column, fault.problem)
-    return Entry(begin, lines.mark(), values)
+        return FileEntry(begin, lines.mark(), None, column, fault.problem)
+    return FileEntry(begin, lines.mark(), values)
 
 
 class JsonLinesFormat:
@@ -79,7 +79,7 @@ class JsonLinesFormat:
 
     header = ()
 
-    def values(self, lines: Lines, start: Mark) -> dict[str, Any] | None:  # noqa: ARG002 - a line is an entry
+    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:  # noqa: ARG002 - a line is an entry
         """The object of the next line."""
         line = lines.next()
         if not line.strip():
@@ -104,7 +104,7 @@ class CsvFormat:
         self.header = header
         self._delimiter = _checked(delimiter)
 
-    def values(self, lines: Lines, start: Mark) -> dict[str, Any] | None:
+    def values(self, lines: Lines, start: Position) -> dict[str, Any] | None:
         """The cells of the record at the mark."""
         cells = _record(lines, start, self._delimiter)
         if not cells:
@@ -163,7 +163,7 @@ def _check(at: int, text: str) -> None:
         raise Unreadable(at, f"begins with {text[0]!r}, as a formula does; take that out")
 
 
-def _record(lines: Lines, start: Mark, delimiter: bytes) -> list[bytes]:
+def _record(lines: Lines, start: Position, delimiter: bytes) -> list[bytes]:
     """The record that begins at the mark; [] for an empty line, and at the end.
 
     It may be several lines long, where a quoted cell holds line breaks. Raises TooLong, and Unreadable behind
@@ -178,7 +178,7 @@ def _record(lines: Lines, start: Mark, delimiter: bytes) -> list[bytes]:
         while not quoted.read():
             quoted.text += _more(lines, quoted)
     except Unreadable:
-        lines.back(Mark(start.offset + len(line), start.line + 1))
+        lines.back(Position(start.offset + len(line), start.line + 1))
         raise
     return quoted.cells
 

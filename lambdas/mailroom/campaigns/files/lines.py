@@ -28,7 +28,7 @@ class TooLong(Exception):
     """A line is longer than an entry may be; what follows it is the next one's."""
 
 
-class Mark(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """A place in a file: a byte's offset, and the number of the line that begins there, from 1."""
 
     offset: int
@@ -51,7 +51,7 @@ class Readable(Protocol):
 class Lines:
     """Reads a file's lines forwards, and back to where the last mark was set."""
 
-    def __init__(self, source: Readable, start: Mark) -> None:
+    def __init__(self, source: Readable, start: Position) -> None:
         self._source = source
         self._bytes = b""
         self._base = start.offset
@@ -71,12 +71,12 @@ class Lines:
         if self._bytes.startswith(_BOM):
             self._at = len(_BOM)
 
-    def mark(self) -> Mark:
+    def mark(self) -> Position:
         """Where the next line begins; `back` can return to it."""
         self._kept = self._at
-        return Mark(self._base + self._at, self._line)
+        return Position(self._base + self._at, self._line)
 
-    def back(self, mark: Mark) -> None:
+    def back(self, mark: Position) -> None:
         """Go back to a place at the last mark or behind it."""
         if mark.offset < self._base:  # a line that was too long was let go, and what stood before it
             self._bytes, self._base, self._kept = b"", mark.offset, 0

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns
 from mailroom.campaigns.definition import Csv, JsonLines
 from mailroom.campaigns.files.formats import CsvFormat, Format, JsonLinesFormat, read_entry, read_header
-from mailroom.campaigns.files.lines import CHUNK_BYTES, LOCATION, Lines, Mark
+from mailroom.campaigns.files.lines import CHUNK_BYTES, LOCATION, Lines, Position
 from mailroom.errors import Invalid
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class FileAudience:
         such file; and botocore's errors."""
         cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
         source = S3Object(self._client, self._definition.location, cursor["etag"])
-        lines = Lines(source, Mark(cursor["offset"], cursor["line"]))
+        lines = Lines(source, Position(cursor["offset"], cursor["line"]))
         if page.cursor is None:
             lines.skip_mark_of_utf8()
             cursor |= self._before(lines)
