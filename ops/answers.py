@@ -20,7 +20,7 @@ from ops.messages.sending import Sent
 from ops.messages.standing import Status
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
-from ops.reconcile.report import Answer as Reconciled
+from ops.reconcile.answer import Reconciled
 from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
 from ops.settle.command import Settled

@@ -10,7 +10,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -23,11 +23,13 @@ from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Key
-from ops.reconcile.judge import Way
 from ops.reconcile.reading import Image
 from ops.resend.copies import Copies, reopening
 from ops.resend.deployed import Deployed
 
+Way = Literal["dispatch", "outcomes", "queue", "scheduled"]
+"""Who puts a message back: dispatch, what nobody has begun; outcomes, a fax; its sender's own queue, what was
+begun; the queue of schedules, what waited for its time."""
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
 """Of one invocation, which takes 6 MB."""

@@ -47,7 +47,7 @@ class Reading:
             asked = reply.get("UnprocessedKeys")
             idle = 0 if items else idle + 1
             if asked and idle == _TRIES:
-                raise Refused(f"{table} is throttled. Run this again later: it goes on where it was.")
+                raise Refused(f"{table} is throttled. Run this again later.")
             if asked:
                 self._sleep(min(10.0, 0.1 * 2**idle))
 

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -230,12 +229,11 @@ class RepairStage:
 
 
 @contextmanager
-def repair_stage(monkeypatch: pytest.MonkeyPatch, state: Path) -> Iterator[RepairStage]:
-    """A stage that the commands take for the account's own; what `reconcile` keeps lies below `state`."""
+def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    """A stage that the commands take for the account's own."""
     with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(state))
         yield stage
 
 

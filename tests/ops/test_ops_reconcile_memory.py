@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -10,8 +9,7 @@ import pytest
 from moto import mock_aws
 
 from mailroom.clock import iso
-from ops.reconcile.memory import DAY, Memory
-from ops.reconcile.tables import Described, Tables, described
+from ops.reconcile.states import DAY, Described, Memory, described
 from tests.ops.ops_support import REGION
 from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
 from tests.pipeline.items import mail
@@ -23,18 +21,18 @@ YEAR = 365 * DAY
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch, tmp_path) as stage:
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 
 def table(since: float, *, restored: bool = False) -> Described:
-    return Described("arn", since, 0, restored)
+    return Described(since, 0, restored)
 
 
 def complete(mailbox: Described, ledger: Described, ttl: float = YEAR) -> bool:
     """Whether such a ledger has forgotten nothing."""
-    return Memory.of(Tables(mailbox, ledger), ttl, NOW, vouched=False).complete
+    return Memory.of(mailbox, ledger, ttl, NOW, vouched=False).complete
 
 
 def test_a_young_ledger_that_was_made_with_its_mailbox_knows_all() -> None:

@@ -5,21 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from mailroom.message.message import Key
 from mailroom.recipients.suppressions import Suppression, Suppressions
 from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, run
+from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail
-from tests.support.dynamodb import in_memory_dynamodb
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = RepairStage()
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 

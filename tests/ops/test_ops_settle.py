@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ FAX: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch, tmp_path) as stage:
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 
