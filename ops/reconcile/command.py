@@ -11,8 +11,8 @@ import typer
 from ops.reconcile.answer import Reconciled
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter, State
-from ops.resend.deployed import Deployed
-from ops.resend.ids import asked_for
+from ops.requeue.selection import asked_for
+from ops.requeue.stage import Deployed
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
 from ops.steps import bar
 from ops.times import seconds_of, written

@@ -11,8 +11,6 @@ from msgspec import Struct, structs
 from mailroom.aws.dynamo import plain
 from mailroom.message.message import Key
 from ops.reconcile.answer import NamedMessage, Reconciled, Table
-from ops.reconcile.back import Back, Stuck
-from ops.reconcile.reading import Image, Reading, parts, projected
 from ops.reconcile.states import (
     JUDGED_BY,
     DeadLetterQueues,
@@ -24,9 +22,11 @@ from ops.reconcile.states import (
     is_overdue,
     judge,
 )
+from ops.requeue.reading import Image, Reading, parts, projected
+from ops.requeue.requeuer import Back, Stuck
+from ops.requeue.selection import Asked
+from ops.requeue.stage import Deployed
 from ops.resend.contents import items_of
-from ops.resend.deployed import Deployed
-from ops.resend.ids import Asked
 from ops.screen import Refused
 from ops.stage import depth
 

@@ -11,8 +11,8 @@ from mailroom.environment import Outcomes
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.outcomes.retries import Schedule
 from ops.deployed import function_settings, function_variables
-from ops.reconcile.back import Way
-from ops.resend.deployed import Deployed
+from ops.requeue.requeuer import Way
+from ops.requeue.stage import Deployed
 from ops.resend.judge import awaits_its_copy
 from ops.stage import depth
 

@@ -12,9 +12,9 @@ from msgspec import Struct
 from rich import box
 from rich.table import Table
 
-from ops.resend.deployed import Deployed
+from ops.requeue.selection import asked_for
+from ops.requeue.stage import Deployed
 from ops.resend.following import Following
-from ops.resend.ids import asked_for
 from ops.resend.resending import Resending
 from ops.resend.resent import Resent
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell

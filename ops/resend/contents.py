@@ -8,9 +8,9 @@ from mailroom.message.message import Message
 from mailroom.recipients.choices import Choices, Wanted
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
-from ops.resend.copies import Copies, Item, fax_of
-from ops.resend.deployed import Deployed
-from ops.resend.ids import Asked
+from ops.requeue.copies import Copies, Item, fax_of
+from ops.requeue.selection import Asked
+from ops.requeue.stage import Deployed
 from ops.resend.judge import Verdict
 
 _CHOSEN = ("mail", "sms", "push")

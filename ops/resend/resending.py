@@ -17,11 +17,11 @@ from msgspec import Struct, structs
 from mailroom.aws.batch_get import Unread
 from mailroom.aws.queues import Entry
 from mailroom.message.message import Key
+from ops.requeue.copies import Copies, Item
+from ops.requeue.selection import Asked
+from ops.requeue.stage import Deployed
 from ops.resend.contents import Contents, items_of, next_attempt
-from ops.resend.copies import Copies, Item
-from ops.resend.deployed import Deployed
 from ops.resend.following import Following
-from ops.resend.ids import Asked
 from ops.resend.judge import judge
 from ops.resend.resent import Resent
 

@@ -9,8 +9,8 @@ from msgspec import Struct, structs
 from mailroom.ledger.reader import of_ledger
 from ops.messages.standing import standing
 from ops.messages.status_command import show
-from ops.resend.deployed import Deployed
-from ops.resend.ids import Asked
+from ops.requeue.selection import Asked
+from ops.requeue.stage import Deployed
 from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
 from ops.settle.settling import Word, found, free_since, refusal, settle
 

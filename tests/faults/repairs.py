@@ -21,9 +21,9 @@ from mailroom.outcomes.outcomes import Outcomes
 from mailroom.outcomes.retries import Schedule
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
+from ops.requeue.selection import Asked
+from ops.requeue.stage import Deployed
 from ops.resend import following as resend_following
-from ops.resend.deployed import Deployed
-from ops.resend.ids import Asked
 from ops.resend.resending import Resending
 from ops.resend.resent import Resent
 from tests.faults import fax_world

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from ops.resend.ids import Asked
+from ops.requeue.selection import Asked
 from ops.settle.settling import Word, found, settle
 from tests.faults.fax_world import HERE, LEASE, FaxWorld, fax
 from tests.faults.outside import Side, Stopped

@@ -9,10 +9,10 @@ import pytest
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom.outcomes.retries import Schedule
-from ops.reconcile.back import Back, Stuck
 from ops.reconcile.reconciler import segments_of
 from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
-from ops.resend.deployed import Deployed
+from ops.requeue.requeuer import Back, Stuck
+from ops.requeue.stage import Deployed
 from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.ops.answers_support import valid

@@ -23,9 +23,9 @@ from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Key
-from ops.reconcile.reading import Image
-from ops.resend.copies import Copies, reopening
-from ops.resend.deployed import Deployed
+from ops.requeue.copies import Copies, reopening
+from ops.requeue.reading import Image
+from ops.requeue.stage import Deployed
 
 Way = Literal["dispatch", "outcomes", "queue", "scheduled"]
 """Who puts a message back: dispatch, what nobody has begun; outcomes, a fax; its sender's own queue, what was

@@ -15,7 +15,7 @@ from mailroom.ledger.change import LedgerChange
 from mailroom.message.body import encode
 from mailroom.message.message import Message, parse
 from mailroom.outcomes.retries import Schedule, retry_of
-from ops.resend.deployed import Deployed
+from ops.requeue.stage import Deployed
 
 Item = Mapping[str, Any]
 _AT_ONCE = Schedule(delay=0, growth=1, cap=0)
