@@ -22,8 +22,8 @@ from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
 from ops.reconcile.answer import Reconciled
 from ops.replay.command import Replayed
-from ops.resend.command import Answer as Resent
-from ops.settle.command import Settled
+from ops.resend.answer import Resent
+from ops.settle import Settled
 from ops.webhook_key.command import WebhookKey
 
 ANSWERS: dict[str, Any] = {

@@ -20,7 +20,7 @@ from ops.reconcile.command import reconcile
 from ops.replay.command import replay
 from ops.resend.command import resend
 from ops.schema.command import schema
-from ops.settle.command import settle_
+from ops.settle import settle
 from ops.webhook_key.command import webhook_key
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -39,9 +39,8 @@ for command in (messages.watch, messages.failures, doctor, plan, cost):
 
 REPAIRING = "Repairing"
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=REPAIRING)
-for command in (resend, reconcile, replay):
+for command in (resend, reconcile, replay, settle):
     app.command(rich_help_panel=REPAIRING)(command)
-app.command("settle", rich_help_panel=REPAIRING)(settle_)
 
 PEOPLE = "People"
 app.add_typer(suppressions_commands.app, name="suppressions", rich_help_panel=PEOPLE)

@@ -1,28 +1,20 @@
-"""How far a command is, for who looks on."""
+"""One progress bar, on stderr, that is told how much more is done."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ops.screen import errors
 
 Advance = Callable[[float], None]
-"""Tells that so much more is done."""
-
-
-class Steps:
-    """Of nobody who looks on."""
-
-    def step(self, what: str, total: int, done: int = 0) -> AbstractContextManager[Advance]:  # noqa: ARG002
-        """One step of a run: what it is, of how much, and how much is done already."""
-        return nullcontext(lambda _more: None)
+"""Takes how much more is done."""
 
 
 @contextmanager
-def bar(what: str, total: int, done: int = 0, *, quiet: bool) -> Iterator[Advance]:
-    """A step as a bar on stderr, which goes with it."""
+def bar(what: str, total: int, *, quiet: bool) -> Iterator[Advance]:
+    """One step of a command, and of how much it is; the bar goes with it."""
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
-        task = progress.add_task(what, total=max(total, done), completed=done)
+        task = progress.add_task(what, total=total)
         yield lambda more: progress.advance(task, more)

@@ -11,8 +11,8 @@ import typer
 from ops.reconcile.answer import Reconciled
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter, State
-from ops.requeue.selection import asked_for
-from ops.requeue.stage import Deployed
+from ops.requeue.selection import selected
+from ops.requeue.stage import DeployedStage
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
 from ops.steps import bar
 from ops.times import seconds_of, written
@@ -80,17 +80,17 @@ def reconcile(
         if channel is not None and not ids:
             raise Refused("--channel says which message an id means: give ids as well, or leave it out.")
         seconds = seconds_of(older_than)
-        asked = asked_for(ids, channel, sys.stdin, stage) if ids else None
-        deployed = Deployed.of(boto3.Session(), stage)
+        refs = selected(ids, channel, sys.stdin, stage) if ids else None
+        deployed = DeployedStage.of(boto3.Session(), stage)
         stale_after = StaleAfter.of(deployed, seconds)
-        reconciler = Reconciler(deployed, stale_after, vouched=undated or asked is not None)
-        if asked is None:
+        reconciler = Reconciler(deployed, stale_after, vouched=undated or refs is not None)
+        if refs is None:
             with bar(f"reading the tables of {stage}", reconciler.items, quiet=as_json) as advance:
                 candidates = reconciler.scan(advance)
             _wait(reconciler, candidates, quiet=as_json)
         else:
-            with bar("looking", len(asked), quiet=as_json) as advance:
-                candidates = reconciler.named(asked, advance)
+            with bar("looking", len(refs), quiet=as_json) as advance:
+                candidates = reconciler.named(refs, advance)
         with bar("looking again", len(candidates.keys), quiet=as_json) as advance:
             answer = reconciler.evaluate(candidates, dry_run=dry_run, advance=advance)
         if not as_json:
@@ -104,7 +104,7 @@ def reconcile(
     if as_json:
         tell(answer)
     else:
-        _show(answer, named=asked is not None)
+        _show(answer, named=refs is not None)
     raise typer.Exit(1 if answer.incomplete else 0)
 
 

@@ -22,11 +22,9 @@ from ops.reconcile.states import (
     is_overdue,
     judge,
 )
-from ops.requeue.reading import Image, Reading, parts, projected
-from ops.requeue.requeuer import Back, Stuck
-from ops.requeue.selection import Asked
-from ops.requeue.stage import Deployed
-from ops.resend.contents import items_of
+from ops.requeue.requeuer import Requeuer, Stuck
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage, Image, key_of, parts, projected
 from ops.screen import Refused
 from ops.stage import depth
 
@@ -65,18 +63,17 @@ class Reconciler:
     `advance` is told how many more items or messages are done.
     """
 
-    def __init__(self, deployed: Deployed, stale_after: StaleAfter, *, vouched: bool) -> None:
-        self._deployed = deployed
+    def __init__(self, stage: DeployedStage, stale_after: StaleAfter, *, vouched: bool) -> None:
+        self._stage = stage
         self._stale_after = stale_after
-        self._reading = Reading(deployed.dynamodb)
         self._names: dict[Table, str] = {
-            "mailbox": deployed.mailbox,
-            "ledger": deployed.dispatch.ledger_table,
+            "mailbox": stage.mailbox_table,
+            "ledger": stage.ledger_table,
         }
-        mailbox, ledger = (described(deployed.dynamodb, name) for name in self._names.values())
+        mailbox, ledger = (described(stage.dynamodb, name) for name in self._names.values())
         self._items: dict[Table, int] = {"mailbox": mailbox.items, "ledger": ledger.items}
-        ttl = deployed.dispatch.ledger_ttl_seconds
-        self._memory = Memory.of(mailbox, ledger, ttl, deployed.clock(), vouched=vouched)
+        ttl = stage.dispatch.ledger_ttl_seconds
+        self._memory = Memory.of(mailbox, ledger, ttl, stage.clock(), vouched=vouched)
 
     @property
     def items(self) -> int:
@@ -94,20 +91,20 @@ class Reconciler:
                 advance(count)
             candidates.looked_at[table] = seen
             if table == "mailbox" and candidates.keys:
-                candidates.missing_at = self._deployed.clock()
+                candidates.missing_at = self._stage.clock()
         return candidates
 
     def second_look_in(self, candidates: Candidates) -> float:
         """Seconds until what was missing counts as lost: what is merely on its way shows up until then."""
         if candidates.missing_at is None:
             return 0
-        return candidates.missing_at + self._stale_after.older_than - self._deployed.clock()
+        return candidates.missing_at + self._stale_after.older_than - self._stage.clock()
 
-    def named(self, asked: Sequence[Asked], advance: Callable[[float], None] = _ignore) -> Candidates:
+    def named(self, refs: Sequence[MessageRef], advance: Callable[[float], None] = _ignore) -> Candidates:
         """The messages that an operator names. Raises Refused where several have an id."""
         found: dict[Key, bool] = {}
         with ThreadPoolExecutor(_WORKERS) as pool:
-            for each, channels in zip(asked, pool.map(self._channels, asked), strict=True):
+            for each, channels in zip(refs, pool.map(self._channels, refs), strict=True):
                 if len(channels) > 1:
                     raise Refused(
                         f"{each.id}: there are messages of {' and '.join(sorted(channels))} with that id; "
@@ -138,7 +135,7 @@ class Reconciler:
         messages += [NamedMessage(key.id, key.event_type, "unknown") for key in candidates.unknown]
         counts.pop("moving", None)
         return Reconciled(
-            stage=self._deployed.stage,
+            stage=self._stage.stage,
             dry_run=dry_run,
             older_than_seconds=round(self._stale_after.older_than),
             looked_at=candidates.looked_at,
@@ -146,8 +143,8 @@ class Reconciler:
             vouched=vouched,
             messages=messages,
             queues={
-                channel: sum(depth(self._deployed.sqs, url).all for url in lanes.values())
-                for channel, lanes in self._deployed.dispatch.routes.items()
+                channel: sum(depth(self._stage.sqs, url).all for url in lanes.values())
+                for channel, lanes in self._stage.dispatch.routes.items()
             },
             put_back={},
             failed=0,
@@ -157,15 +154,15 @@ class Reconciler:
         self, candidates: Candidates, answer: Reconciled, advance: Callable[[float], None] = _ignore
     ) -> Reconciled:
         """Requeue the candidates that are still stuck, judged anew; the answer with their number."""
-        back = Back(self._deployed)
+        requeuer = Requeuer(self._stage)
         counts: Counter[str] = Counter()
         failed = 0
         for batch in self._judged(candidates.keys):
-            done, left = back.put(
+            done, left = requeuer.requeue(
                 [
-                    Stuck(key, finding.way, ledger, mailbox)
+                    Stuck(key, finding.route, ledger, mailbox)
                     for finding, key, ledger, mailbox in batch
-                    if finding.way is not None
+                    if finding.route is not None
                 ]
             )
             counts += done
@@ -195,34 +192,32 @@ class Reconciler:
             asked["FilterExpression"] = "attribute_not_exists(completedAt)"
         if start:
             asked["ExclusiveStartKey"] = start
-        now = self._deployed.clock()
-        reply = self._deployed.dynamodb.scan(
+        now = self._stage.clock()
+        reply = self._stage.dynamodb.scan(
             TableName=self._names[table], Segment=segment, TotalSegments=segments, **asked
         )
-        items = {Key(each["id"]["S"], each["event_type"]["S"]): plain(each) for each in reply["Items"]}
+        items = {key_of(each): plain(each) for each in reply["Items"]}
         if table == "mailbox":
-            known = self._reading.images(self._names["ledger"], items, _MISSING_BY)
+            known = self._stage.images(self._names["ledger"], items, _MISSING_BY)
             keys = [key for key in items if key not in known]
         else:
             keys = [key for key, item in items.items() if is_overdue(item, now, self._stale_after)]
         return reply["ScannedCount"], keys, reply.get("LastEvaluatedKey")
 
-    def _channels(self, asked: Asked) -> set[str]:
+    def _channels(self, ref: MessageRef) -> set[str]:
         """The channels that have a message of that id."""
         return {
-            each["event_type"]
-            for table in self._names.values()
-            for each in items_of(self._deployed, table, asked)
+            each["event_type"] for table in self._names.values() for each in self._stage.items(table, ref)
         }
 
     def _judged(self, keys: Sequence[Key], mailbox_fields: Sequence[str] = ()) -> Iterator[list[Judged]]:
         """The state of each, as many at once as are read together. Of the mailbox's items these fields are
         read (none: all)."""
-        dead_letters = DeadLetterQueues(self._deployed)
+        dead_letters = DeadLetterQueues(self._stage)
         for part in parts(keys, TOGETHER):
-            ledger = self._reading.images(self._names["ledger"], part)
-            mailbox = self._reading.images(self._names["mailbox"], part, mailbox_fields)
-            now = self._deployed.clock()
+            ledger = self._stage.images(self._names["ledger"], part)
+            mailbox = self._stage.images(self._names["mailbox"], part, mailbox_fields)
+            now = self._stage.clock()
             yield [
                 (
                     judge(

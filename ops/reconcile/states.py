@@ -11,9 +11,8 @@ from mailroom.environment import Outcomes
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.outcomes.retries import Schedule
 from ops.deployed import function_settings, function_variables
-from ops.requeue.requeuer import Way
-from ops.requeue.stage import Deployed
-from ops.resend.judge import awaits_its_copy
+from ops.requeue.requeuer import Route, awaits_queuing
+from ops.requeue.stage import DeployedStage
 from ops.stage import depth
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ class Finding(Struct, frozen=True):
     overdue: its next step should have happened long ago. dead_letters: it lies in a dead-letter queue, as far
     as can be told. gone: begun, and its item is no longer in the mailbox. undated: it may be older than what
     the ledger remembers. `vouched`: a missing message may be older too, but the operator's word stands for
-    it. `way`: who requeues it."""
+    it. `route`: who requeues it."""
 
     state: State
-    way: Way | None = None
+    route: Route | None = None
     vouched: bool = False
 
 
@@ -65,13 +64,13 @@ class StaleAfter(Struct, frozen=True):
     retries: Schedule
 
     @classmethod
-    def of(cls, deployed: Deployed, older_than: float) -> "StaleAfter":
+    def of(cls, stage: DeployedStage, older_than: float) -> "StaleAfter":
         """The bounds of a stage, as its senders are set up. Raises Refused."""
-        found = function_settings(deployed.functions, deployed.name("outcomes"), Outcomes)
+        found = function_settings(stage.functions, stage.name("outcomes"), Outcomes)
         retries = Schedule(found.retry_delay_seconds, found.retry_growth, found.retry_delay_cap_seconds)
         longest = {
-            channel: max(each for url in lanes.values() for each in _waits(deployed, url))
-            for channel, lanes in deployed.dispatch.routes.items()
+            channel: max(each for url in lanes.values() for each in _waits(stage, url))
+            for channel, lanes in stage.dispatch.routes.items()
         }
         return cls(older_than, longest, retries)
 
@@ -80,7 +79,7 @@ class StaleAfter(Struct, frozen=True):
         if ledger["status"] == "scheduled":
             return epoch(ledger["scheduledFor"]) + self.older_than
         due = epoch(ledger["updatedAt"]) + self.older_than
-        if awaits_its_copy(ledger):
+        if awaits_queuing(ledger):
             return due
         due += self.longest.get(ledger["event_type"], max(self.longest.values(), default=0))
         if ledger["status"] == "retrying" and "error" in ledger:
@@ -88,15 +87,15 @@ class StaleAfter(Struct, frozen=True):
         return due
 
 
-def _waits(deployed: Deployed, url: str) -> Iterator[float]:
+def _waits(stage: DeployedStage, url: str) -> Iterator[float]:
     """The visibility time-out of a queue, and the waits of its senders."""
-    reply = deployed.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "QueueArn"])
+    reply = stage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "QueueArn"])
     yield float(reply["Attributes"]["VisibilityTimeout"])
-    mappings = deployed.functions.get_paginator("list_event_source_mappings")
+    mappings = stage.functions.get_paginator("list_event_source_mappings")
     for page in mappings.paginate(EventSourceArn=reply["Attributes"]["QueueArn"]):
         for mapping in page["EventSourceMappings"]:
             # arn:aws:lambda:region:account:function:name
-            variables = function_variables(deployed.functions, mapping["FunctionArn"].split(":")[6])
+            variables = function_variables(stage.functions, mapping["FunctionArn"].split(":")[6])
             for name in _WAITS:
                 value = json.loads(variables.get(name, "0"))
                 yield from map(float, value if isinstance(value, list) else [value])
@@ -149,14 +148,14 @@ class DeadLetterQueues:
     retention is over, and people purge queues. A marked message without a dead letter is stuck.
     """
 
-    def __init__(self, deployed: Deployed) -> None:
-        self._deployed = deployed
+    def __init__(self, stage: DeployedStage) -> None:
+        self._stage = stage
         self._held: dict[str, list[tuple[int, float]]] = {}
         """By channel, of each of its queues: how many letters it holds, and for how many seconds."""
 
     def may_hold(self, channel: str, marked_at: float) -> bool:
         """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""
-        age = self._deployed.clock() - marked_at
+        age = self._stage.clock() - marked_at
         if age < _DEAD_LETTER_VISIBLE_SECONDS:
             return True
         if channel not in self._held:
@@ -166,7 +165,7 @@ class DeadLetterQueues:
 
     def _urls(self, channel: str) -> set[str]:
         """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
-        dispatch = self._deployed.dispatch
+        dispatch = self._stage.dispatch
         sources = {*dispatch.routes.get(channel, {}).values(), *self._url(dispatch.schedule_target_arn)}
         if channel in dispatch.delayed_routes:
             sources.add(dispatch.delayed_routes[channel])
@@ -175,19 +174,19 @@ class DeadLetterQueues:
 
     def _target(self, url: str) -> str:
         """The ARN of a queue's dead-letter queue; "": it has none."""
-        reply = self._deployed.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])
+        reply = self._stage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])
         policy = reply.get("Attributes", {}).get("RedrivePolicy", "{}")
         return str(json.loads(policy).get("deadLetterTargetArn", ""))
 
     def _url(self, arn: str) -> set[str]:
-        sqs = self._deployed.sqs
+        sqs = self._stage.sqs
         try:
             return {sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]}
         except sqs.exceptions.QueueDoesNotExist:
             return set()  # nor does any letter in it
 
     def _holds(self, url: str) -> tuple[int, float]:
-        sqs = self._deployed.sqs
+        sqs = self._stage.sqs
         reply = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["MessageRetentionPeriod"])
         return depth(sqs, url).all, float(reply["Attributes"]["MessageRetentionPeriod"])
 

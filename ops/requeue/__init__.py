@@ -1,1 +1,1 @@
-"""Shared by the repairing commands: a deployed stage, the messages that an operator means, their requeuing."""
+"""Shared by the repairing commands: a deployed stage, the selection of messages, and their requeuing."""

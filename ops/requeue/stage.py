@@ -1,19 +1,24 @@
-"""A stage as its own functions know it: which queue a message goes to, and how the ledger is kept."""
+"""A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
+from mailroom.aws.batch_get import MAX_KEYS
+from mailroom.aws.dynamo import plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Message
+from mailroom.message.message import Key, Message
 from ops.clients import config_for_invocations
 from ops.deployed import function_settings
+from ops.requeue.selection import MessageRef
+from ops.screen import Refused
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:
@@ -21,10 +26,15 @@ if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
 
+Image = dict[str, Any]
+"""An item in DynamoDB's own form: what is handed on must not lose its types."""
+_IDLE_CALLS = 8
+"""Calls in a row that bring nothing, over half a minute: the table is throttled for good."""
+
 
 @dataclass(frozen=True)
-class Deployed:
-    """One stage: its clients, the settings of its dispatch, and what its channels take."""
+class DeployedStage:
+    """One stage: its clients, the settings of its dispatch, and the contracts of its channels."""
 
     stage: str
     dynamodb: "DynamoDBClient"
@@ -35,7 +45,7 @@ class Deployed:
     clock: Clock = time.time
 
     @classmethod
-    def of(cls, session: boto3.Session, stage: str) -> "Deployed":
+    def of(cls, session: boto3.Session, stage: str) -> "DeployedStage":
         """The stage in the session's account. Raises Refused where it is not deployed, or not by a version
         that can be read here."""
         functions = session.client("lambda", config=config_for_invocations())
@@ -44,15 +54,78 @@ class Deployed:
         return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
 
     @property
-    def mailbox(self) -> str:
+    def mailbox_table(self) -> str:
         """The mailbox's table."""
         return self.name("mailbox")
+
+    @property
+    def ledger_table(self) -> str:
+        """The ledger's table."""
+        return self.dispatch.ledger_table
 
     def name(self, short: str) -> str:
         """The physical name of a table, a queue or a function."""
         return stage_name(self.stage, short)
 
     def ledger(self, new_token: Callable[[], str]) -> Ledger:
-        """The verbs, for who claims nothing."""
-        table, ttl = self.dispatch.ledger_table, self.dispatch.ledger_ttl_seconds
-        return Ledger(self.dynamodb, table, lease=0, ttl=ttl, clock=self.clock, new_token=new_token)
+        """The ledger's verbs, for a caller that claims nothing."""
+        ttl = self.dispatch.ledger_ttl_seconds
+        return Ledger(
+            self.dynamodb, self.ledger_table, lease=0, ttl=ttl, clock=self.clock, new_token=new_token
+        )
+
+    def items(self, table: str, ref: MessageRef) -> list[dict[str, Any]]:
+        """A table's items of that id, of all channels where none is named."""
+        condition, values = "id = :id", {":id": string(ref.id)}
+        if ref.event_type:
+            condition += " AND event_type = :event_type"
+            values[":event_type"] = string(ref.event_type)
+        reply = self.dynamodb.query(
+            TableName=table,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ConsistentRead=True,
+        )
+        return [plain(item) for item in reply["Items"]]
+
+    def images(self, table: str, keys: Iterable[Key], fields: Sequence[str] = ()) -> dict[Key, Image]:
+        """The items of these keys that there are, read consistently; of each only these fields (none: all).
+
+        Raises Refused where DynamoDB goes on leaving some out.
+        """
+        found: dict[Key, Image] = {}
+        for part in parts(dict.fromkeys(keys), MAX_KEYS):
+            wanted = [{"id": string(key.id), "event_type": string(key.event_type)} for key in part]
+            asked: Any = {table: {"Keys": wanted, "ConsistentRead": True, **projected(fields)}}
+            idle = 0
+            while asked:
+                reply = self.dynamodb.batch_get_item(RequestItems=asked)
+                items = reply["Responses"].get(table, [])
+                found |= {key_of(each): each for each in items}
+                asked = reply.get("UnprocessedKeys")
+                idle = 0 if items else idle + 1
+                if asked and idle == _IDLE_CALLS:
+                    raise Refused(f"{table} is throttled. Run this again later.")
+                if asked:
+                    time.sleep(min(10.0, 0.1 * 2**idle))
+        return found
+
+
+def key_of(image: Mapping[str, Any]) -> Key:
+    """The key of an item in DynamoDB's form."""
+    return Key(image["id"]["S"], image["event_type"]["S"])
+
+
+def projected(fields: Sequence[str]) -> dict[str, Any]:
+    """The arguments that ask for the key and these fields; nothing where all are wanted."""
+    if not fields:
+        return {}
+    names = {f"#f{at}": name for at, name in enumerate(dict.fromkeys(("id", "event_type", *fields)))}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+
+
+def parts(keys: Iterable[Key], most: int) -> Iterator[list[Key]]:
+    """Runs of keys, in order."""
+    left = iter(keys)
+    while run := list(islice(left, most)):
+        yield run

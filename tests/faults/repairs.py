@@ -21,11 +21,10 @@ from mailroom.outcomes.outcomes import Outcomes
 from mailroom.outcomes.retries import Schedule
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
-from ops.requeue.selection import Asked
-from ops.requeue.stage import Deployed
-from ops.resend import following as resend_following
-from ops.resend.resending import Resending
-from ops.resend.resent import Resent
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage
+from ops.resend.answer import ResentMessage
+from ops.resend.resender import Resender
 from tests.faults import fax_world
 from tests.faults.fax_world import FaxWorld
 from tests.faults.outside import Outside, Stopped
@@ -37,7 +36,7 @@ KEPT_SECONDS = 14 * 86_400
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class Here(Deployed):
+class Here(DeployedStage):
     """A stage whose tables and functions have short names alone."""
 
     def name(self, short: str) -> str:
@@ -151,11 +150,13 @@ def _stage(
     return Here("dev", watched, Sqs(sqs, letters), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
 
 
-def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[Resent]:
+def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
     """One run of the command, as far as it comes: []: it was stopped."""
     with suppress(Stopped):
-        asked = [Asked(id_, event_type) for id_ in ids]
-        return Resending(stage, force=force).run(asked, resend_following.Following(), dry_run=False)
+        resender = Resender(stage, force=force)
+        looked = list(resender.evaluate([MessageRef(id_, event_type) for id_ in ids]))
+        ready = [each for each in looked if each.result == "ready"]
+        return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
     return []
 
 
@@ -172,7 +173,7 @@ def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | 
 
 def reconcile_messages(stage: Here, *ids: str) -> tuple[int, int] | None:
     """The same of mails that are named."""
-    asked = [Asked(each, "mail") for each in ids]
+    asked = [MessageRef(each, "mail") for each in ids]
     return _requeued(stage, lambda reconciler: reconciler.named(asked), vouched=True)
 
 

@@ -19,7 +19,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
-from ops.settle.command import settle_
+from ops.settle import settle
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
 from tests.pipeline.items import typed
@@ -35,7 +35,7 @@ Item = dict[str, Any]
 app = typer.Typer()
 app.command()(resend)
 app.command()(reconcile)
-app.command("settle")(settle_)
+app.command()(settle)
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:

@@ -11,8 +11,8 @@ from mailroom.message.message import Key
 from mailroom.outcomes.retries import Schedule
 from ops.reconcile.reconciler import segments_of
 from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
-from ops.requeue.requeuer import Back, Stuck
-from ops.requeue.stage import Deployed
+from ops.requeue.requeuer import Requeuer, Stuck
+from ops.requeue.stage import DeployedStage
 from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.ops.answers_support import valid
@@ -90,7 +90,7 @@ def test_a_message_is_overdue_when_its_next_step_is(ledger: dict[str, Any], find
 def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
     assert verdict(known("sending", 9e6), None) == Finding("gone")
     assert verdict(known("sending", 9e6, "fax"), None) == Finding("overdue", "outcomes")
-    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).way == "scheduled"
+    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).route == "scheduled"
 
 
 def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
@@ -260,9 +260,9 @@ def test_what_moved_on_between_the_looks_is_left_alone(
 
     clock = [NOW]
     monkeypatch.setattr("time.sleep", sleep)
-    working = Deployed.of
+    working = DeployedStage.of
     monkeypatch.setattr(
-        "ops.reconcile.command.Deployed.of",
+        "ops.reconcile.command.DeployedStage.of",
         lambda *given: _timed(working(*given), lambda: clock[0]),
     )
     result = run("reconcile", "--older-than", "15m", "--yes", "--json")
@@ -270,7 +270,7 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
 
 
-def _timed(deployed: Deployed, clock: Any) -> Deployed:
+def _timed(deployed: DeployedStage, clock: Any) -> DeployedStage:
     object.__setattr__(deployed, "clock", clock)
     return deployed
 
@@ -351,7 +351,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
 
 
 def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
-    stale_after = StaleAfter.of(Deployed.of(stage.session, "dev"), 900)
+    stale_after = StaleAfter.of(DeployedStage.of(stage.session, "dev"), 900)
     assert stale_after.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
     assert stale_after.retries == Schedule(600, 1, 600)
 
@@ -367,7 +367,7 @@ def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
     images = [typed(mail(f"m{at}", text="x" * 300_000)) for at in range(30)]
     small = [typed(mail(f"s{at}")) for at in range(250)]
     stuck = [Stuck(Key(each["id"]["S"], "mail"), "dispatch", None, each) for each in (*images, *small)]
-    counts, failed = Back(Deployed.of(stage.session, "dev")).put(stuck)
+    counts, failed = Requeuer(DeployedStage.of(stage.session, "dev")).requeue(stuck)
     assert (counts, failed) == ({"mail": 280}, 0)
     sizes = [len(records) for _, records in stage.functions.invoked]
     assert sum(sizes) == 280
