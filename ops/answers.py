@@ -21,10 +21,10 @@ from ops.messages.standing import Status
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
 from ops.reconcile.answer import Reconciled
-from ops.replay.command import Replayed
+from ops.replay import Replayed
 from ops.resend.answer import Resent
 from ops.settle import Settled
-from ops.webhook_key.command import WebhookKey
+from ops.webhook_key import WebhookKey
 
 ANSWERS: dict[str, Any] = {
     "campaign list": campaigns.Listed,

@@ -17,11 +17,11 @@ from ops.messages import commands as messages
 from ops.people import preferences_commands, suppressions_commands
 from ops.plan.command import plan
 from ops.reconcile.command import reconcile
-from ops.replay.command import replay
+from ops.replay import replay
 from ops.resend.command import resend
-from ops.schema.command import schema
+from ops.schema import schema
 from ops.settle import settle
-from ops.webhook_key.command import webhook_key
+from ops.webhook_key import webhook_key
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 

@@ -1,0 +1,217 @@
+"""`replay`: what a table's stream gave up on is handed to its function again, one batch after another."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import boto3
+import typer
+from msgspec import Struct
+from rich import box
+from rich.table import Table
+
+from mailroom.clock import iso
+from ops.clients import config_for_invocations
+from ops.progress import bar
+from ops.requeue.requeuer import NotHandedOver, hand_over
+from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
+from ops.stage import name
+from ops.times import duration, short
+
+_PREFIX = "aws/lambda/"
+"""Where Lambda puts an on-failure record: aws/lambda/<mapping>/<shard>/<date>/<name>."""
+_DONE = "replayed/"
+_STRANGE = "unreadable"
+"""The condition of an object that is no on-failure record."""
+_MOST_NAMED = 50
+
+
+class Batch(Struct, frozen=True):
+    """One batch: its object in the bucket, whose it is ("": it is none), how many records it has, why Lambda
+    gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left ("": it is not).
+    Of a dry run all are `ready`."""
+
+    key: str
+    function: str
+    records: int
+    condition: str
+    since: str
+    result: Literal["ready", "replayed", "left"]
+    why: str = ""
+
+
+class Replayed(Struct):
+    """Answer of `replay`. `found` batches with `records` waited; `left` wait still. `batches` names those
+    that are left, and in a dry run the first ones of all."""
+
+    stage: str
+    dry_run: bool
+    found: int = 0
+    records: int = 0
+    replayed: int = 0
+    left: int = 0
+    batches: list[Batch] = []
+
+    def take(self, batch: Batch) -> None:
+        """Count one."""
+        self.found += 1
+        self.records += batch.records
+        self.replayed += batch.result == "replayed"
+        self.left += batch.result != "replayed"
+        if batch.result != "replayed" and len(self.batches) < _MOST_NAMED:
+            self.batches.append(batch)
+
+
+def replay(
+    stage: Stage = "dev",
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; invoke nothing.")] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Replay failed stream batches: what the mailbox's and the ledger's streams gave up on.
+
+    Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to its function
+    again, dispatch or outcomes, the oldest first; one that goes through moves to replayed/ in the same
+    bucket, one that does not stays where it is, so an interrupted replay is simply run again. What was queued
+    before is not sent twice: the ledger drops it. Says first how many there are, and asks. Exit code 1:
+    something is left or, of a dry run, would be replayed. 2: it could not be done.
+
+    Example: mailroom replay --stage prod --dry-run
+    """
+    answer = Replayed(stage, dry_run)
+    with aws_faults(stage):
+        batches = FailedBatches(boto3.Session(), stage)
+        waiting = batches.waiting()
+        if waiting and not (dry_run or yes):
+            typer.confirm(_question(waiting, stage), abort=True, err=True)
+        with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
+            # One after another, so that memory does not grow with them.
+            for at, each in enumerate(waiting, 1):
+                batch = batches.read(each.key)
+                if batch is not None:
+                    why = "" if dry_run else batches.replay(batch)
+                    answer.take(_answer(batch, each.since, why, dry_run=dry_run))
+                advance(at, len(waiting))
+    if as_json:
+        tell(answer)
+    else:
+        _show(answer)
+    raise typer.Exit(1 if answer.left else 0)
+
+
+@dataclass(frozen=True)
+class WaitingObject:
+    """An object that waits: its key, and when Lambda wrote it."""
+
+    key: str
+    since: datetime
+
+
+@dataclass(frozen=True)
+class FailedBatch:
+    """One batch that Lambda gave up on: its object, its records, why, and whose it is. `function` is "" where
+    the object is no such batch."""
+
+    key: str
+    event: dict[str, Any]
+    condition: str
+    function: str
+
+
+class FailedBatches:
+    """Those of one stage: the mailbox's are replayed to dispatch, the ledger's to outcomes.
+
+    A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
+    """
+
+    def __init__(self, session: boto3.Session, stage: str) -> None:
+        self._s3 = session.client("s3")
+        self._lambda = session.client("lambda", config=config_for_invocations())
+        account = session.client("sts").get_caller_identity()["Account"]
+        self._bucket = name(stage, f"unprocessed-{account}-{session.region_name}")
+        self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
+
+    def waiting(self) -> list[WaitingObject]:
+        """What waits, oldest first: only names and times, however many and large the batches are."""
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
+        objects = (each for page in pages for each in page.get("Contents", []))
+        found = [WaitingObject(each["Key"], each["LastModified"]) for each in objects]
+        return sorted(found, key=lambda each: each.since)
+
+    def read(self, key: str) -> FailedBatch | None:
+        """The batch in an object; None: there is no such object any more."""
+        try:
+            body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except self._s3.exceptions.NoSuchKey:
+            return None
+        try:
+            record = json.loads(body)
+            payload = record["payload"]  # only S3 destinations have it; AWS writes the event as a string
+            event = json.loads(payload) if isinstance(payload, str) else payload
+            context = record["requestContext"]
+            # arn:aws:lambda:region:account:function:name, and :$LATEST at times
+            function = context["functionArn"].split(":")[6]
+            return FailedBatch(key, {**event, "Records": [*event["Records"]]}, context["condition"], function)
+        except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+            return FailedBatch(key, {"Records": []}, _STRANGE, "")
+
+    def replay(self, batch: FailedBatch) -> str:
+        """Hand a batch to its function; "": all of it went through, and it is moved out of the way. Else why
+        it is left.
+
+        A batch of another function is left: whoever can write to the bucket must not choose what is invoked.
+        """
+        if batch.function not in self._functions:
+            return (
+                "its function is neither this stage's dispatch nor its outcomes; see what it is, and delete "
+                "it by hand"
+            )
+        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
+        event = json.dumps(batch.event, ensure_ascii=False, separators=(",", ":")).encode()
+        try:
+            failed = hand_over(self._lambda, batch.function, event)
+        except NotHandedOver as fault:
+            return f"{fault}"
+        if failed:
+            return f"{failed} of its records failed; see the log of {batch.function}"
+        bucket, done = self._bucket, _DONE + batch.key
+        self._s3.copy_object(Bucket=bucket, Key=done, CopySource={"Bucket": bucket, "Key": batch.key})
+        self._s3.delete_object(Bucket=bucket, Key=batch.key)
+        return ""
+
+
+def _answer(batch: FailedBatch, since: datetime, why: str, *, dry_run: bool) -> Batch:
+    result: Literal["ready", "replayed", "left"] = "ready" if dry_run else "left" if why else "replayed"
+    records = len(batch.event["Records"])
+    return Batch(batch.key, batch.function, records, batch.condition, iso(since.timestamp()), result, why)
+
+
+def _question(waiting: Sequence[WaitingObject], stage: str) -> str:
+    since = waiting[0].since.timestamp()
+    many = "1 batch waits" if len(waiting) == 1 else f"{len(waiting):,} batches wait, the oldest"
+    return f"{many} since {short(iso(since))}, {duration(time.time() - since)} ago. Replay into {stage}?"
+
+
+def _show(answer: Replayed) -> None:
+    if answer.batches:
+        table = Table("since", "function", "records", "condition", box=box.SIMPLE_HEAD, pad_edge=False)
+        for each in answer.batches:
+            since = each.since[:19].replace("T", " ")
+            function = plain(each.function or "none of the stage's")
+            table.add_row(since, function, str(each.records), plain(each.condition))
+        screen.print(table)
+        # Whole, however narrow the terminal: a key is there to be copied.
+        for each in answer.batches:
+            screen.print(plain(f"{each.key}: {each.why}" if each.why else each.key), soft_wrap=True)
+    if not answer.dry_run:
+        screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
+        if answer.left:
+            screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
+        return
+    if answer.found > len(answer.batches):
+        screen.print(f"and {answer.found - len(answer.batches)} more")
+    screen.print(f"{answer.found} batches wait; run without --dry-run to replay them.")
