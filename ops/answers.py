@@ -14,10 +14,10 @@ from ops.dead_letters.answers import LettersShown, Listed, Redriven
 from ops.doctor.verdict import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
-from ops.messages.failures_command import FailuresAnswer
-from ops.messages.look import Look
-from ops.messages.sending import Sent
-from ops.messages.standing import Status
+from ops.messages.failures import FailuresAnswer
+from ops.messages.send import Sent
+from ops.messages.status import Status
+from ops.messages.watch import Snapshot
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
 from ops.reconcile.answer import Reconciled
@@ -52,7 +52,7 @@ ANSWERS: dict[str, Any] = {
     "suppressions lift": Lifted,
     "suppressions list": SuppressionsAnswer,
     "suppressions show": SuppressionsAnswer,
-    "watch": Look,
+    "watch": Snapshot,
     "webhook-key": WebhookKey,
 }
 """By the command as it is typed."""

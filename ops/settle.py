@@ -12,8 +12,7 @@ from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.message import Key
 from ops.deployed import function_variables
-from ops.messages.standing import standing
-from ops.messages.status_command import show
+from ops.messages.status import show, view_of
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.screen import AsJson, NotDeployed, Refused, Stage, Yes, aws_faults, plain, screen, tell
@@ -78,7 +77,7 @@ def settle(
         why = _refusal(item, before, now)
         answer = Settled(stage, id_, item["event_type"], str(item.get("status", "")), word, "refused", why)
         if not as_json:
-            show(standing(of_ledger(item), stage, now))
+            show(view_of(of_ledger(item), stage, now))
         if not why:
             if not yes:
                 named = f"{answer.event_type} {id_} of {stage}"

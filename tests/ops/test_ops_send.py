@@ -8,7 +8,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from ops.messages.sending import Post, Sent
+from ops.messages.send import Post, Sent
 from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
 
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")

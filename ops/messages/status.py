@@ -1,23 +1,59 @@
-"""`status`: all that is known of a message."""
+"""`status`: where a message is, what became of it, and what an operator can do about it."""
 
+import dataclasses
 import time
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import boto3
+import msgspec
 import typer
+from msgspec import Struct
 from rich import box
 from rich.table import Table
 
-from ops.messages.sending import reader_of
-from ops.messages.standing import Standing, Status, standing
+from mailroom.ledger.reader import LedgerReader, MessageStatus
+from ops.messages.advice import advice
 from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.stage import name as stage_name
 from ops.times import short
 
 _STYLES = {
     **dict.fromkeys(("sent", "delivered"), "green"),
     **dict.fromkeys(("failed", "bounced", "complained", "undelivered"), "red"),
 }
+
+
+class MessageView(Struct, frozen=True, kw_only=True):
+    """One message. Times are ISO 8601 in UTC. `since` is when it came to its status, where that is known;
+    `advice` says what it means and what to do next."""
+
+    id: str
+    event_type: str
+    status: str
+    since: str | None
+    attempts: int
+    to: str | list[str] | None
+    error: dict[str, str] | None
+    trouble: dict[str, str] | None
+    provider: str | None
+    provider_id: str | None
+    scheduled_for: str | None
+    updated_at: str | None
+    times: dict[str, str]
+    details: dict[str, Any]
+    history: list[dict[str, Any]]
+    callbacks: dict[str, dict[str, Any]]
+    recipients: dict[str, dict[str, Any]]
+    advice: list[str]
+
+
+class Status(Struct, frozen=True):
+    """The answer of `status`: the messages of that id, one a channel; none: there is no such message."""
+
+    id: str
+    stage: str
+    messages: list[MessageView]
 
 
 def status(
@@ -37,7 +73,7 @@ def status(
     with aws_faults(stage):
         found = reader_of(boto3.Session(), stage).find(id_, channel)
     now = time.time()
-    answer = Status(id_, stage, [standing(each, stage, now) for each in found])
+    answer = Status(id_, stage, [view_of(each, stage, now) for each in found])
     if as_json:
         tell(answer)
     elif answer.messages:
@@ -49,7 +85,20 @@ def status(
     raise typer.Exit(0 if answer.messages else 1)
 
 
-def show(message: Standing) -> None:
+def reader_of(session: boto3.Session, stage: str) -> LedgerReader:
+    """Reads a stage's ledger and mailbox."""
+    tables = stage_name(stage, "ledger"), stage_name(stage, "mailbox")
+    return LedgerReader(session.client("dynamodb"), *tables)
+
+
+def view_of(found: MessageStatus, stage: str, now: float) -> MessageView:
+    """A message with its advice, at `now` (epoch seconds)."""
+    since = _since(found)
+    said = list(advice(found, stage, now, since))
+    return msgspec.convert({**dataclasses.asdict(found), "since": since, "advice": said}, MessageView)
+
+
+def show(message: MessageView) -> None:
     """Print one message."""
     screen.print(plain(f"{message.id}  ({message.event_type})"), style="bold", soft_wrap=True)
     facts = Table(box=None, show_header=False, pad_edge=False)
@@ -69,7 +118,17 @@ def show(message: Standing) -> None:
         screen.print(plain(f"→ {line}"), soft_wrap=True)
 
 
-def _facts(message: Standing) -> Iterator[tuple[str, str]]:
+def _since(found: MessageStatus) -> str | None:
+    """When it last came to its status: the history says it of an outcome and of a retry."""
+    for entry in reversed(found.history):
+        if entry.get("status") == found.status and "at" in entry:
+            return str(entry["at"])
+    if found.status == "sending":
+        return found.times.get("startedAt", found.updated_at)
+    return found.times.get(f"{found.status}At", found.updated_at)
+
+
+def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
     """What there is to say, in the order in which one asks."""
     to, error, trouble = message.to, message.error, message.trouble
     facts = {
