@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -87,28 +86,20 @@ def replay(
         batches = FailedBatches(boto3.Session(), stage)
         waiting = batches.waiting()
         if waiting and not (dry_run or yes):
-            typer.confirm(_question(waiting, stage), abort=True, err=True)
+            typer.confirm(_question(len(waiting), waiting[0][0].timestamp(), stage), abort=True, err=True)
         with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
             # One after another, so that memory does not grow with them.
-            for at, each in enumerate(waiting, 1):
-                batch = batches.read(each.key)
+            for at, (since, key) in enumerate(waiting, 1):
+                batch = batches.read(key)
                 if batch is not None:
                     why = "" if dry_run else batches.replay(batch)
-                    answer.take(_answer(batch, each.since, why, dry_run=dry_run))
+                    answer.take(_answer(batch, since, why, dry_run=dry_run))
                 advance(at, len(waiting))
     if as_json:
         tell(answer)
     else:
         _show(answer)
     raise typer.Exit(1 if answer.left else 0)
-
-
-@dataclass(frozen=True)
-class WaitingObject:
-    """An object that waits: its key, and when Lambda wrote it."""
-
-    key: str
-    since: datetime
 
 
 @dataclass(frozen=True)
@@ -135,12 +126,12 @@ class FailedBatches:
         self._bucket = name(stage, f"unprocessed-{account}-{session.region_name}")
         self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
 
-    def waiting(self) -> list[WaitingObject]:
-        """What waits, oldest first: only names and times, however many and large the batches are."""
+    def waiting(self) -> list[tuple[datetime, str]]:
+        """What waits, oldest first: only when Lambda wrote it and its key, however many and large the batches
+        are."""
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=_PREFIX)
         objects = (each for page in pages for each in page.get("Contents", []))
-        found = [WaitingObject(each["Key"], each["LastModified"]) for each in objects]
-        return sorted(found, key=lambda each: each.since)
+        return sorted((each["LastModified"], each["Key"]) for each in objects)
 
     def read(self, key: str) -> FailedBatch | None:
         """The batch in an object; None: there is no such object any more."""
@@ -190,9 +181,8 @@ def _answer(batch: FailedBatch, since: datetime, why: str, *, dry_run: bool) -> 
     return Batch(batch.key, batch.function, records, batch.condition, iso(since.timestamp()), result, why)
 
 
-def _question(waiting: Sequence[WaitingObject], stage: str) -> str:
-    since = waiting[0].since.timestamp()
-    many = "1 batch waits" if len(waiting) == 1 else f"{len(waiting):,} batches wait, the oldest"
+def _question(count: int, since: float, stage: str) -> str:
+    many = "1 batch waits" if count == 1 else f"{count:,} batches wait, the oldest"
     return f"{many} since {short(iso(since))}, {duration(time.time() - since)} ago. Replay into {stage}?"
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger.reader import READY, MessageStatus
+from mailroom.ledger.reader import READY, LedgerReader
 from mailroom.message.body import decode
 from ops.clients import config_for_puts
 from ops.messages.items import attributes_of, pairs, rules_of
@@ -98,16 +98,14 @@ def send(
     }
     with aws_faults(stage):
         item = _draft(channel, _read(file) if file else {}, typed, set_ or ())
-        post = Post(boto3.Session(), stage)
-        sent = post.put(item)
+        session = boto3.Session()
+        sent = _put(session, stage, item)
         if wait and sent.result != "conflict":
-            if as_json:
-                sent = post.wait(sent, wait_seconds)
-            else:
-                with errors.status("waiting") as shown:
-                    sent = post.wait(
-                        sent, wait_seconds, seen=lambda status: shown.update(f"waiting: {status}")
-                    )
+            reader = reader_of(session, stage)
+            with errors.status("waiting") as shown:
+                sent = wait_for(
+                    reader, sent, wait_seconds, seen=lambda each: shown.update(f"waiting: {each}")
+                )
     if as_json:
         tell(sent)
     else:
@@ -116,49 +114,45 @@ def send(
     raise typer.Exit(1 if bad else 0)
 
 
-class Post:
-    """One stage's mailbox and ledger."""
+def wait_for(
+    reader: LedgerReader,
+    sent: Sent,
+    seconds: float,
+    *,
+    seen: Callable[[str], None] = lambda _: None,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Sent:
+    """The same with its status, once it has an outcome, or when the time is over. `seen` is told each
+    status."""
+    deadline, pause = now() + seconds, _FIRST_POLL
+    while True:
+        found = next(iter(reader.find(sent.id, sent.event_type)), None)
+        seen(found.status if found else "gone")
+        if found is None:
+            return sent
+        if found.status not in UNDER_WAY or now() + pause > deadline:
+            error = found.error["message"] if found.error else None
+            return structs.replace(sent, status=found.status, error=error, provider_id=found.provider_id)
+        sleep(pause)
+        pause = min(_LONGEST_POLL, pause * 1.5)
 
-    def __init__(self, session: boto3.Session, stage: str) -> None:
-        self._stage = stage
-        rules = rules_of(session, stage)
-        dynamodb, s3 = session.client("dynamodb", config=config_for_puts(1)), session.client("s3")
-        self._admission = rules.admission(s3)
-        self._writer = rules.writer(dynamodb, s3)
-        self._reader = reader_of(session, stage)
 
-    def put(self, item: Mapping[str, Any]) -> Sent:
-        """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
-        try:
-            self._admission.admit(item)
-        except (Invalid, Malformed) as fault:
-            raise Refused(f"Not put: {fault}.") from None
-        written = self._writer.put(item)
-        if written.state in ("refused", "failed"):
-            raise Refused(f"Not put: {written.error}.")
-        result: State = "accepted"
-        if written.state == "existed":
-            result = "existed" if written.same else "conflict"
-        return Sent(id=item["id"], event_type=item["event_type"], stage=self._stage, result=result)
-
-    def wait(
-        self,
-        sent: Sent,
-        seconds: float,
-        *,
-        seen: Callable[[str], None] = lambda _: None,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> Sent:
-        """The same with its status, once it has an outcome, or when the time is over."""
-        deadline, pause = now() + seconds, _FIRST_POLL
-        while True:
-            found = next(iter(self._reader.find(sent.id, sent.event_type)), None)
-            seen(found.status if found else "gone")
-            if found is None or found.status not in UNDER_WAY or now() + pause > deadline:
-                return _with(sent, found)
-            sleep(pause)
-            pause = min(_LONGEST_POLL, pause * 1.5)
+def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Sent:
+    """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
+    rules, s3 = rules_of(session, stage), session.client("s3")
+    try:
+        rules.admission(s3).admit(item)
+    except (Invalid, Malformed) as fault:
+        raise Refused(f"Not put: {fault}.") from None
+    dynamodb = session.client("dynamodb", config=config_for_puts(1))
+    written = rules.writer(dynamodb, s3).put(item)
+    if written.state in ("refused", "failed"):
+        raise Refused(f"Not put: {written.error}.")
+    result: State = "accepted"
+    if written.state == "existed":
+        result = "existed" if written.same else "conflict"
+    return Sent(id=item["id"], event_type=item["event_type"], stage=stage, result=result)
 
 
 def _read(place: str) -> dict[str, Any]:
@@ -216,13 +210,6 @@ def _draft(
         random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
         item["id"] = f"{kind}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
     return item
-
-
-def _with(sent: Sent, found: MessageStatus | None) -> Sent:
-    if found is None:
-        return sent
-    error = found.error["message"] if found.error else None
-    return structs.replace(sent, status=found.status, error=error, provider_id=found.provider_id)
 
 
 def _show(sent: Sent) -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import boto3
@@ -111,9 +111,13 @@ def show(message: MessageView) -> None:
     screen.print(facts)
     for title, entries in (("recipients", message.recipients), ("callbacks", message.callbacks)):
         if entries:
-            screen.print(_entries(title, entries))
+            screen.print(_table((title, "status", ""), (_entry(*each) for each in entries.items())))
     if message.history:
-        screen.print(_history(message.history))
+        rows = (
+            (short(each.get("at")), f"{each.get('status')}", f"{each.get('code', '')}")
+            for each in message.history
+        )
+        screen.print(_table(("history", "status", "code"), rows))
     for line in message.advice:
         screen.print(plain(f"→ {line}"), soft_wrap=True)
 
@@ -145,21 +149,16 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
     return ((name, f"{value}") for name, value in facts.items() if value)
 
 
-def _history(history: list[dict[str, Any]]) -> Table:
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("history", "status", "code"):
+    for heading in headings:
         table.add_column(heading, overflow="fold")
-    for each in history:
-        table.add_row(short(each.get("at")), plain(f"{each.get('status')}"), plain(f"{each.get('code', '')}"))
+    for row in rows:
+        table.add_row(*map(plain, row))
     return table
 
 
-def _entries(title: str, entries: Mapping[str, Mapping[str, Any]]) -> Table:
-    """What became of each recipient, or callback, with all that was told of it."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in (title, "status", ""):
-        table.add_column(heading, overflow="fold")
-    for name, entry in entries.items():
-        more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
-        table.add_row(plain(name), plain(f"{entry.get('status', '')}"), plain(more))
-    return table
+def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What became of a recipient, or of a callback, with all that was told of it."""
+    more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
+    return name, f"{entry.get('status', '')}", more

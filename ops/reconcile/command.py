@@ -8,13 +8,13 @@ from typing import Annotated
 import boto3
 import typer
 
+from ops.progress import bar
 from ops.reconcile.answer import Reconciled
-from ops.reconcile.reconciler import Candidates, Reconciler
+from ops.reconcile.reconciler import Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
-from ops.steps import bar
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
@@ -85,22 +85,21 @@ def reconcile(
         stale_after = StaleAfter.of(deployed, seconds)
         reconciler = Reconciler(deployed, stale_after, vouched=undated or refs is not None)
         if refs is None:
-            with bar(f"reading the tables of {stage}", reconciler.items, quiet=as_json) as advance:
-                candidates = reconciler.scan(advance)
-            _wait(reconciler, candidates, quiet=as_json)
+            with bar(f"reading the tables of {stage}", quiet=as_json) as progress:
+                candidates = reconciler.scan(progress)
+            _wait(reconciler.second_look_in(candidates), quiet=as_json)
         else:
-            with bar("looking", len(refs), quiet=as_json) as advance:
-                candidates = reconciler.named(refs, advance)
-        with bar("looking again", len(candidates.keys), quiet=as_json) as advance:
-            answer = reconciler.evaluate(candidates, dry_run=dry_run, advance=advance)
+            candidates = reconciler.named(refs)
+        with errors.status("looking at what was found"):
+            answer = reconciler.evaluate(candidates, dry_run=dry_run)
         if not as_json:
             for sentence in _sentences(answer):
                 screen.print(plain(sentence), soft_wrap=True)
         if answer.stuck and not dry_run:
             if not yes:
                 _confirm(answer, piped="-" in (ids or ()))
-            with bar("requeuing", answer.stuck, quiet=as_json) as advance:
-                answer = reconciler.requeue(candidates, answer, advance)
+            with errors.status("requeuing"):
+                answer = reconciler.requeue(candidates, answer)
     if as_json:
         tell(answer)
     else:
@@ -108,20 +107,15 @@ def reconcile(
     raise typer.Exit(1 if answer.incomplete else 0)
 
 
-def _wait(reconciler: Reconciler, candidates: Candidates, *, quiet: bool) -> None:
+def _wait(seconds: float, *, quiet: bool) -> None:
     """Until the second look."""
-    seconds = reconciler.second_look_in(candidates)
-    if seconds <= 0:
-        return
-    if not quiet:
+    if seconds and not quiet:
         errors.print(
             f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}.",
             soft_wrap=True,
         )
-    with bar("waiting", round(seconds), quiet=quiet) as advance:
-        while (left := reconciler.second_look_in(candidates)) > 0:
-            time.sleep(min(1.0, left))
-            advance(min(1.0, left))
+    with errors.status("waiting"):
+        time.sleep(seconds)
 
 
 def _confirm(answer: Reconciled, *, piped: bool) -> None:

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
+from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
 from mailroom.environment import Outcomes
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.outcomes.retries import Schedule
 from ops.deployed import function_settings, function_variables
-from ops.requeue.requeuer import Route, awaits_queuing
+from ops.requeue.requeuer import Route, StoredMessage, awaits_queuing
 from ops.requeue.stage import DeployedStage
 from ops.stage import depth
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table
 
 Item = Mapping[str, Any]
 State = Literal["moving", "missing", "overdue", "dead_letters", "gone", "undated"]
@@ -101,23 +102,6 @@ def _waits(stage: DeployedStage, url: str) -> Iterator[float]:
                 yield from map(float, value if isinstance(value, list) else [value])
 
 
-class Described(Struct, frozen=True):
-    """What DynamoDB says of a table. `since`: when it was made (epoch seconds). `items`: roughly, because
-    DynamoDB counts every six hours. `restored`: it was made of a backup, so what it holds may be older than
-    itself."""
-
-    since: float
-    items: int
-    restored: bool
-
-
-def described(client: "DynamoDBClient", name: str) -> Described:
-    """A table by its name."""
-    found = client.describe_table(TableName=name)["Table"]
-    since = found["CreationDateTime"].timestamp()
-    return Described(since, found.get("ItemCount", 0), bool(found.get("RestoreSummary")))
-
-
 class Memory(Struct, frozen=True):
     """The ledger's. `complete`: it has forgotten nothing so far. Otherwise a message that it does not know
     may have been sent before, and must not be sent again.
@@ -131,13 +115,14 @@ class Memory(Struct, frozen=True):
     """Whether the operator's word counts for what the ledger may have forgotten."""
 
     @classmethod
-    def of(cls, mailbox: Described, ledger: Described, ttl: float, now: float, *, vouched: bool) -> "Memory":
-        """A stage's. `ttl`: what its functions are set to now, in seconds; a stage of an older version may
-        have less than the least of this one."""
+    def of(cls, mailbox: "Table", ledger: "Table", ttl: float, now: float, *, vouched: bool) -> "Memory":
+        """A stage's, by what DynamoDB says of its tables. `ttl`: what its functions are set to now, in
+        seconds; a stage of an older version may have less than the least of this one."""
+        made, mailbox_made = (each["CreationDateTime"].timestamp() for each in (ledger, mailbox))
         # What its predecessor, or the table that was backed up, knew is not known to it.
-        first = ledger.since <= mailbox.since + _DEPLOYED_SECONDS
-        restored = ledger.restored or mailbox.restored
-        forgot = now - ledger.since > min(ttl, REMEMBERED_SECONDS) - DAY
+        first = made <= mailbox_made + _DEPLOYED_SECONDS
+        restored = any(each.get("RestoreSummary") for each in (ledger, mailbox))
+        forgot = now - made > min(ttl, REMEMBERED_SECONDS) - DAY
         return cls(first and not restored and not forgot, vouched)
 
 
@@ -192,8 +177,7 @@ class DeadLetterQueues:
 
 
 def judge(
-    ledger: Item | None,
-    mailbox: Item | None,
+    message: StoredMessage,
     now: float,
     stale_after: StaleAfter,
     memory: Memory,
@@ -201,12 +185,13 @@ def judge(
 ) -> Finding:
     """The state of a message that was found missing or overdue before. `may_hold` is that of
     DeadLetterQueues."""
-    if ledger is None:
-        if mailbox is None:
+    if message.ledger is None:
+        if message.mailbox is None:
             return Finding("moving")
         if memory.complete or memory.vouched:
             return Finding("missing", "dispatch", vouched=not memory.complete)
         return Finding("undated")
+    ledger = plain(message.ledger)
     if not is_overdue(ledger, now, stale_after):
         return Finding("moving")
     marked = ledger.get("dead_lettered_at")
@@ -216,7 +201,7 @@ def judge(
         return Finding("overdue", "scheduled")
     if ledger["event_type"] == "fax":
         return Finding("overdue", "outcomes")
-    return Finding("overdue", "queue") if mailbox is not None else Finding("gone")
+    return Finding("overdue", "queue") if message.mailbox is not None else Finding("gone")
 
 
 def is_overdue(ledger: Item, now: float, stale_after: StaleAfter) -> bool:

@@ -40,12 +40,10 @@ _BYTES = 4 * 1024 * 1024
 _AT_ONCE = Schedule(delay=0, growth=1, cap=0)
 
 
-class Stuck(Struct, frozen=True):
-    """One message, and the route by which it is to be requeued. Its items are in DynamoDB's form; `None`:
-    there is none."""
+class StoredMessage(Struct, frozen=True):
+    """A message as both tables have it: its items in DynamoDB's form; None: there is none."""
 
     key: Key
-    route: Route
     ledger: Image | None
     mailbox: Image | None
 
@@ -90,11 +88,11 @@ class Requeuer:
         self._stage = stage
         self._routes = stage.dispatch.routes
 
-    def requeue(self, stuck: Iterable[Stuck]) -> tuple[Counter[str], int]:
-        """Requeue messages. How many were, by channel, and how many could not be."""
-        groups: dict[tuple[Route, str], list[Stuck]] = defaultdict(list)
-        for each in stuck:
-            groups[each.route, each.key.event_type].append(each)
+    def requeue(self, stuck: Iterable[tuple[Route, StoredMessage]]) -> tuple[Counter[str], int]:
+        """Requeue each message by its route. How many were, by channel, and how many could not be."""
+        groups: dict[tuple[Route, str], list[StoredMessage]] = defaultdict(list)
+        for route, message in stuck:
+            groups[route, message.key.event_type].append(message)
         counts: Counter[str] = Counter()
         failed = 0
         for (route, channel), group in groups.items():
@@ -131,17 +129,17 @@ class Requeuer:
             failed |= queues.send(self._stage.sqs, url, batch)
         return failed
 
-    def _by(self, route: Route, stuck: Sequence[Stuck]) -> int:
+    def _by(self, route: Route, messages: Sequence[StoredMessage]) -> int:
         """How many could not be requeued by their route."""
         match route:
             case "dispatch":
-                return self._hand_over("dispatch", map(_put, stuck))
+                return self._hand_over("dispatch", map(_put, messages))
             case "outcomes":
-                return self._hand_over("outcomes", map(_change, stuck))
+                return self._hand_over("outcomes", map(_change, messages))
             case "queue":
-                return self._queue(stuck)
+                return self._queue(messages)
             case "scheduled":
-                return self._schedule(stuck)
+                return self._schedule(messages)
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
         failed = 0
@@ -153,9 +151,9 @@ class Requeuer:
                 failed += len(batch)  # the next run meets the same fault, or none
         return failed
 
-    def _queue(self, stuck: Sequence[Stuck]) -> int:
+    def _queue(self, messages: Sequence[StoredMessage]) -> int:
         entries, unfit = [], 0
-        for at, each in enumerate(stuck):
+        for at, each in enumerate(messages):
             attempt = next_attempt(plain(each.ledger or {}))
             try:
                 entries.append(self.entry(str(at), plain(each.mailbox or {}), attempt))
@@ -163,10 +161,10 @@ class Requeuer:
                 unfit += 1
         return unfit + len(self.send(entries))
 
-    def _schedule(self, stuck: Sequence[Stuck]) -> int:
+    def _schedule(self, messages: Sequence[StoredMessage]) -> int:
         queue = self._stage.dispatch.schedule_target_arn.rpartition(":")[2]
         url = self._stage.sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        bodies = (encode({"id": each.key.id, "event_type": each.key.event_type}) for each in stuck)
+        bodies = (encode({"id": each.key.id, "event_type": each.key.event_type}) for each in messages)
         return len(self.send((url, Entry(str(at), body)) for at, body in enumerate(bodies)))
 
     def _parsed(self, item: Item, attempt: int) -> Message:
@@ -184,13 +182,13 @@ def _reopening(item: Item) -> LedgerChange:
     return LedgerChange({**item, **before}, {**item, "status": "retrying"})
 
 
-def _put(stuck: Stuck) -> dict[str, Any]:
-    return {"eventName": "INSERT", "dynamodb": {"NewImage": stuck.mailbox}}
+def _put(message: StoredMessage) -> dict[str, Any]:
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": message.mailbox}}
 
 
-def _change(stuck: Stuck) -> dict[str, Any]:
+def _change(message: StoredMessage) -> dict[str, Any]:
     """What the ledger's stream told when the fax began to wait, or would tell if it was reopened now."""
-    item = plain(stuck.ledger or {})
+    item = plain(message.ledger or {})
     waits = item["status"] == "retrying" and "error" in item
     change = LedgerChange({**item, "status": "sending"}, item) if waits else _reopening(item)
     images = {"OldImage": image_of(change.old), "NewImage": image_of(change.new)}

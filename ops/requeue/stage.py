@@ -88,6 +88,12 @@ class DeployedStage:
         )
         return [plain(item) for item in reply["Items"]]
 
+    def written(self, key: Key, token: str) -> dict[str, Any] | None:
+        """The ledger's item, if its claim token is the one that we wrote. For a write that was refused: the
+        SDK repeats a call whose answer was lost, and then meets what the first one wrote."""
+        found = self.items(self.ledger_table, MessageRef(key.id, key.event_type))
+        return next((each for each in found if each.get("claim_token") == token), None)
+
     def images(self, table: str, keys: Iterable[Key], fields: Sequence[str] = ()) -> dict[Key, Image]:
         """The items of these keys that there are, read consistently; of each only these fields (none: all).
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import boto3
@@ -15,7 +15,6 @@ from ops.requeue.stage import DeployedStage
 from ops.resend.answer import Resent, ResentMessage
 from ops.resend.resender import Resender
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
-from ops.steps import bar
 
 UNASKED = 10
 """So many are sent again without a question."""
@@ -52,7 +51,8 @@ def resend(
     with aws_faults(stage):
         refs = selected(ids, channel, sys.stdin, stage)
         resender = Resender(DeployedStage.of(boto3.Session(), stage), force=force)
-        looked = _followed("looking", resender.evaluate(refs), len(refs), quiet=as_json)
+        with errors.status("looking at the messages"):
+            looked = list(resender.evaluate(refs))
         if not as_json:
             _show(looked)
         ready = [each for each in looked if each.result == "ready"]
@@ -61,7 +61,8 @@ def resend(
         if ready and not dry_run:
             if not yes:
                 _ask(ready, stage, piped="-" in ids)
-            done = _followed("sending", resender.send(ready), len(ready), quiet=as_json)
+            with errors.status("sending"):
+                done = list(resender.send(ready))
     messages = [*done, *refused]
     counts = Counter(each.result for each in messages)
     answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
@@ -71,15 +72,6 @@ def resend(
         _say(answer, looked)
     left = [each for each in messages if each.result not in ("ready", "resent")]
     raise typer.Exit(1 if left else 0)
-
-
-def _followed(what: str, results: Iterable[ResentMessage], total: int, *, quiet: bool) -> list[ResentMessage]:
-    done = []
-    with bar(what, total, quiet=quiet) as advance:
-        for each in results:
-            done.append(each)
-            advance(1)
-    return done
 
 
 def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:

@@ -223,7 +223,5 @@ class Resender:
         attempt = self._stage.ledger(lambda: token).reopen(key, item)
         if attempt is not None:
             return attempt
-        # The SDK repeats a call whose answer was lost, and then meets what the first one wrote.
-        items = self._stage.items(self._stage.ledger_table, MessageRef(key.id, key.event_type))
-        ours = [each for each in items if each.get("claim_token") == token and "completedAt" not in each]
-        return next_attempt(ours[0]) if ours else None
+        ours = self._stage.written(key, token)
+        return next_attempt(ours) if ours is not None and "completedAt" not in ours else None

@@ -165,7 +165,7 @@ def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | 
 
     def scanned(reconciler: Reconciler) -> Candidates:
         candidates = reconciler.scan()
-        sleep(max(0.0, reconciler.second_look_in(candidates)))
+        sleep(reconciler.second_look_in(candidates))
         return candidates
 
     return _requeued(stage, scanned, vouched=False)

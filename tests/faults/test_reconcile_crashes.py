@@ -19,6 +19,12 @@ STUCK = ("never-taken", "later", "throttled-once", "reopened")
 WHOLE = (*STUCK, "done", "waiting")
 
 
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls in the same order each time, so that each of them is stopped at."""
+    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
+
+
 def stranded(world: World) -> Here:
     """Mails of which each is stuck in its own way, one that is over and one that still waits in its queue."""
     later = datetime.fromtimestamp(world.clock() + 3600, UTC).isoformat()

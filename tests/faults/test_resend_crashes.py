@@ -21,6 +21,7 @@ SIDES: tuple[Side, ...] = ("before", "after")
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
     monkeypatch.setattr("ops.resend.resender._WORKERS", 1)
+    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
 
 
 def failed_once(world: World) -> Here:

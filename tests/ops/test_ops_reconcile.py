@@ -9,9 +9,8 @@ import pytest
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom.outcomes.retries import Schedule
-from ops.reconcile.reconciler import segments_of
 from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
-from ops.requeue.requeuer import Requeuer, Stuck
+from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.stage import DeployedStage
 from ops.screen import Refused
 from ops.times import seconds_of, written
@@ -43,7 +42,9 @@ def known(status: str, age: float, event_type: str = "mail", **attributes: Any) 
 def verdict(
     ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = COMPLETE
 ) -> Finding:
-    return judge(ledger, mailbox, NOW, STALE_AFTER, memory, lambda _channel, marked_at: marked_at == LYING)
+    images = (None if each is None else typed(each) for each in (ledger, mailbox))
+    message = StoredMessage(Key("a", "mail"), *images)
+    return judge(message, NOW, STALE_AFTER, memory, lambda _channel, marked_at: marked_at == LYING)
 
 
 # what is stuck
@@ -359,15 +360,12 @@ def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage
 # many
 
 
-def test_a_table_is_cut_into_segments_by_its_size() -> None:
-    assert [segments_of(items) for items in (0, 49_999, 50_000, 10**9)] == [1, 1, 2, 8]
-
-
 def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
     images = [typed(mail(f"m{at}", text="x" * 300_000)) for at in range(30)]
     small = [typed(mail(f"s{at}")) for at in range(250)]
-    stuck = [Stuck(Key(each["id"]["S"], "mail"), "dispatch", None, each) for each in (*images, *small)]
-    counts, failed = Requeuer(DeployedStage.of(stage.session, "dev")).requeue(stuck)
+    stored = [StoredMessage(Key(each["id"]["S"], "mail"), None, each) for each in (*images, *small)]
+    requeuer = Requeuer(DeployedStage.of(stage.session, "dev"))
+    counts, failed = requeuer.requeue([("dispatch", each) for each in stored])
     assert (counts, failed) == ({"mail": 280}, 0)
     sizes = [len(records) for _, records in stage.functions.invoked]
     assert sum(sizes) == 280

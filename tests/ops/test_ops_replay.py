@@ -48,7 +48,7 @@ class Meanwhile(FakeDispatch):
 
 def batches(failed: FailedBatches) -> Iterator[FailedBatch]:
     """What waits, as the command reads it: oldest first, each when it is its turn."""
-    return (batch for each in failed.waiting() if (batch := failed.read(each.key)) is not None)
+    return (batch for _, each in failed.waiting() if (batch := failed.read(each)) is not None)
 
 
 @pytest.mark.parametrize("written", [json.dumps(event("a", "b")), event("a", "b")], ids=["string", "object"])
@@ -63,7 +63,7 @@ def test_the_oldest_comes_first(shelf: Shelf) -> None:
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
         stored.last_modified = datetime(2026, 11, day, tzinfo=UTC).replace(tzinfo=None)
-    assert [each.key for each in replaying().waiting()] == [key("b"), key("c"), key("a")]
+    assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
 def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_replayed(shelf: Shelf) -> None:
