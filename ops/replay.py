@@ -2,13 +2,12 @@
 
 import json
 import time
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import boto3
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 from rich import box
 from rich.table import Table
 
@@ -90,27 +89,15 @@ def replay(
         with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
             # One after another, so that memory does not grow with them.
             for at, (since, key) in enumerate(waiting, 1):
-                batch = batches.read(key)
-                if batch is not None:
-                    why = "" if dry_run else batches.replay(batch)
-                    answer.take(_answer(batch, since, why, dry_run=dry_run))
+                found = batches.read(key, since)
+                if found is not None:
+                    answer.take(found[0] if dry_run else batches.replay(*found))
                 advance(at, len(waiting))
     if as_json:
         tell(answer)
     else:
         _show(answer)
     raise typer.Exit(1 if answer.left else 0)
-
-
-@dataclass(frozen=True)
-class FailedBatch:
-    """One batch that Lambda gave up on: its object, its records, why, and whose it is. `function` is "" where
-    the object is no such batch."""
-
-    key: str
-    event: dict[str, Any]
-    condition: str
-    function: str
 
 
 class FailedBatches:
@@ -133,12 +120,14 @@ class FailedBatches:
         objects = (each for page in pages for each in page.get("Contents", []))
         return sorted((each["LastModified"], each["Key"]) for each in objects)
 
-    def read(self, key: str) -> FailedBatch | None:
-        """The batch in an object; None: there is no such object any more."""
+    def read(self, key: str, since: datetime) -> tuple[Batch, dict[str, Any]] | None:
+        """The batch in an object, and the event that holds its records; None: the object is gone. An object
+        that is no batch has neither a function nor records."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except self._s3.exceptions.NoSuchKey:
             return None
+        at = iso(since.timestamp())
         try:
             record = json.loads(body)
             payload = record["payload"]  # only S3 destinations have it; AWS writes the event as a string
@@ -146,39 +135,37 @@ class FailedBatches:
             context = record["requestContext"]
             # arn:aws:lambda:region:account:function:name, and :$LATEST at times
             function = context["functionArn"].split(":")[6]
-            return FailedBatch(key, {**event, "Records": [*event["Records"]]}, context["condition"], function)
+            event = {**event, "Records": [*event["Records"]]}
+            batch = Batch(key, function, len(event["Records"]), context["condition"], at, "ready")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return FailedBatch(key, {"Records": []}, _STRANGE, "")
+            return Batch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
+        return batch, event
 
-    def replay(self, batch: FailedBatch) -> str:
-        """Hand a batch to its function; "": all of it went through, and it is moved out of the way. Else why
-        it is left.
-
-        A batch of another function is left: whoever can write to the bucket must not choose what is invoked.
-        """
-        if batch.function not in self._functions:
-            return (
-                "its function is neither this stage's dispatch nor its outcomes; see what it is, and delete "
-                "it by hand"
-            )
-        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
-        event = json.dumps(batch.event, ensure_ascii=False, separators=(",", ":")).encode()
-        try:
-            failed = hand_over(self._lambda, batch.function, event)
-        except NotHandedOver as fault:
-            return f"{fault}"
-        if failed:
-            return f"{failed} of its records failed; see the log of {batch.function}"
+    def replay(self, batch: Batch, event: dict[str, Any]) -> Batch:
+        """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
+        else it is `left`."""
+        why = self._handed_over(batch, event)
+        if why:
+            return structs.replace(batch, result="left", why=why)
         bucket, done = self._bucket, _DONE + batch.key
         self._s3.copy_object(Bucket=bucket, Key=done, CopySource={"Bucket": bucket, "Key": batch.key})
         self._s3.delete_object(Bucket=bucket, Key=batch.key)
-        return ""
+        return structs.replace(batch, result="replayed")
 
-
-def _answer(batch: FailedBatch, since: datetime, why: str, *, dry_run: bool) -> Batch:
-    result: Literal["ready", "replayed", "left"] = "ready" if dry_run else "left" if why else "replayed"
-    records = len(batch.event["Records"])
-    return Batch(batch.key, batch.function, records, batch.condition, iso(since.timestamp()), result, why)
+    def _handed_over(self, batch: Batch, event: dict[str, Any]) -> str:
+        """Why not all of it went through; "": it did."""
+        # Whoever can write to the bucket must not choose what is invoked.
+        if batch.function not in self._functions:
+            return (
+                "its function is not this stage's dispatch or outcomes; see what it is, and delete it by hand"
+            )
+        # As compact as Lambda wrote it: a batch may fill the 6 MB that an invocation takes.
+        body = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+        try:
+            failed = hand_over(self._lambda, batch.function, body)
+        except NotHandedOver as fault:
+            return f"{fault}"
+        return f"{failed} of its records failed; see the log of {batch.function}" if failed else ""
 
 
 def _question(count: int, since: float, stage: str) -> str:

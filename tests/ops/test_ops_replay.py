@@ -11,7 +11,7 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops.replay import FailedBatch, FailedBatches, replay
+from ops.replay import Batch, FailedBatches, replay
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
@@ -46,16 +46,20 @@ class Meanwhile(FakeDispatch):
         return super().invoke(**arguments)
 
 
-def batches(failed: FailedBatches) -> Iterator[FailedBatch]:
+Found = tuple[Batch, dict[str, Any]]
+
+
+def batches(failed: FailedBatches) -> Iterator[Found]:
     """What waits, as the command reads it: oldest first, each when it is its turn."""
-    return (batch for _, each in failed.waiting() if (batch := failed.read(each)) is not None)
+    return (found for since, key in failed.waiting() if (found := failed.read(key, since)) is not None)
 
 
 @pytest.mark.parametrize("written", [json.dumps(event("a", "b")), event("a", "b")], ids=["string", "object"])
 def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: object) -> None:
     shelf.put("one", document(written, "RecordAgeExceeded"))
-    (found,) = batches(replaying())
-    assert (found.key, found.event, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
+    ((found, read),) = batches(replaying())
+    assert (found.key, read, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
+    assert found.records == 2
 
 
 def test_the_oldest_comes_first(shelf: Shelf) -> None:
@@ -72,7 +76,7 @@ def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_repl
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
-    assert failed.replay(found) == ""
+    assert failed.replay(*found).why == ""
     assert dispatch.invoked == [("mailroom-dev-dispatch", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
@@ -83,7 +87,7 @@ def test_a_batch_of_the_ledgers_stream_is_handed_to_outcomes(shelf: Shelf) -> No
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
-    assert failed.replay(found) == ""
+    assert failed.replay(*found).why == ""
     assert dispatch.invoked == [("mailroom-dev-outcomes", event("a"))]
 
 
@@ -92,7 +96,7 @@ def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf)
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
     (found,) = batches(failed)
-    assert "neither this stage's dispatch nor its outcomes" in failed.replay(found)
+    assert "not this stage's dispatch or outcomes" in failed.replay(*found).why
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
@@ -100,7 +104,7 @@ def test_a_batch_of_which_a_record_fails_stays_where_it_is(shelf: Shelf) -> None
     shelf.put("one", document(event("a", "b")))
     failed = replaying(FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "1"}]}]))
     (found,) = batches(failed)
-    assert failed.replay(found) == "1 of its records failed; see the log of mailroom-dev-dispatch"
+    assert failed.replay(*found).why == "1 of its records failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
@@ -108,14 +112,14 @@ def test_a_batch_that_makes_dispatch_fail_stays_where_it_is(shelf: Shelf) -> Non
     shelf.put("one", document(event("a")))
     failed = replaying(FakeDispatch([{"errorMessage": "boom"}], error="Unhandled"))
     (found,) = batches(failed)
-    assert failed.replay(found) == "its function failed; see the log of mailroom-dev-dispatch"
+    assert failed.replay(*found).why == "its function failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
 def test_what_was_replayed_does_not_wait_any_more(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
     failed = replaying()
-    assert [failed.replay(each) for each in batches(failed)] == [""]
+    assert [failed.replay(*each).why for each in batches(failed)] == [""]
     assert not failed.waiting()
 
 
@@ -151,7 +155,7 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
 
     def another() -> None:
         for each in list(batches(other))[1:]:
-            assert other.replay(each) == ""
+            assert other.replay(*each).why == ""
 
     dispatch = Meanwhile(another)
     result = run(monkeypatch, dispatch, "--yes", "--json")
@@ -164,10 +168,10 @@ def test_an_interrupted_replay_goes_on_where_it_ended(shelf: Shelf) -> None:
     for name in "abc":
         shelf.put(name, document(event(name)))
     failed = replaying()
-    assert failed.replay(next(batches(failed))) == ""
+    assert failed.replay(*next(batches(failed))).why == ""
     dispatch = FakeDispatch()
     again = replaying(dispatch)
-    assert [again.replay(each) for each in batches(again)] == ["", ""]
+    assert [again.replay(*each).why for each in batches(again)] == ["", ""]
     assert len(dispatch.invoked) == 2
 
 
@@ -176,7 +180,7 @@ def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_
     shelf.put("one", document(event("a")))
     dispatch = FakeDispatch()
     failed = replaying(dispatch)
-    assert sorted(bool(failed.replay(each)) for each in batches(failed)) == [False, True]
+    assert sorted(bool(failed.replay(*each).why) for each in batches(failed)) == [False, True]
     assert len(dispatch.invoked) == 1
     assert set(shelf.keys()) >= {key("odd")}
 

@@ -141,20 +141,20 @@ def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: st
 def test_what_nobody_has_claimed_waits_for_its_time_or_is_looked_for() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
     (said,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
-    assert "mailroom reconcile m --channel mail --stage dev puts it back on its way." in said
+    assert "mailroom reconcile m --channel mail --stage dev requeues it." in said
     (said,) = view_of(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}, NOW), "dev", NOW).advice
     assert said == "It waits for 2026-11-21 14:10:00 UTC."
 
 
-def test_what_is_unknown_to_the_ledger_is_put_back_only_if_it_is_younger_than_the_ledger_remembers() -> None:
+def test_what_is_unknown_to_the_ledger_is_requeued_only_if_it_is_younger_than_the_ledger_remembers() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
     (said,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
     assert "no worker has claimed it yet" not in said
     assert "If it was put within the last 90 days, no worker has claimed it" in said
-    assert "An older one may have been sent, and forgotten since: do not put that back" in said
+    assert "An older one may have been sent, and forgotten since: do not requeue that" in said
 
 
-def test_what_the_ledger_may_have_forgotten_is_not_put_back() -> None:
+def test_what_the_ledger_may_have_forgotten_is_not_requeued() -> None:
     item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
     found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
