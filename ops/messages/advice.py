@@ -60,8 +60,8 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
     idle = now - epoch(changed) if changed else 0.0
     if idle > LONG_SECONDS[found.status]:
         yield (
-            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if the message "
-            f"is not there, mailroom reconcile --stage {stage} requeues it."
+            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if the "
+            f"message is not there, mailroom reconcile --stage {stage} requeues it."
         )
         if found.provider_id:
             yield _settle(found, stage)
@@ -80,8 +80,8 @@ def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
     return (
         "It is in the mailbox, and the ledger does not know it. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see whether its queue is long "
-        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage {stage} "
-        "requeues it. An older one may have been sent, and forgotten since: do not requeue that."
+        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage "
+        f"{stage} requeues it. An older one may have been sent, and forgotten since: do not requeue that."
     )
 
 
