@@ -28,9 +28,9 @@ _MOST_NAMED = 50
 
 
 class Batch(Struct, frozen=True):
-    """One batch: its object in the bucket, whose it is ("": it is none), how many records it has, why Lambda
-    gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left ("": it is not).
-    Of a dry run all are `ready`."""
+    """One batch: its object in the bucket, its function ("": the object is no batch), how many records it
+    has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
+    ("": it is not). Of a dry run all are `ready`."""
 
     key: str
     function: str
@@ -178,7 +178,7 @@ def _show(answer: Replayed) -> None:
         table = Table("since", "function", "records", "condition", box=box.SIMPLE_HEAD, pad_edge=False)
         for each in answer.batches:
             since = each.since[:19].replace("T", " ")
-            function = plain(each.function or "none of the stage's")
+            function = plain(each.function or "unknown")
             table.add_row(since, function, str(each.records), plain(each.condition))
         screen.print(table)
         # Whole, however narrow the terminal: a key is there to be copied.

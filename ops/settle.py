@@ -1,4 +1,4 @@
-"""`settle`: an operator says how a message ended, if nobody else can tell."""
+"""`settle`: an operator says how a message ended that no worker can end."""
 
 from collections.abc import Mapping
 from secrets import token_hex
@@ -27,7 +27,7 @@ LONGEST_FAX_SECONDS = 86_400
 """Of any stage, where its own number cannot be asked for any more."""
 _FOLLOWS: dict[Word, str] = {
     "sent": "It is never sent again without mailroom resend --force.",
-    "failed": "Whoever asked for callbacks is told, and mailroom resend may send it again.",
+    "failed": "Callbacks follow, and mailroom resend may send it again.",
 }
 
 
@@ -60,10 +60,10 @@ def settle(
     recipient first, and say --as sent or --as failed. First try mailroom dead-letters redrive, or mailroom
     reconcile: they let a worker find it out.
 
-    Shows the message and asks. It is settled only as it was shown, and only if nobody can be busy with it:
-    a claim lasts 25 minutes at most, a fax as long as fax.longest_fax_seconds on top. Queue messages that
-    are left of it are dropped by the ledger, a worker that still follows it changes nothing any more, and
-    callbacks tell what was said. What the provider proves later still corrects it.
+    Shows the message and asks. It is settled only as it was shown, and only if no worker can be busy with
+    it: a claim lasts 25 minutes at most, a fax as long as fax.longest_fax_seconds on top. The ledger
+    drops queue messages that are left of it, a worker that still follows it changes nothing any more, and
+    callbacks follow. What the provider proves later still corrects it.
 
     Exit code 1: it was not settled, and the answer says why. 2: it could not be done, or there is no such
     message in the ledger.

@@ -33,7 +33,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
     elif found.status == FORGOTTEN:
         yield (
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
-            "nobody knows any more. If it has to be sent, put it under a new id."
+            "no record is left. If it has to be sent, put it under a new id."
         )
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, stage, now, since)

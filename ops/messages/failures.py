@@ -196,7 +196,7 @@ def _masked(words: str) -> str:
 
 
 def _masked_token(found: re.Match[str]) -> str:
-    """A token of a device, or the ARN of one. A host's name is nobody's."""
+    """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
     token = found[0]
     is_name = "@" in token or "://" in token or (token.islower() and "." in token and ":" not in token)
     return token if is_name else f"***{token[-_KEPT:]}"

@@ -52,7 +52,7 @@ class Attributes(Struct, frozen=True):
 
 
 def attributes_of(channel: str) -> Attributes:
-    """Those of a channel; of one that there is not, none."""
+    """The attributes of a channel; empty, if there is no such channel."""
     contract = CONTRACTS.get(channel)
     if contract is None:
         return Attributes(frozenset(), frozenset())
@@ -119,5 +119,5 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 def rules_of(session: boto3.Session, stage: str) -> Rules:
-    """The rules of a deployed stage. Raises Refused where there is none, and botocore's errors."""
+    """The rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's errors."""
     return function_settings(session.client("lambda"), stage_name(stage, "messages-api"), Rules)

@@ -123,8 +123,8 @@ def wait_for(
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Sent:
-    """The same with its status, once it has an outcome, or when the time is over. `seen` is told each
-    status."""
+    """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
+    each status."""
     deadline, pause = now() + seconds, _FIRST_POLL
     while True:
         found = next(iter(reader.find(sent.id, sent.event_type)), None)
@@ -206,7 +206,7 @@ def _draft(
     except Invalid as fault:
         raise Refused(f"--set {fault}.") from None
     if item.get("id") is None:
-        # Nobody else has it, and a person can read it out: mail-20261121-221503-k7wq3f.
+        # Unique, and a person can read it out: mail-20261121-221503-k7wq3f.
         random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
         item["id"] = f"{kind}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
     return item

@@ -49,7 +49,7 @@ class MessageView(Struct, frozen=True, kw_only=True):
 
 
 class Status(Struct, frozen=True):
-    """The answer of `status`: the messages of that id, one a channel; none: there is no such message."""
+    """The answer of `status`: the messages of that id, one a channel; empty: there is no such message."""
 
     id: str
     stage: str
@@ -63,9 +63,9 @@ def status(
     channel: Annotated[str | None, typer.Option(help="Where several channels have that id.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a message is, since when, what was tried and told, and what to do next.
+    """Say where a message is, since when, what was tried, what the provider said, and what to do next.
 
-    It prints whom the message is for, and nothing of what it says. Exit code 1: there is no such message, or
+    It prints the recipients of the message, and never its content. Exit code 1: there is no such message, or
     it is past its retention.
 
     Example: mailroom status order-42 --stage prod
@@ -159,6 +159,6 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
 
 
 def _entry(name: str, entry: Mapping[str, Any]) -> tuple[str, str, str]:
-    """What became of a recipient, or of a callback, with all that was told of it."""
+    """A recipient or a callback: its status, and all other details."""
     more = ", ".join(f"{key} {value}" for key, value in entry.items() if key != "status")
     return name, f"{entry.get('status', '')}", more

@@ -120,8 +120,8 @@ class Watcher:
         self._first: dict[str, int] = {}
 
     def look(self, now: float) -> Snapshot:
-        """What there is, at `now` (epoch seconds). Raises NotDeployed where the stage has no queue, Refused
-        where the channel has none, and botocore's errors where SQS cannot be asked."""
+        """What there is, at `now` (epoch seconds). Raises NotDeployed if the stage has no queue, Refused
+        if the channel has no queue, and botocore's errors if SQS cannot be asked."""
         urls = self._urls()
         with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
             read = pool.map(partial(stages.depth, self._sqs), urls.values())

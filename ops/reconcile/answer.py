@@ -22,9 +22,9 @@ class NamedMessage(Struct, frozen=True):
 class Reconciled(Struct, frozen=True, kw_only=True):
     """`looked_at`: items, by table. `found`: messages by state and channel, as they stood before; those that
     had moved on by themselves are left out. `vouched`: so many of the missing ones may be older than the
-    ledger remembers, and are requeued on the operator's word. `messages`: each of those that were named; none
-    where the whole stage was scanned. `queues`: messages in each channel's queues, roughly. `put_back`: how
-    many were requeued, by channel; `failed`: how many could not be."""
+    ledger remembers, and are requeued on the operator's word. `messages`: each message that was named; empty
+    if the whole stage was scanned. `queues`: messages in each channel's queues, roughly. `put_back`: how many
+    were requeued, by channel; `failed`: how many could not be."""
 
     stage: str
     dry_run: bool

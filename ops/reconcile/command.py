@@ -25,7 +25,7 @@ _SENTENCES: dict[State, str] = {
     "queued: ask the provider first, and end them by mailroom settle; to put one there again under a new id "
     "may send it twice",
     "undated": "are unknown to the ledger, and may be older than it remembers, so they may have been sent: "
-    "mailroom reconcile ID... requeues those of which you know that they were not, --undated all of them",
+    "mailroom reconcile ID... requeues those that you know were never sent, --undated all of them",
 }
 _NAMED: dict[str, str] = {
     "moving": "on its way, or over; mailroom status says which",
@@ -40,8 +40,8 @@ def reconcile(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Only these messages, of which you know that they were never sent; - reads ids, or another "
-            "command's --json."
+            help="Only these messages, which you know were never sent; - reads ids, or another command's "
+            "--json."
         ),
     ] = None,
     stage: Stage = "dev",
@@ -62,8 +62,8 @@ def reconcile(
     These are items of the mailbox that the ledger does not know at two looks, as far apart as --older-than
     says, and items of the ledger whose next step is overdue by that. Each is handed to the function or queue
     that would have had it; a message that is still in a queue is queued twice by that, and sent once. Dead
-    letters stay in their queue; a message that is marked as one is requeued once its letter is gone: by its
-    retention, or by a purge.
+    letters stay in their queue. A message that is marked as one is requeued once that dead letter is gone:
+    its retention ended, or the queue was purged.
 
     With ids no other message is looked at, and one look is enough. Messages that the ledger may have
     forgotten are requeued as well: by naming a message you vouch that it was never sent.
@@ -127,7 +127,7 @@ def _confirm(answer: Reconciled, *, piped: bool) -> None:
             "one that was is sent again."
         )
     if piped:
-        raise Refused(f"{many} would be requeued.{risk} Nobody can be asked: use --yes.")
+        raise Refused(f"{many} would be requeued.{risk} No question can be asked: use --yes.")
     typer.confirm(f"Requeue {many} of {answer.stage}?{risk}", abort=True, err=True)
 
 
@@ -151,7 +151,7 @@ def _sentences(answer: Reconciled) -> Iterator[str]:
 
 
 def _queued(answer: Reconciled, *states: State) -> dict[str, int]:
-    """What the queues hold of those channels of which something was found in these states."""
+    """What the queues hold, of the channels that have messages in these states."""
     channels = {channel for state in states for channel in answer.found.get(state, {})}
     return {name: count for name, count in answer.queues.items() if count and name in channels}
 

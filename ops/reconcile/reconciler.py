@@ -37,7 +37,7 @@ _WORKERS = 8
 class Candidates(Struct):
     """Messages that may be stuck. `looked_at`: items that were scanned, by table. `missing_at`: when the
     mailbox was scanned (epoch seconds), if some of it is unknown to the ledger. `named`: an operator named
-    them; `unknown`: named, and in neither table; "" is the channel where none was given."""
+    them; `unknown`: named, and in neither table; "" is the channel if it was not given."""
 
     keys: list[Key]
     looked_at: dict[Table, int]
@@ -61,7 +61,7 @@ class Reconciler:
         self._memory = Memory.of(mailbox, ledger, ttl, stage.clock(), vouched=vouched)
 
     def scan(self, progress: Callable[[int, int], None] = lambda _seen, _items: None) -> Candidates:
-        """Find what is missing from the ledger or overdue in it. `progress` is told how many items were read,
+        """Find what is missing from the ledger or overdue in it. `progress` takes how many items were read,
         and of about how many."""
         candidates = Candidates([], {"mailbox": 0, "ledger": 0})
         for table in self._names:
@@ -174,7 +174,7 @@ class Reconciler:
         self, candidates: Candidates, *mailbox_fields: str
     ) -> Iterator[list[tuple[Finding, StoredMessage]]]:
         """The candidates with their states, as many at once as are read together. Of the mailbox's items
-        these fields are read (none: all)."""
+        these fields are read (no field: all)."""
         may_hold = DeadLetterQueues(self._stage).may_hold
         for part in parts(candidates.keys, TOGETHER):
             ledger = self._stage.images(self._names["ledger"], part)

@@ -1,4 +1,4 @@
-"""In which state a message is: told by its two items, the time, and what is known of the stage."""
+"""The state of a message, judged by its two items, the time, and what is known of the stage."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -31,21 +31,21 @@ DAY = 86_400.0
 _DEPLOYED_SECONDS = 3_600.0
 """One deployment makes both tables within this time."""
 _DEAD_LETTER_VISIBLE_SECONDS = 900.0
-"""For as long after its mark a dead letter is taken to be there: SQS's counts lag behind by a minute or more,
-and while somebody moves a letter, neither queue counts it for a moment."""
+"""For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and
+while an operator moves a dead letter, neither queue counts it for a moment."""
 _WAITS = (
     *("LEASE_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS", "RETRY_AFTER_CAP_SECONDS"),
     *("LONGEST_FAX_SECONDS", "DELAYS"),
 )
-"""The settings of a sender that say how long it may leave a message alone."""
+"""The settings of a sender that say how long a message may stay unchanged."""
 
 
 class Finding(Struct, frozen=True):
     """The state of a message. moving: it is on its way, or over. missing: the ledger does not know it.
-    overdue: its next step should have happened long ago. dead_letters: it lies in a dead-letter queue, as far
-    as can be told. gone: begun, and its item is no longer in the mailbox. undated: it may be older than what
-    the ledger remembers. `vouched`: a missing message may be older too, but the operator's word stands for
-    it. `route`: who requeues it."""
+    overdue: its next step should have happened long ago. dead_letters: it seems to lie in a dead-letter
+    queue. gone: begun, and its item is no longer in the mailbox. undated: it may be older than what the
+    ledger remembers. `vouched`: a missing message may be older too, but the operator's word stands for it.
+    `route`: who requeues it."""
 
     state: State
     route: Route | None = None
@@ -57,7 +57,7 @@ class StaleAfter(Struct, frozen=True):
     message, which the claim drops: so the bounds need not be tight.
 
     `older_than` is the operator's own bound, in seconds; `longest` is how long a channel's queue and sender
-    may leave a message alone; `retries` is when a fax is tried again.
+    may leave a message unchanged; `retries` is when a fax is tried again.
     """
 
     older_than: float
@@ -127,16 +127,16 @@ class Memory(Struct, frozen=True):
 
 
 class DeadLetterQueues:
-    """One stage's. Each is asked once, and only when a message is met that is marked as a dead letter.
+    """The dead-letter queues of a stage. Each is read once, and only if a message is marked as a dead letter.
 
-    The ledger's mark stays until somebody claims the message. A dead letter does not: SQS deletes it when its
+    The ledger's mark stays until a worker claims the message. A dead letter does not: SQS deletes it when its
     retention is over, and people purge queues. A marked message without a dead letter is stuck.
     """
 
     def __init__(self, stage: DeployedStage) -> None:
         self._stage = stage
         self._held: dict[str, list[tuple[int, float]]] = {}
-        """By channel, of each of its queues: how many letters it holds, and for how many seconds."""
+        """By channel, of each of its queues: how many dead letters it holds, and for how many seconds."""
 
     def may_hold(self, channel: str, marked_at: float) -> bool:
         """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""
@@ -145,8 +145,8 @@ class DeadLetterQueues:
             return True
         if channel not in self._held:
             self._held[channel] = [self._holds(url) for url in sorted(self._urls(channel))]
-        # A mark is never older than the letter's death, and retention counts from there or from before.
-        return any(letters and age < kept for letters, kept in self._held[channel])
+        # The mark is made after the message died, and SQS counts the retention from then or from before.
+        return any(count and age < kept for count, kept in self._held[channel])
 
     def _urls(self, channel: str) -> set[str]:
         """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
@@ -168,7 +168,7 @@ class DeadLetterQueues:
         try:
             return {sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]}
         except sqs.exceptions.QueueDoesNotExist:
-            return set()  # nor does any letter in it
+            return set()  # so no dead letter is in it
 
     def _holds(self, url: str) -> tuple[int, float]:
         sqs = self._stage.sqs

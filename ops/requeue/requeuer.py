@@ -1,6 +1,6 @@
 """Puts messages back on their way, by the queues and functions that have them every day. Writes no ledger.
 
-dispatch     a put, told once more          ─▶ queue, schedule, or failed with a reason
+dispatch     a put, as the stream shows it  ─▶ queue, schedule, or failed with a reason
 outcomes     a change of a fax's ledger item ─▶ retry queue
 queue        the mailbox's item and its attempt ─▶ the queue of its channel
 scheduled    its key                        ─▶ the queue that its schedule would have written to
@@ -70,7 +70,7 @@ def next_attempt(item: Item) -> int:
 
 
 def awaits_queuing(item: Item) -> bool:
-    """Whether a message was reopened and nobody has begun the attempt, so that its queue message may be
+    """Whether a message was reopened and no worker has begun the attempt, so that its queue message may be
     missing. A fax's is made of the ledger's stream."""
     return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
@@ -148,7 +148,7 @@ class Requeuer:
             try:
                 failed += hand_over(self._stage.functions, self._stage.name(function), event)
             except NotHandedOver:
-                failed += len(batch)  # the next run meets the same fault, or none
+                failed += len(batch)  # the next run tries them again
         return failed
 
     def _queue(self, messages: Sequence[StoredMessage]) -> int:
@@ -187,7 +187,8 @@ def _put(message: StoredMessage) -> dict[str, Any]:
 
 
 def _change(message: StoredMessage) -> dict[str, Any]:
-    """What the ledger's stream told when the fax began to wait, or would tell if it was reopened now."""
+    """The change that the ledger's stream had when the fax began to wait, or would have if it was reopened
+    now."""
     item = plain(message.ledger or {})
     waits = item["status"] == "retrying" and "error" in item
     change = LedgerChange({**item, "status": "sending"}, item) if waits else _reopening(item)

@@ -17,9 +17,9 @@ class MessageRef(Struct, frozen=True):
 
 
 def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:
-    """Each of `ids` once, in order. `-` stands for what comes in: an id a line, or the JSON of another
-    command, of which every object with `id` and `event_type` is a message. Raises Refused, also where that
-    command read another stage or left some out."""
+    """Each of `ids` once, in order. `-` stands for standard input: an id a line, or the JSON of another
+    command, in which every object with `id` and `event_type` is a message. Raises Refused, also if that
+    command read another stage or left messages out."""
     refs = [
         each
         for text in ids

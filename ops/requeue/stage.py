@@ -46,8 +46,8 @@ class DeployedStage:
 
     @classmethod
     def of(cls, session: boto3.Session, stage: str) -> "DeployedStage":
-        """The stage in the session's account. Raises Refused where it is not deployed, or not by a version
-        that can be read here."""
+        """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
+        settings this one does not know."""
         functions = session.client("lambda", config=config_for_invocations())
         dispatch = function_settings(functions, stage_name(stage, "dispatch"), Dispatch)
         contracts = contracts_of(dispatch.default_region)
@@ -75,7 +75,7 @@ class DeployedStage:
         )
 
     def items(self, table: str, ref: MessageRef) -> list[dict[str, Any]]:
-        """A table's items of that id, of all channels where none is named."""
+        """A table's items of that id, of all channels if the channel is not given."""
         condition, values = "id = :id", {":id": string(ref.id)}
         if ref.event_type:
             condition += " AND event_type = :event_type"
@@ -95,9 +95,10 @@ class DeployedStage:
         return next((each for each in found if each.get("claim_token") == token), None)
 
     def images(self, table: str, keys: Iterable[Key], fields: Sequence[str] = ()) -> dict[Key, Image]:
-        """The items of these keys that there are, read consistently; of each only these fields (none: all).
+        """The items of these keys that there are, read consistently; of each only these fields (none given:
+        all).
 
-        Raises Refused where DynamoDB goes on leaving some out.
+        Raises Refused if DynamoDB goes on leaving some out.
         """
         found: dict[Key, Image] = {}
         for part in parts(dict.fromkeys(keys), MAX_KEYS):

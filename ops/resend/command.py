@@ -39,12 +39,12 @@ def resend(
 ) -> None:
     """Send messages again that failed, bounced or were held, with what the mailbox has of them now.
 
-    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. What
-    is on its way is left alone, and what has arrived is refused without --force. To run it again, or twice at
-    once, sends nothing twice: what has changed since it was looked at is refused.
+    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. A
+    message on its way is refused, and one that has arrived is refused without --force. Run it again, or twice
+    at once, and nothing is sent twice: a message that has changed since it was shown is refused.
 
-    Exit code 1: some of them were not sent again. 2: it could not be done, or what is piped in is of another
-    stage, or cut off by its --limit.
+    Exit code 1: some of them were not sent again. 2: it could not be done, or the piped JSON is about another
+    stage, or left messages out by its --limit.
 
     Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
@@ -80,7 +80,9 @@ def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:
         return
     risk = f" {twice:,} of them may arrive twice." if twice else ""
     if piped:
-        raise Refused(f"{_messages(len(ready))} would be sent again.{risk} Nobody can be asked: use --yes.")
+        raise Refused(
+            f"{_messages(len(ready))} would be sent again.{risk} No question can be asked: use --yes."
+        )
     typer.confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", abort=True, err=True)
 
 

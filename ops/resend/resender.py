@@ -142,7 +142,7 @@ class Resender:
         return message, item, content
 
     def _find(self, ref: MessageRef) -> Item | str:
-        """The ledger's item of a message, or why there is none to go by."""
+        """The ledger's item of a message, or why there is not exactly one."""
         items = self._stage.items(self._stage.ledger_table, ref)
         if len(items) == 1:
             return items[0]
@@ -152,8 +152,8 @@ class Resender:
         if self._stage.items(self._stage.mailbox_table, ref):
             days = REMEMBERED_SECONDS // 86_400
             return (
-                "the ledger does not know it: nobody has begun it, and mailroom reconcile requeues it by its "
-                f"id; but if it was put more than {days} days ago, it may have been sent and forgotten"
+                "the ledger does not know it: no worker has begun it, and mailroom reconcile requeues it by "
+                f"its id; but if it was put more than {days} days ago, it may have been sent and forgotten"
             )
         return "there is no such message in the ledger"
 
@@ -210,7 +210,9 @@ class Resender:
             why = f"it may be reopened, and is not queued: {fault}; run this again, or mailroom reconcile"
             return now.unqueued(why), None
         if attempt is None:
-            return now.refused("it has changed just now: somebody else was faster, or an event came"), None
+            return now.refused(
+                "it has changed just now: another operator or worker was faster, or an event came"
+            ), None
         resent = structs.replace(now, result="resent", attempt=attempt)
         if now.event_type == "fax":
             return resent, None

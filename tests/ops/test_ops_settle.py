@@ -57,7 +57,10 @@ def test_it_shows_the_message_and_asks_and_says_what_follows(stage: RepairStage)
     assert result.exit_code == 1
     for words in ("sending", "signalwire fx-1", "+16175551234"):
         assert words in result.stdout
-    assert "Settle fax f of dev as failed? Whoever asked for callbacks is told" in result.stderr
+    assert (
+        "Settle fax f of dev as failed? Callbacks follow, and mailroom resend may send it again."
+        in result.stderr
+    )
     assert "completedAt" not in stage.ledger("f", "fax")
     result = run("settle", "f", "--as", "sent", typed="y\n")
     assert (result.exit_code, "never sent again" in result.stderr) == (0, True)
