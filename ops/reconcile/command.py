@@ -60,8 +60,8 @@ def reconcile(
     """Requeue orphans: messages that no queue, schedule or worker holds any more.
 
     These are items of the mailbox that the ledger does not know at two looks, as far apart as --older-than
-    says, and items of the ledger whose next step is overdue by that. Each is handed to the function or queue
-    that would have had it; a message that is still in a queue is queued twice by that, and sent once. Dead
+    says, and items of the ledger whose next step is overdue by that. The function or queue that would have
+    had a message gets it again; a message that still waits in a queue is queued twice, and sent once. Dead
     letters stay in their queue. A message that is marked as one is requeued once that dead letter is gone:
     its retention ended, or the queue was purged.
 
@@ -108,12 +108,12 @@ def reconcile(
 
 
 def _wait(seconds: float, *, quiet: bool) -> None:
-    """Until the second look."""
-    if seconds and not quiet:
-        errors.print(
-            f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}.",
-            soft_wrap=True,
-        )
+    """Wait for the second look."""
+    if not seconds:
+        return
+    if not quiet:
+        said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+        errors.print(said, soft_wrap=True)
     with errors.status("waiting"):
         time.sleep(seconds)
 
