@@ -15,7 +15,7 @@ from ops.doctor.verdict import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
 from ops.messages.failures import FailuresAnswer
-from ops.messages.send import Sent
+from ops.messages.send import SendAnswer
 from ops.messages.status import Status
 from ops.messages.watch import Snapshot
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
@@ -46,7 +46,7 @@ ANSWERS: dict[str, Any] = {
     "reconcile": Reconciled,
     "replay": Replayed,
     "resend": Resent,
-    "send": Sent,
+    "send": SendAnswer,
     "settle": Settled,
     "status": Status,
     "suppressions lift": Lifted,

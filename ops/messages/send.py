@@ -40,7 +40,7 @@ _SAID = {
 }
 
 
-class Sent(Struct, frozen=True, kw_only=True):
+class SendAnswer(Struct, frozen=True, kw_only=True):
     """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (the id is
     another message's, which stays). `status` and `error` are the ledger's, where it was waited for."""
 
@@ -116,13 +116,13 @@ def send(
 
 def wait_for(
     reader: LedgerReader,
-    sent: Sent,
+    sent: SendAnswer,
     seconds: float,
     *,
     seen: Callable[[str], None] = lambda _: None,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> Sent:
+) -> SendAnswer:
     """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
     each status."""
     deadline, pause = now() + seconds, _FIRST_POLL
@@ -138,7 +138,7 @@ def wait_for(
         pause = min(_LONGEST_POLL, pause * 1.5)
 
 
-def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Sent:
+def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAnswer:
     """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
     rules, s3 = rules_of(session, stage), session.client("s3")
     try:
@@ -152,7 +152,7 @@ def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Sent:
     result: State = "accepted"
     if written.state == "existed":
         result = "existed" if written.same else "conflict"
-    return Sent(id=item["id"], event_type=item["event_type"], stage=stage, result=result)
+    return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=result)
 
 
 def _read(place: str) -> dict[str, Any]:
@@ -212,7 +212,7 @@ def _draft(
     return item
 
 
-def _show(sent: Sent) -> None:
+def _show(sent: SendAnswer) -> None:
     screen.print(plain(f"{sent.id}  ({sent.event_type}, {sent.stage})"), style="bold", soft_wrap=True)
     screen.print(_SAID[sent.result])
     if sent.status is not None:

@@ -34,7 +34,7 @@ _MAX_METRICS = 500
 """Of one GetMetricData call."""
 
 
-class WatchedQueue(Struct, frozen=True):
+class QueueSnapshot(Struct, frozen=True):
     """One queue by its short name. `oldest_seconds` is how long the oldest message waits, as CloudWatch has
     it; null: it does not say. `change` is how many more it holds than at the first look."""
 
@@ -68,7 +68,7 @@ class Snapshot(Struct, frozen=True):
 
     at: str
     stage: str
-    queues: list[WatchedQueue]
+    queues: list[QueueSnapshot]
     waiting: int
     dead: int
     alarms: list[RingingAlarm] | None
@@ -132,7 +132,7 @@ class Watcher:
             depth = depths[name]
             change = depth.all - self._first.setdefault(name, depth.all)
             age = ages.get(name)
-            queues.append(WatchedQueue(name, depth.visible, depth.in_flight, depth.delayed, age, change))
+            queues.append(QueueSnapshot(name, depth.visible, depth.in_flight, depth.delayed, age, change))
         waiting = sum(each.holds for each in queues if not each.is_dead)
         dead = sum(each.holds for each in queues if each.is_dead)
         return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
@@ -240,7 +240,7 @@ def _shown(snapshot: Snapshot) -> RenderableType:
     return Group(*parts)
 
 
-def _table(queues: list[WatchedQueue]) -> Table:
+def _table(queues: list[QueueSnapshot]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("queue")
     for heading in ("visible", "in flight", "delayed", "oldest", "change"):

@@ -46,7 +46,7 @@ _CHOSEN = ("mail", "sms", "push")
 """Channels that people can be suppressed on, or opt out of a topic."""
 
 
-class Verdict(Struct, frozen=True):
+class Judgement(Struct, frozen=True):
     """Whether a message may be sent again. `why` is for people. `twice`: it may reach somebody who has had
     it."""
 
@@ -55,35 +55,35 @@ class Verdict(Struct, frozen=True):
     twice: bool = False
 
 
-def judge(item: Item, *, force: bool) -> Verdict:
+def judge(item: Item, *, force: bool) -> Judgement:
     """What the ledger's item says about sending a message again."""
     if "completedAt" not in item:
         return _under_way(item)
     if ERASED_AT in item:
-        return Verdict(go=False, why="its recipient was erased, so it is never sent again")
+        return Judgement(go=False, why="its recipient was erased, so it is never sent again")
     status, error = str(item["status"]), item.get("error", {})
     if error.get("code") == "outcome_unknown":
         why = "its outcome is unknown: it may have arrived, so ask its provider first"
-        return Verdict(go=True, why=why, twice=True)
+        return Judgement(go=True, why=why, twice=True)
     reached = ARRIVED.get(status) or _partly(item, status)
     if reached:
         again = "it may arrive twice" if force else "it would arrive twice; --force sends it all the same"
-        return Verdict(force, f"{status}: {reached}, so {again}", twice=True)
+        return Judgement(force, f"{status}: {reached}, so {again}", twice=True)
     if status == "cancelled" and not force:
-        return Verdict(go=False, why="cancelled: its producer took it back; --force sends it all the same")
+        return Judgement(go=False, why="cancelled: its producer took it back; --force sends it all the same")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    return Verdict(go=True, why=f"{status}: {said}" if said else status)
+    return Judgement(go=True, why=f"{status}: {said}" if said else status)
 
 
-def _under_way(item: Item) -> Verdict:
+def _under_way(item: Item) -> Judgement:
     status = str(item.get("status", ""))
     if "dead_lettered_at" in item:
-        return Verdict(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
+        return Judgement(go=False, why=f"{status}: it is a dead letter; see mailroom dead-letters")
     if awaits_queuing(item):
-        return Verdict(go=True, why="reopened before, and not begun: it is queued again")
+        return Judgement(go=True, why="reopened before, and not begun: it is queued again")
     if status == "scheduled":
-        return Verdict(go=False, why="scheduled: it waits for its send_at")
-    return Verdict(go=False, why=f"{status}: it is on its way; mailroom reconcile requeues what is stuck")
+        return Judgement(go=False, why="scheduled: it waits for its send_at")
+    return Judgement(go=False, why=f"{status}: it is on its way; mailroom reconcile requeues what is stuck")
 
 
 def _partly(item: Item, status: str) -> str:
@@ -126,18 +126,18 @@ class Resender:
         item = self._find(ref)
         if isinstance(item, str):
             return ResentMessage(ref.id, ref.event_type or "", "", "refused", item), {}, None
-        verdict = judge(item, force=self._force)
-        content = self._content(item) if verdict.go else None
-        if verdict.go:
-            verdict = self._fit(item, content, verdict)
+        judgement = judge(item, force=self._force)
+        content = self._content(item) if judgement.go else None
+        if judgement.go:
+            judgement = self._fit(item, content, judgement)
         message = ResentMessage(
             item["id"],
             item["event_type"],
             str(item.get("status", "")),
-            "ready" if verdict.go else "refused",
-            verdict.why,
-            next_attempt(item) if verdict.go else None,
-            verdict.twice,
+            "ready" if judgement.go else "refused",
+            judgement.why,
+            next_attempt(item) if judgement.go else None,
+            judgement.twice,
         )
         return message, item, content
 
@@ -164,22 +164,22 @@ class Resender:
         ref = MessageRef(item["id"], item["event_type"])
         return next(iter(self._stage.items(self._stage.mailbox_table, ref)), None)
 
-    def _fit(self, item: Item, content: Item | None, verdict: Verdict) -> Verdict:
-        """The same verdict, or what about its content forbids it."""
+    def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
+        """The same judgement, or what about its content forbids it."""
         # Under a new id nothing keeps it from arriving twice.
-        known = f"{verdict.why}; " if verdict.twice else ""
+        known = f"{judgement.why}; " if judgement.twice else ""
         anew = f"{known}to send it after all, put it there under a new id"
         if content is None:
-            return Verdict(go=False, why=f"its item is gone from the mailbox; {anew}")
+            return Judgement(go=False, why=f"its item is gone from the mailbox; {anew}")
         try:
             message = self._requeuer.read(content, next_attempt(item))
         except Invalid as fault:
-            return Verdict(go=False, why=f"it would fail: {fault}; {anew}")
+            return Judgement(go=False, why=f"it would fail: {fault}; {anew}")
         unwanted = "" if self._force else self._unwanted(message)
         if unwanted:
             why = f"it would be suppressed again: {unwanted}; see mailroom suppressions"
-            return Verdict(go=False, why=why)
-        return verdict
+            return Judgement(go=False, why=why)
+        return judgement
 
     def _unwanted(self, message: Message) -> str:
         """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -264,16 +265,11 @@ def test_what_moved_on_between_the_looks_is_left_alone(
     working = DeployedStage.of
     monkeypatch.setattr(
         "ops.reconcile.command.DeployedStage.of",
-        lambda *given: _timed(working(*given), lambda: clock[0]),
+        lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
     result = run("reconcile", "--older-than", "15m", "--yes", "--json")
     answer = valid("reconcile", result.stdout)
     assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
-
-
-def _timed(deployed: DeployedStage, clock: Any) -> DeployedStage:
-    object.__setattr__(deployed, "clock", clock)
-    return deployed
 
 
 def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:

@@ -11,7 +11,7 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops.replay import Batch, FailedBatches, replay
+from ops.replay import FailedBatches, StreamBatch, replay
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
@@ -46,7 +46,7 @@ class Meanwhile(FakeDispatch):
         return super().invoke(**arguments)
 
 
-Found = tuple[Batch, dict[str, Any]]
+Found = tuple[StreamBatch, dict[str, Any]]
 
 
 def batches(failed: FailedBatches) -> Iterator[Found]:

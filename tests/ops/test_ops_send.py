@@ -8,7 +8,7 @@ from pathlib import Path
 import boto3
 import pytest
 
-from ops.messages.send import Sent, wait_for
+from ops.messages.send import SendAnswer, wait_for
 from ops.messages.status import reader_of
 from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
 
@@ -140,7 +140,7 @@ def test_waiting_ends_with_the_outcome(stage: Stage, told: dict[str, str], code:
 
 def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: Stage) -> None:
     assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
-    sent = Sent(id="p", event_type="mail", stage="dev", result="accepted")
+    sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
     reader = reader_of(boto3.Session(), "dev")
     now, seen = 0.0, list[str]()
 
@@ -151,7 +151,7 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
             stage.put(LEDGER, id="p", event_type="mail", status="sending")
 
     ended = wait_for(reader, sent, 10, seen=seen.append, now=lambda: now, sleep=sleep)
-    assert ended == Sent(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
+    assert ended == SendAnswer(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
     assert 8 <= now <= 10
     assert seen[0] == "ready"
 
