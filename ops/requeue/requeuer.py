@@ -58,10 +58,9 @@ def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
         reply = functions.invoke(FunctionName=name, Payload=event)
     except (ClientError, BotoCoreError) as fault:
         raise NotHandedOver(f"it could not be handed over: {fault}") from None
-    answer = json.loads(reply["Payload"].read())
     if "FunctionError" in reply:
         raise NotHandedOver(f"its function failed; see the log of {name}")
-    return len(answer.get("batchItemFailures", ()))
+    return len(json.loads(reply["Payload"].read()).get("batchItemFailures", ()))
 
 
 def next_attempt(item: Item) -> int:

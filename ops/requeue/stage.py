@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
 
+T = TypeVar("T")
 Image = dict[str, Any]
 """An item in DynamoDB's own form: what is handed on must not lose its types."""
 _IDLE_CALLS = 8
@@ -131,8 +132,8 @@ def projected(fields: Sequence[str]) -> dict[str, Any]:
     return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
 
 
-def parts(keys: Iterable[Key], most: int) -> Iterator[list[Key]]:
-    """Runs of keys, in order."""
-    left = iter(keys)
+def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many at most."""
+    left = iter(values)
     while run := list(islice(left, most)):
         yield run

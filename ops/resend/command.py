@@ -52,7 +52,7 @@ def resend(
         refs = selected(ids, channel, sys.stdin, stage)
         resender = Resender(DeployedStage.of(boto3.Session(), stage), force=force)
         with errors.status("looking at the messages"):
-            looked = list(resender.evaluate(refs))
+            looked = resender.evaluate(refs)
         if not as_json:
             _show(looked)
         ready = [each for each in looked if each.result == "ready"]
@@ -62,7 +62,7 @@ def resend(
             if not yes:
                 _ask(ready, stage, piped="-" in ids)
             with errors.status("sending"):
-                done = list(resender.send(ready))
+                done = resender.send(ready)
     messages = [*done, *refused]
     counts = Counter(each.result for each in messages)
     answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)

@@ -4,9 +4,8 @@ reopen ─── crash ─── queue      What was reopened and not queued is 
                                 queues it when it is run again, and `reconcile` finds it by itself.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
 from secrets import token_hex
 from typing import Any
 
@@ -25,7 +24,7 @@ from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions
 from ops.requeue.requeuer import Requeuer, awaits_queuing, fax_of, next_attempt
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage
+from ops.requeue.stage import DeployedStage, parts
 from ops.resend.answer import ResentMessage
 
 Item = Mapping[str, Any]
@@ -106,20 +105,21 @@ class Resender:
             Preferences(stage.dynamodb, stage.name("preferences")),
         )
 
-    def evaluate(self, refs: Sequence[MessageRef]) -> Iterator[ResentMessage]:
+    def evaluate(self, refs: Iterable[MessageRef]) -> list[ResentMessage]:
         """What each message is, and whether it can be sent again. Changes nothing."""
         with ThreadPoolExecutor(_WORKERS) as pool:
-            yield from (message for message, _, _ in pool.map(self._evaluate, refs))
+            return [message for message, _, _ in pool.map(self._evaluate, refs)]
 
-    def send(self, ready: Sequence[ResentMessage]) -> Iterator[ResentMessage]:
+    def send(self, ready: Iterable[ResentMessage]) -> list[ResentMessage]:
         """Send again those that are ready; each is evaluated anew, for time has passed."""
-        waiting = iter(ready)
+        sent: list[ResentMessage] = []
         with ThreadPoolExecutor(_WORKERS) as pool:
-            while step := list(islice(waiting, AT_ONCE)):
+            for step in parts(ready, AT_ONCE):
                 done = list(pool.map(self._reopen, map(str, range(len(step))), step))
                 failed = self._requeuer.send(queued for _, queued in done if queued is not None)
                 for reference, (each, _) in enumerate(done):
-                    yield each.unqueued(_UNTAKEN) if str(reference) in failed else each
+                    sent.append(each.unqueued(_UNTAKEN) if str(reference) in failed else each)
+        return sent
 
     def _evaluate(self, ref: MessageRef) -> tuple[ResentMessage, Item, Item | None]:
         """What a message is, its ledger item, and what would be sent (None: nothing)."""

@@ -154,7 +154,7 @@ def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False
     """One run of the command, as far as it comes: []: it was stopped."""
     with suppress(Stopped):
         resender = Resender(stage, force=force)
-        looked = list(resender.evaluate([MessageRef(id_, event_type) for id_ in ids]))
+        looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
         ready = [each for each in looked if each.result == "ready"]
         return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
     return []
