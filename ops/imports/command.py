@@ -16,8 +16,7 @@ from ops.imports import answer as view
 from ops.imports.importing import Import, Job
 from ops.imports.items import Format, Options
 from ops.imports.source import Source
-from ops.messages.attributes import pairs
-from ops.messages.rules import rules_of
+from ops.messages.items import pairs, rules_of
 from ops.screen import AsJson, Refused, Stage, aws_faults, errors, tell
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}

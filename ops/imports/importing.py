@@ -18,7 +18,7 @@ from ops.imports.answer import Imported, State, progress_bar, shown
 from ops.imports.items import Items, LineFault, Options
 from ops.imports.progress import ImportProgress, LineCounts, ProgressFile, RejectedLines
 from ops.imports.source import FileEntries, Source
-from ops.messages.rules import Rules
+from ops.messages.items import Rules
 from ops.screen import Refused
 from stacks.paths import TEMPLATES
 

@@ -10,7 +10,7 @@ from mailroom.campaigns.files.formats import FileEntry
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
-from ops.messages.attributes import attributes_of
+from ops.messages.items import attributes_of
 from ops.screen import Refused
 
 Format = Literal["csv", "jsonl"]

@@ -24,7 +24,7 @@ from ops.imports import importing
 from ops.imports.command import options_of
 from ops.imports.progress import RejectedLines
 from ops.imports.source import Source
-from ops.messages.rules import Rules
+from ops.messages.items import Rules
 
 WORKERS = 4
 RULES = Rules(
