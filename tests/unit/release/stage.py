@@ -89,7 +89,7 @@ ENVIRONMENT: dict[str, Any] = {
     "POWERTOOLS_SERVICE_NAME": "test",
     "POWERTOOLS_METRICS_NAMESPACE": "Mailroom",
     "POWERTOOLS_METRICS_DISABLED": "true",
-    "POWERTOOLS_LOG_LEVEL": "CRITICAL",
+    "POWERTOOLS_LOG_LEVEL": "ERROR",
     "MAILROOM_STAGE": "local",
     "STAGE": "local",
     **{f"{name.upper().replace('-', '_')}_TABLE": NAME + name for name in KEYS},

@@ -30,7 +30,7 @@ def _run(module: str, *arguments: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lambdas'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", f"tests.unit.release.{module}", *map(str, arguments)]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr}"
 
 
 @pytest.fixture(scope="module")
