@@ -59,7 +59,7 @@ class Replay:
             "met, of a version before": dict(self.met(self.older())),
             "moved": dict(self.moved()),
             "called back": dict(self.called_back()),
-            "told": dict(self.told()),
+            "events": dict(self.events()),
             "due": dict(self.due()),
             "collected": dict(self.collected()),
             "composed": dict(self.composed()),
@@ -120,7 +120,7 @@ class Replay:
                     f"{'back, ' if back else ''}{result['status']['S']}",
                 )
 
-    def told(self) -> Iterable[tuple[str, str]]:
+    def events(self) -> Iterable[tuple[str, str]]:
         """Events of providers about all that was sent."""
         for entry in self.queues["feedback"]:
             self._fill(self.ledger["s-sent"], self.ledger["s-aws"], people=False)
@@ -178,7 +178,7 @@ class Replay:
             yield name, ", ".join(queue for queue, entries in sorted(self.stage.queues.items()) if entries)
 
     def looked_through(self) -> Iterable[tuple[str, str]]:
-        """Dead letters, those of which it was told already among them."""
+        """Dead letters, with and without the memory of those that were logged before."""
         nothing: list[Image] = []
         for known in (nothing, self.dead_letters):
             self._fill(*(self.ledger[each] for each in ("m-sent", "m-slow released, in trouble")))
@@ -189,7 +189,7 @@ class Replay:
             yield f"{len(known)} known", f"{answer['mail-dlq']['seen']} seen, {answer['mail-dlq']['new']} new"
 
     def status(self) -> Iterable[tuple[str, str]]:
-        """What producers and operators are told."""
+        """What producers and operators see."""
         from mailroom.client import Mailroom
 
         client = Mailroom("local")
