@@ -325,10 +325,12 @@ class Recorder:
             "campaign start weekly-followers --run 2026-11-23 --new --yes",
             "campaign stop weekly-followers --run 2026-11-22T09:00Z --yes",
         ):
-            operate(line)
+            if knows(line):
+                operate(line)
         self.keep("m-failed", "m-failed reopened")
         self.keep("f-sent", "f-sent reopened")
-        self.keep("f-following", "f-following settled")
+        if knows("settle"):
+            self.keep("f-following", "f-following settled")
         self.keep("m-erased", "m-erased emptied")
         self.keep("m-several", "m-several without one who was erased")
         (self.runs["stopped"],) = self.stage.items("campaign-runs")
@@ -350,6 +352,15 @@ def prepare(stage: Stage) -> None:
     (bundle / "campaigns" / "weekly-followers" / "campaign.py").write_text(MODULE)
     (bundle / "campaigns.json").write_text(json.dumps(CAMPAIGN))
     os.chdir(bundle)
+
+
+def knows(line: str) -> bool:
+    """Whether the release has that command: it may be older than the command."""
+    from typer.testing import CliRunner
+
+    from ops import cli
+
+    return CliRunner().invoke(cli.app, [line.split()[0], "--help"]).exit_code == 0
 
 
 def operate(line: str) -> str:

@@ -2,7 +2,7 @@
 
     python -m tests.unit.release.replay tests/unit/release/0.2.0 outcomes.json
 
-The release's own outcomes are in its folder: a later version must come to the same.
+The release's own outcomes are in its folder. A later version must come to the same ones.
 """
 
 import json
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.unit.release.record import operate, prepare, written
+from tests.unit.release.record import knows, operate, prepare, written
 from tests.unit.release.stage import NOW, Entry, Image, Stage
 
 READERS = {
@@ -55,8 +55,7 @@ class Replay:
         return {
             "dispatched": dict(self.dispatched()),
             "first": dict(self.first()),
-            "met": dict(self.met(self.ledger)),
-            "met, of a version before": dict(self.met(self.older())),
+            "met": dict(self.met()),
             "moved": dict(self.moved()),
             "called back": dict(self.called_back()),
             "events": dict(self.events()),
@@ -81,23 +80,15 @@ class Replay:
                 if "webhook_id" not in entry.body and entry.body.get("attempt", 1) == 1:
                     yield f"{queue} {_id(entry)}", self.outcome(self._work(queue, entry), _key(queue, entry))
 
-    def met(self, ledger: dict[str, Image]) -> Iterable[tuple[str, str]]:
+    def met(self) -> Iterable[tuple[str, str]]:
         """Items of the ledger, and the body of their next attempt; else a late copy of what they had."""
-        for name, image in ledger.items():
+        for name, image in self.ledger.items():
             queue = CHANNELS[image["event_type"]["S"]]
             bodies = [each for each in self.queues[queue] if _id(each) == image["id"]["S"]]
             bodies = [each for each in bodies if "webhook_id" not in each.body]
             following = int(image.get("attempts", {"N": "0"})["N"]) + 1
             for entry in [each for each in bodies if each.body.get("attempt", 1) == following] or bodies[:1]:
                 yield name, self.outcome(self._work(queue, entry), image, image)
-
-    def older(self) -> dict[str, Image]:
-        """What is open, as a version wrote it that did not keep where it was submitted."""
-        return {
-            name: {each: value for each, value in image.items() if each != "unsettled_tries"}
-            for name, image in self.ledger.items()
-            if "unsettled_tries" in image and "completedAt" not in image
-        }
 
     def moved(self) -> Iterable[tuple[str, str]]:
         """The retry queue's bodies."""
@@ -214,6 +205,8 @@ class Replay:
             ("preferences show dan@example.com", ""),
             ("campaign status weekly-followers", ""),
         ):
+            if not knows(line):
+                continue
             known = [self.ledger[ledger]] if ledger else []
             key = known[0] if known else self.mailbox["m-sent"]
             mailbox = [each for each in self.mailbox.values() if each["id"] == key["id"]]

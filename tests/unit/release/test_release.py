@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,11 +19,24 @@ from stacks.paths import ROOT
 
 pytestmark = pytest.mark.process
 
-RELEASE = Path(__file__).parent / "0.2.0"
-WRITTEN = sorted(path.stem for path in RELEASE.glob("*.json") if path.stem != "outcomes")
-OUTCOMES = json.loads((RELEASE / "outcomes.json").read_text())
-DIFFERENT: dict[str, str] = {}
-"""What this version writes otherwise, as `file/…/attribute`, and why the release can live with it."""
+HERE = Path(__file__).parent
+DIFFERENT: dict[str, dict[str, str]] = {
+    "0.2.0": {
+        "ledger/*/unsettled_tries": "a claim says where it submits; 0.2.0 reads and writes items without it",
+        "ledger/f-following settled": "0.2.0 has no mailroom settle",
+        "outcomes/operated/settle *": "0.2.0 has no mailroom settle",
+        "outcomes/met/[fs]-lost sending, of unknown outcome": (
+            "0.2.0 did not write where it submitted: nothing proves that it did not, and on_unknown decides"
+        ),
+    },
+    "unreleased": {},
+}
+"""By release: what this version writes or does otherwise, and why that is right. `unreleased` is what was
+merged after 0.2.0 and may be deployed from here."""
+FILES = (
+    *("campaign-runs", "dead-letters", "ledger", "mailbox"),
+    *("preferences", "queues", "schedules", "suppressions"),
+)
 
 
 def _run(module: str, *arguments: Path) -> None:
@@ -41,46 +55,52 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module", params=DIFFERENT)
+def release(request: pytest.FixtureRequest) -> str:
+    """Each release in turn."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def replayed(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def replayed(release: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What this version does with what the release wrote."""
     answer = tmp_path_factory.mktemp("replayed") / "outcomes.json"
-    _run("replay", RELEASE, answer)
+    _run("replay", HERE / release, answer)
     return json.loads(answer.read_text())
 
 
-@pytest.mark.parametrize("way", OUTCOMES)
-def test_this_version_does_with_each_thing_what_the_release_did(replayed: Any, way: str) -> None:
-    assert replayed[way] == OUTCOMES[way]
+def test_this_version_does_with_each_thing_what_the_release_did(replayed: Any, release: str) -> None:
+    found = _differences(_read(release, "outcomes"), replayed, "outcomes")
+    assert _unexplained(found, release) == []
 
 
-@pytest.mark.parametrize("kind", WRITTEN)
-def test_this_version_writes_what_the_release_can_read(recorded: Path, kind: str) -> None:
-    then = json.loads((RELEASE / f"{kind}.json").read_text())
+@pytest.mark.parametrize("kind", FILES)
+def test_this_version_writes_what_the_release_can_read(recorded: Path, release: str, kind: str) -> None:
     now = json.loads((recorded / f"{kind}.json").read_text())
-    found = {*_differences(_shape(then), _shape(now), kind)}
-    assert found - DIFFERENT.keys() == set()
+    found = _differences(_shape(_read(release, kind)), _shape(now), kind)
+    assert _unexplained(found, release) == []
 
 
-def test_what_was_over_is_submitted_by_neither() -> None:
-    ledger = json.loads((RELEASE / "ledger.json").read_text())
-    over = [name for name, item in ledger.items() if "completedAt" in item and name in OUTCOMES["met"]]
+def test_what_was_over_is_not_submitted_again(replayed: Any, release: str) -> None:
+    ledger = _read(release, "ledger")
+    over = [name for name, item in ledger.items() if "completedAt" in item and name in replayed["met"]]
     assert len(over) > 20
-    assert [name for name in over if "submitted" in OUTCOMES["met"][name]] == []
+    assert [name for name in over if "submitted" in replayed["met"][name]] == []
 
 
-def test_what_was_open_and_names_no_account_is_held_and_not_submitted_again() -> None:
-    assert {*OUTCOMES["met, of a version before"].values()} == {"failed"}
+def test_what_names_no_account_is_held_and_not_submitted_again(replayed: Any, release: str) -> None:
+    for name, item in _read(release, "ledger").items():
+        if "unsettled_since" in item and "completedAt" not in item and "unsettled_tries" not in item:
+            assert replayed["met"][name] == "failed", name
 
 
-def test_every_status_and_every_queue_is_recorded() -> None:
-    items = json.loads((RELEASE / "ledger.json").read_text()).values()
+def test_every_status_and_every_queue_is_recorded(release: str) -> None:
+    items = _read(release, "ledger").values()
     assert {each["status"]["S"] for each in items} == {*get_args(Status)}
-    assert {"erased_at", "trouble", "dead_lettered_at", "generation", "unsettled_tries", "recipients"} <= {
+    assert {"erased_at", "trouble", "dead_lettered_at", "generation", "recipients"} <= {
         name for each in items for name in each
     }
-    queues = json.loads((RELEASE / "queues.json").read_text())
-    assert queues.keys() == {
+    assert _read(release, "queues").keys() == {
         *("mail", "mail-bulk", "sms", "push", "fax.fifo", "fax-retry", "webhook", "scheduled", "feedback"),
         *("collect", "audience"),
     }
@@ -101,6 +121,15 @@ def test_what_is_lacking_new_or_of_another_type_is_a_difference(then: Any, now: 
     found = [*_differences(_shape(then), _shape(now), "ledger")]
     assert found
     assert all(each.startswith(path) for each in found)
+
+
+def _read(release: str, kind: str) -> Any:
+    return json.loads((HERE / release / f"{kind}.json").read_text())
+
+
+def _unexplained(found: Iterable[str], release: str) -> list[str]:
+    """The differences that nothing in DIFFERENT explains."""
+    return [each for each in found if not any(fnmatch(each, known) for known in DIFFERENT[release])]
 
 
 def _shape(value: Any) -> Any:
