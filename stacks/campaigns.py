@@ -54,7 +54,7 @@ class CampaignsStack(StageStack):
         return self.collect, self.audience
 
     def _collect(self, settings: Settings) -> Work:
-        rules = collect_rules(settings)
+        rules = collect_rules(settings.campaigns, settings.lease_margin_seconds)
         databases = _named(settings, (each.collected for each in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
@@ -62,7 +62,7 @@ class CampaignsStack(StageStack):
             function="collect",
             handler="collect",
             limits=settings.campaigns.collect,
-            polling=collect_polling(settings),
+            polling=collect_polling(settings.campaigns),
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
@@ -93,8 +93,8 @@ class CampaignsStack(StageStack):
             function="compose",
             handler="compose",
             limits=settings.campaigns.compose,
-            polling=compose_polling(settings, concurrencies),
-            rules=compose_rules(settings),
+            polling=compose_polling(settings.campaigns, concurrencies),
+            rules=compose_rules(settings.campaigns, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),

@@ -18,7 +18,7 @@ class ChannelsStack(StageStack):
         super().__init__(app, settings, "channels")
         self.workers = {
             (row.event_type, row.lane): Worker(self, settings, self._work(row, around))
-            for row in lane_rows(settings)
+            for row in lane_rows(settings.channels, settings.lease_margin_seconds)
         }
 
     def _work(self, row: LaneRow, around: Around) -> Work:

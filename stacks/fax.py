@@ -42,7 +42,7 @@ class FaxStack(StageStack):
         )
 
     def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
-        rules = fax_rules(settings, fax)
+        rules = fax_rules(fax, settings.lease_margin_seconds)
         ledger = storage.ledger.table_arn
         own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
         return Work(
@@ -105,7 +105,7 @@ class FaxStack(StageStack):
             handler="retry_fax",
             limits=fax.retry,
             polling=fax.retry,
-            rules=mover_rules(settings, fax),
+            rules=mover_rules(fax, settings.lease_margin_seconds),
             grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
             environment={"FAX_QUEUE_URL": self.worker.queue.queue_url},
         )

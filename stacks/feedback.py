@@ -11,7 +11,7 @@ from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
 from stacks.constructs.topic import EventTopic
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import feedback_rules
+from stacks.derived import worker_rules
 from stacks.mail_reputation import watch_reputation
 from stacks.mailbox import MailboxStack
 from stacks.settings import Settings
@@ -87,7 +87,7 @@ class FeedbackStack(StageStack):
             handler="feedback",
             limits=settings.feedback,
             polling=settings.feedback,
-            rules=feedback_rules(settings),
+            rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn]),

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from stacks.campaign_files import EnabledCampaign, read_campaigns
 from stacks.paths import CAMPAIGNS
 from stacks.rules import broken_rules
-from stacks.rules.campaigns import broken_campaigns
-from stacks.rules.databases import broken_databases
+from stacks.rules.enabled import broken_campaigns, broken_databases
 from stacks.sentences import SettingsError, sentence
 from stacks.settings import PROVIDERS_AT_SYNTH, Api, Fax, Settings, Sms
 

@@ -9,7 +9,7 @@ from stacks.constructs.outputs import publish
 from stacks.constructs.schedules import Schedules
 from stacks.constructs.stream import Reading, StreamReader
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import scheduled_rules
+from stacks.derived import worker_rules
 from stacks.mailbox import MailboxStack
 from stacks.outcomes import outcomes
 from stacks.routes import Routes
@@ -57,7 +57,7 @@ class RoutingStack(StageStack):
                 handler="dispatch_scheduled",
                 limits=settings.scheduled,
                 polling=settings.scheduled,
-                rules=scheduled_rules(settings),
+                rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
                 grants=[*grants, _read_mailbox(storage)],
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),

@@ -83,7 +83,7 @@ class WebhookStack(StageStack):
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         webhook = settings.webhook
-        rules = webhook_rules(settings)
+        rules = webhook_rules(webhook, settings.lease_margin_seconds)
         return Work(
             queue="webhook",
             function="send-webhook",

@@ -44,7 +44,9 @@ class Resources(Struct, frozen=True):
 def of_settings(settings: Settings) -> Resources:
     """A stage's as its settings make them. Dead-letter queues are not among the queues: nobody reads them."""
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
-    queues = len(list(lane_rows(settings))) + 3 + 2 * fax + 2 * campaigns
+    queues = (
+        len(list(lane_rows(settings.channels, settings.lease_margin_seconds))) + 3 + 2 * fax + 2 * campaigns
+    )
     functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None)
     return Resources(
         source="settings",

@@ -97,7 +97,7 @@ class Stages:
 
 
 def _lanes(settings: Settings) -> Iterator[Lane]:
-    for row in lane_rows(settings):
+    for row in lane_rows(settings.channels, settings.lease_margin_seconds):
         yield _row(settings, row)
     yield from _fax(settings)
     yield _webhook(settings)
@@ -135,7 +135,7 @@ def _fax(settings: Settings) -> Iterator[Lane]:
         allowed=fax.calls_per_second,
         share=1,
         memory_mb=fax.memory_mb,
-        room=kept * DAY - fax_rules(settings, fax).longest_stay,
+        room=kept * DAY - fax_rules(fax, settings.lease_margin_seconds).longest_stay,
         kept_days=kept,
         keys=Keys("fax.concurrent_calls", None, "fax.calls_per_second", "retention.dead_letter_days"),
         fifo=True,
@@ -153,7 +153,8 @@ def _webhook(settings: Settings) -> Lane:
         allowed=None,
         share=1,
         memory_mb=webhook.memory_mb,
-        room=settings.retention.queue_days * DAY - webhook_rules(settings).longest_stay,
+        room=settings.retention.queue_days * DAY
+        - webhook_rules(settings.webhook, settings.lease_margin_seconds).longest_stay,
         kept_days=settings.retention.queue_days,
         keys=Keys("webhook.maximum_concurrency", None, None),
     )

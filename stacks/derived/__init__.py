@@ -11,7 +11,7 @@ from stacks.derived.campaigns import (
 )
 from stacks.derived.fax import FaxRules, fax_rules, invocations_to_finish, mover_rules
 from stacks.derived.lanes import LaneRow, lane_rows
-from stacks.derived.queues import QueueRules, feedback_rules, queue_rules, scheduled_rules
+from stacks.derived.queues import QueueRules, queue_rules, worker_rules
 from stacks.derived.waiting import waiting_seconds
 from stacks.derived.waits import DAY, RECEIVES_OVER, SHORTEST_JITTER, SQS_RECEIVES, Waits
 from stacks.derived.webhook import webhook_rules
@@ -33,12 +33,11 @@ __all__ = [
     "compose_polling",
     "compose_rules",
     "fax_rules",
-    "feedback_rules",
     "invocations_to_finish",
     "lane_rows",
     "mover_rules",
     "queue_rules",
-    "scheduled_rules",
     "waiting_seconds",
     "webhook_rules",
+    "worker_rules",
 ]

@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass, replace
 
-from stacks.derived.queues import QueueRules, longest_stay, queue_rules
+from stacks.derived.queues import QueueRules, longest_stay, worker_rules
 from stacks.derived.waits import RECEIVES_OVER, Waits
-from stacks.settings import Fax, Settings
+from stacks.settings import Fax
 
 WAITING_RECEIVES = 2
 """A retry is received when its DelaySeconds end, then when its time has come; once more if clocks differ."""
@@ -33,10 +33,10 @@ class FaxRules(QueueRules):
         return self.max_receives - self.to_finish
 
 
-def fax_rules(settings: Settings, fax: Fax) -> FaxRules:
+def fax_rules(fax: Fax, lease_margin: int) -> FaxRules:
     """The rules of the fax queue."""
     waits = Waits.of(fax)
-    lease = fax.timeout_seconds + settings.lease_margin_seconds
+    lease = fax.timeout_seconds + lease_margin
     visibility = lease + fax.visibility_margin_seconds
     to_finish = invocations_to_finish(fax) + fax.crash_allowance
     receives = min(waits.receives_to_cover(fax.longest_throttling_seconds) + to_finish, RECEIVES_OVER)
@@ -56,9 +56,9 @@ def invocations_to_finish(fax: Fax) -> int:
     return math.ceil(fax.longest_fax_seconds / fax.watched_seconds)
 
 
-def mover_rules(settings: Settings, fax: Fax) -> QueueRules:
+def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
     """The rules of the retry queue: moving can fail like anything, and before that a record waits."""
-    rules = queue_rules(fax.retry, fax.retry, fax.retry, settings.lease_margin_seconds)
+    rules = worker_rules(fax.retry, lease_margin)
     waiting = fax.retry_delay_cap_seconds + WAITING_RECEIVES * rules.visibility
     return replace(
         rules,

@@ -1,11 +1,11 @@
 """The lanes of the channels, ready to be made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from stacks.derived.queues import QueueRules, queue_rules
 from stacks.derived.waits import Waits
-from stacks.settings import Channel, Lane, LaneName, Settings
+from stacks.settings import Channel, Lane, LaneName
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,10 @@ class LaneRow:
         return base if self.lane == "normal" else f"{base}-{self.lane}"
 
 
-def lane_rows(settings: Settings) -> Iterator[LaneRow]:
+def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[LaneRow]:
     """Every lane of every channel."""
-    for event_type, channel in settings.channels.items():
+    for event_type, channel in channels.items():
         waits = Waits.of(channel)
         for lane, polling in channel.lanes.items():
-            rules = queue_rules(
-                channel, polling, channel, settings.lease_margin_seconds, waits, channel.misconfigured_seconds
-            )
+            rules = queue_rules(channel, polling, channel, lease_margin, waits, channel.misconfigured_seconds)
             yield LaneRow(event_type, lane, channel, polling, rules)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from stacks.derived.waits import Waits
-from stacks.settings import Function, Polling, Redelivery, Settings
+from stacks.settings import Function, Polling, QueueWorker, Redelivery
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,6 @@ def longest_stay(waits: Waits, receives: int, at_least: int) -> int:
     return sum(max(waits.after(each), at_least) for each in range(1, receives + 1))
 
 
-def scheduled_rules(settings: Settings) -> QueueRules:
-    """The rules of the queue that schedules send to."""
-    scheduled = settings.scheduled
-    return queue_rules(scheduled, scheduled, scheduled, settings.lease_margin_seconds)
-
-
-def feedback_rules(settings: Settings) -> QueueRules:
-    """The rules of the queue that providers' events come in on."""
-    feedback = settings.feedback
-    return queue_rules(feedback, feedback, feedback, settings.lease_margin_seconds)
+def worker_rules(section: QueueWorker, lease_margin: int) -> QueueRules:
+    """The rules of a queue whose section says everything."""
+    return queue_rules(section, section, section, lease_margin)

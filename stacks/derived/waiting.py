@@ -42,7 +42,11 @@ def _meant(settings: Settings, queue: str) -> float:
     if queue == "webhook":
         return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
     # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
-    return LONGEST_DELAY if queue in {row.queue for row in lane_rows(settings)} else 0
+    return (
+        LONGEST_DELAY
+        if queue in {row.queue for row in lane_rows(settings.channels, settings.lease_margin_seconds)}
+        else 0
+    )
 
 
 def _longest_retry(fax: Fax) -> float:

@@ -1,12 +1,11 @@
 """The webhook queue's numbers. All times are in seconds."""
 
 from stacks.derived.queues import QueueRules, visibility_of
-from stacks.settings import Settings
+from stacks.settings import Webhook
 
 
-def webhook_rules(settings: Settings) -> QueueRules:
+def webhook_rules(webhook: Webhook, lease_margin: int) -> QueueRules:
     """One receive is one try, and `delays_seconds` are the waits between them."""
-    webhook = settings.webhook
     visibility = visibility_of(webhook, webhook)
     longest = [
         max(delay, webhook.retry_after_cap_seconds, webhook.misconfigured_seconds)
@@ -14,7 +13,7 @@ def webhook_rules(settings: Settings) -> QueueRules:
     ]
     tries = len(longest) + 1
     return QueueRules(
-        lease=webhook.timeout_seconds + settings.lease_margin_seconds,
+        lease=webhook.timeout_seconds + lease_margin,
         visibility=visibility,
         max_receives=tries,
         longest_stay=sum(longest) + tries * visibility,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from stacks.derived import scheduled_rules
+from stacks.derived import worker_rules
 from stacks.rules.api import broken_api
 from stacks.rules.campaigns import broken_campaign_section
 from stacks.rules.channels import broken_channels
@@ -20,15 +20,19 @@ from stacks.settings import Settings
 
 def broken_rules(settings: Settings) -> Iterator[str]:
     """A sentence for each rule that `settings` break, each starting with the key below the stage."""
-    yield from broken_retention(settings)
-    yield from broken_channels(settings)
+    keep, margin = settings.retention, settings.lease_margin_seconds
+    yield from broken_retention(keep, fax=settings.fax is not None)
+    yield from broken_channels(settings.channels, settings.mail, margin, keep)
     yield from broken_pairs(settings)
-    yield from broken_queue("scheduled", settings.scheduled, scheduled_rules(settings), settings)
-    yield from broken_fax(settings)
-    yield from broken_webhook(settings)
+    yield from broken_queue("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
+    if settings.fax:
+        yield from broken_fax(settings.fax, margin, keep)
+    yield from broken_webhook(settings.webhook, margin, keep)
     yield from broken_api(settings.api)
-    yield from broken_sms(settings)
-    yield from broken_push(settings)
-    yield from broken_feedback(settings)
-    yield from broken_dead_letters(settings)
-    yield from broken_campaign_section(settings)
+    if settings.sms:
+        yield from broken_sms(settings.sms, settings.api, settings.channels.get("sms"))
+    if settings.push:
+        yield from broken_push(settings.push, settings.deployment.region)
+    yield from broken_feedback(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
+    yield from broken_dead_letters(settings.dead_letters)
+    yield from broken_campaign_section(settings.campaigns, margin, keep)

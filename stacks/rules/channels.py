@@ -1,13 +1,13 @@
 """Rules of the channels that are a row each."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from stacks.derived import LaneRow, lane_rows
 from stacks.paths import LAMBDAS
 from stacks.rules.queues import broken_backoff, broken_queue
 from stacks.sentences import number
-from stacks.settings import Channel, Settings
+from stacks.settings import Channel, Mail, Retention
 
 OWN_SECTIONS = ("fax", "webhook")
 """Event types that are no row: each has a stack and a section of its own."""
@@ -27,22 +27,25 @@ ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
 
-def broken_channels(settings: Settings) -> Iterator[str]:
+def broken_channels(
+    channels: Mapping[str, Channel], mail: Mail, lease_margin: int, keep: Retention
+) -> Iterator[str]:
     """Rules of the section `channels`."""
-    for event_type, channel in settings.channels.items():
+    rows = [*lane_rows(channels, lease_margin)]
+    for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
             yield (
                 f"channels.{event_type}: is no row of channels; "
                 f"set it in the stage's own section {event_type!r}."
             )
         yield from _channel(f"channels.{event_type}", channel)
-        attached = settings.mail.max_attachment_bytes if event_type == "mail" else 0
+        attached = mail.max_attachment_bytes if event_type == "mail" else 0
         yield from broken_memory(f"channels.{event_type}", channel.memory_mb, attached)
-    yield from _names(settings)
-    yield from _room(settings)
-    for row in lane_rows(settings):
+    yield from _names(rows)
+    yield from _room(rows)
+    for row in rows:
         key = f"channels.{row.event_type}"
-        yield from broken_queue(key, row.channel, row.rules, settings)
+        yield from broken_queue(key, row.channel, row.rules, keep)
         yield from _pace(f"{key}.lanes.{row.lane}", row)
 
 
@@ -70,17 +73,17 @@ def broken_memory(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
         )
 
 
-def _names(settings: Settings) -> Iterator[str]:
+def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
     taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
-    for row in lane_rows(settings):
+    for row in rows:
         for what, name in (("queue", row.queue), ("function", row.function)):
             if name in taken[what]:
                 yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
             taken[what].add(name)
 
 
-def _room(settings: Settings) -> Iterator[str]:
-    lanes = [row.queue for row in lane_rows(settings)]
+def _room(rows: Sequence[LaneRow]) -> Iterator[str]:
+    lanes = [row.queue for row in rows]
     if len(lanes) > MOST_LANES:
         yield (
             f"channels: {', '.join(lanes)} are {len(lanes)} lanes, and their stack has room for "

@@ -4,50 +4,25 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from stacks.campaign_files import EnabledCampaign
-from stacks.derived import (
-    FIRST_PAGE_QUERIES,
-    PATIENCE_SECONDS,
-    PUT_SECONDS,
-    collect_polling,
-    compose_polling,
-)
+from stacks.derived import FIRST_PAGE_QUERIES, PATIENCE_SECONDS, PUT_SECONDS
 from stacks.sentences import number
-from stacks.settings import Database, Settings
+from stacks.settings.campaigns import Campaigns, Compose
+from stacks.settings.databases import Database
 
 BATCH = "campaigns.compose.batch_size"
 RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 
 
-def broken_databases(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
-    """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
-    whole key. `root` is the folder that `ca_file` begins at."""
-    for name, database in settings.databases.items():
-        key = f"mailroom.{settings.stage}.databases.{name}"
-        workers = _workers(name, settings, campaigns)
-        if workers:
-            yield from _connections(key, database, workers)
-            if "collect" in workers:
-                yield from _collecting(key, database, settings)
-            if "compose" in workers:
-                yield from _composing(key, database, settings, _people(name, campaigns))
-            yield from _certificates(key, database, root)
-
-
-def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
-    """How many of each function may ask the database at once."""
-    workers = {}
-    if any(name in each.collected for each in campaigns):
-        workers["collect"] = collect_polling(settings).maximum_concurrency
-    if any(name in each.composed for each in campaigns):
-        polling = compose_polling(settings, [each.chosen.concurrency for each in campaigns])
-        workers["compose"] = polling.maximum_concurrency
-    return workers
-
-
-def _people(name: str, campaigns: Sequence[EnabledCampaign]) -> int:
-    """The most that are composed together with the database's help."""
-    return max(each.chosen.recipients_per_message for each in campaigns if name in each.composed)
+def broken_database(
+    key: str, database: Database, workers: dict[str, int], people: int, section: Campaigns
+) -> Iterator[str]:
+    """Rules of the database of `key`, which so many `workers` of each function may ask at once; the largest
+    group that is composed with its help has `people`."""
+    yield from _connections(key, database, workers)
+    if "collect" in workers:
+        yield from _collecting(key, database, section.collect.timeout_seconds)
+    if "compose" in workers:
+        yield from _composing(key, database, section.compose, people)
 
 
 def _connections(key: str, database: Database, workers: dict[str, int]) -> Iterator[str]:
@@ -61,9 +36,9 @@ def _connections(key: str, database: Database, workers: dict[str, int]) -> Itera
         )
 
 
-def _collecting(key: str, database: Database, settings: Settings) -> Iterator[str]:
+def _collecting(key: str, database: Database, timeout: int) -> Iterator[str]:
     """A query that lasts too long has to be ended by the database, before the function is by Lambda."""
-    timeout, query = settings.campaigns.collect.timeout_seconds, database.statement_seconds
+    query = database.statement_seconds
     needed = _connected(database) + FIRST_PAGE_QUERIES * query
     if needed >= timeout:
         formula = f"{_formula(database)} + {FIRST_PAGE_QUERIES} x {query} = {needed} s"
@@ -72,9 +47,9 @@ def _collecting(key: str, database: Database, settings: Settings) -> Iterator[st
         )
 
 
-def _composing(key: str, database: Database, settings: Settings, people: int) -> Iterator[str]:
+def _composing(key: str, database: Database, compose: Compose, people: int) -> Iterator[str]:
     """The same where a campaign's code asks once for all `people` that are composed together."""
-    compose, query = settings.campaigns.compose, database.statement_seconds
+    query = database.statement_seconds
     others = _connected(database) + people * PUT_SECONDS
     needed = (others + query) * compose.batch_size
     if needed >= compose.timeout_seconds:
@@ -109,7 +84,8 @@ def _too_slow(
     )
 
 
-def _certificates(key: str, database: Database, root: Path) -> Iterator[str]:
+def broken_certificates(key: str, database: Database, root: Path) -> Iterator[str]:
+    """The rule that the file of its certificates lies below `root`."""
     if database.ca_file is not None and not (root / database.ca_file).is_file():
         yield (
             f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "

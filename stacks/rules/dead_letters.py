@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 
-from stacks.settings import Settings
+from stacks.settings import DeadLetters
 
 
-def broken_dead_letters(settings: Settings) -> Iterator[str]:
+def broken_dead_letters(chosen: DeadLetters) -> Iterator[str]:
     """Rules of the section `dead_letters`."""
-    chosen = settings.dead_letters
     if chosen.timeout_seconds > chosen.every_minutes * 60:
         yield (
             f"dead_letters.timeout_seconds: {chosen.timeout_seconds} is over every_minutes "

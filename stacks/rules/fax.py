@@ -5,20 +5,16 @@ from collections.abc import Iterator
 from stacks.derived import fax_rules, invocations_to_finish, mover_rules
 from stacks.rules.queues import Lever, broken_backoff, broken_queue
 from stacks.sentences import number
-from stacks.settings import Fax, Settings
+from stacks.settings import Fax, Retention
 
 
-def broken_fax(settings: Settings) -> Iterator[str]:
-    """Rules of the section `fax`, where there is one."""
-    if settings.fax is None:
-        return
-    yield from _provider(settings.fax)
-    yield from _times(settings.fax)
-    yield from broken_backoff("fax", settings.fax)
-    yield from broken_queue(
-        "fax", settings.fax, fax_rules(settings, settings.fax), settings, _lever(settings.fax)
-    )
-    yield from broken_queue("fax.retry", settings.fax.retry, mover_rules(settings, settings.fax), settings)
+def broken_fax(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
+    """Rules of the section `fax`."""
+    yield from _provider(fax)
+    yield from _times(fax)
+    yield from broken_backoff("fax", fax)
+    yield from broken_queue("fax", fax, fax_rules(fax, lease_margin), keep, _lever(fax))
+    yield from broken_queue("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
 
 
 def _provider(fax: Fax) -> Iterator[str]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from stacks.derived import feedback_rules
+from stacks.derived import worker_rules
 from stacks.rules.queues import broken_queue
 from stacks.sentences import number
-from stacks.settings import NEARLY_ALL, Feedback, Settings
+from stacks.settings import NEARLY_ALL, Feedback, Monitoring, Retention, Webhook
 
 WITHOUT_WINDOW = 10
 """The most messages that Lambda takes at once from a queue that it may not wait at."""
@@ -13,11 +13,13 @@ EVENT_SECONDS = 0.1
 """What is reckoned for one event: its writes take some 10 ms, and ten times as long while DynamoDB limps."""
 
 
-def broken_feedback(settings: Settings) -> Iterator[str]:
+def broken_feedback(
+    feedback: Feedback, callbacks: Webhook, monitoring: Monitoring, lease_margin: int, keep: Retention
+) -> Iterator[str]:
     """Rules of the section `feedback`."""
-    yield from _batch(settings.feedback)
-    yield from _concurrency(settings)
-    yield from broken_queue("feedback", settings.feedback, feedback_rules(settings), settings)
+    yield from _batch(feedback)
+    yield from _concurrency(feedback, callbacks, monitoring)
+    yield from broken_queue("feedback", feedback, worker_rules(feedback, lease_margin), keep)
 
 
 def _batch(feedback: Feedback) -> Iterator[str]:
@@ -36,15 +38,15 @@ def _batch(feedback: Feedback) -> Iterator[str]:
         )
 
 
-def _concurrency(settings: Settings) -> Iterator[str]:
+def _concurrency(feedback: Feedback, webhook: Webhook, monitoring: Monitoring) -> Iterator[str]:
     """What follows from sending may not take all functions that the account has, and so end sending."""
-    events, callbacks = settings.feedback.maximum_concurrency, settings.webhook.maximum_concurrency
-    many, together = settings.monitoring.many_functions, events + callbacks
+    events, callbacks = feedback.maximum_concurrency, webhook.maximum_concurrency
+    many, together = monitoring.many_functions, events + callbacks
     if together >= many:
         yield (
             f"feedback.maximum_concurrency: {events} + webhook.maximum_concurrency {callbacks} = {together} "
             f"functions for events and callbacks must be under {many}, at which the alarm concurrency rings "
-            f"({NEARLY_ALL} x monitoring.concurrency_quota {settings.monitoring.concurrency_quota}), so "
+            f"({NEARLY_ALL} x monitoring.concurrency_quota {monitoring.concurrency_quota}), so "
             f"that some are left for sending; use {many - 1} or less in all, or have the account's quota "
             "raised."
         )

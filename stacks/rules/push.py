@@ -3,15 +3,11 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from stacks.settings import Settings
 from stacks.settings.push import Push
 
 
-def broken_push(settings: Settings) -> Iterator[str]:
-    """Rules of the section `push`, where there is one."""
-    push = settings.push
-    if push is None:
-        return
+def broken_push(push: Push, region: str | None) -> Iterator[str]:
+    """Rules of the section `push`, in the region that the stage is pinned to."""
     if not push.platform_applications and not push.topics:
         yield (
             "push.platform_applications: is empty, and so is topics, so a push may go nowhere; name one, or "
@@ -21,8 +17,8 @@ def broken_push(settings: Settings) -> Iterator[str]:
         if one == other:
             # A token's mark in the suppression list goes by the application's name.
             yield f"push.platform_applications: {one!r} has two names; use one."
-    if settings.deployment.region is not None:
-        yield from _elsewhere(push, settings.deployment.region)
+    if region is not None:
+        yield from _elsewhere(push, region)
 
 
 def _elsewhere(push: Push, region: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stacks.derived import DAY, RECEIVES_OVER, SQS_RECEIVES, QueueRules
-from stacks.settings import Backoff, Function, Settings
+from stacks.settings import Backoff, Function, Retention
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,12 @@ class Lever:
 
 
 def broken_queue(
-    key: str, function: Function, rules: QueueRules, settings: Settings, lever: Lever | None = None
+    key: str, function: Function, rules: QueueRules, keep: Retention, lever: Lever | None = None
 ) -> Iterator[str]:
     """Rules of the queue that `key` describes."""
     lever = lever or Lever()
-    timeout, margin = function.timeout_seconds, settings.lease_margin_seconds
+    timeout = function.timeout_seconds
+    margin = rules.lease - timeout
     if rules.lease >= rules.visibility:
         enough = timeout + 1 + (rules.lease - rules.visibility) // 5
         yield (
@@ -35,12 +36,11 @@ def broken_queue(
             f"{key}.{lever.setting}: takes {count} receives ({lever.formula}), and SQS allows "
             f"{SQS_RECEIVES}; {lever.remedy}."
         )
-    elif rules.longest_stay > (settings.retention.queue_days - settings.retention.margin_days) * DAY:
-        yield _too_long_a_stay(key, rules, settings, lever)
+    elif rules.longest_stay > (keep.queue_days - keep.margin_days) * DAY:
+        yield _too_long_a_stay(key, rules, keep, lever)
 
 
-def _too_long_a_stay(key: str, rules: QueueRules, settings: Settings, lever: Lever) -> str:
-    keep = settings.retention
+def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, lever: Lever) -> str:
     days = -(-rules.longest_stay // DAY) + keep.margin_days
     remedy = f"use {days} or more" if days <= 13 else f"{days} is over 13, so lower {lever.setting}"
     return (

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from stacks.settings import Settings
-from stacks.settings.stage import LEAST_LEDGER_DAYS
+from stacks.settings.retention import LEAST_LEDGER_DAYS, Retention
 
 
-def broken_retention(settings: Settings) -> Iterator[str]:
-    """Rules of the section `retention`."""
-    keep = settings.retention
+def broken_retention(keep: Retention, *, fax: bool) -> Iterator[str]:
+    """Rules of the section `retention`; `fax`: the stage has the fax queue, which is FIFO."""
     if keep.dead_letter_days <= keep.queue_days:
         yield (
             f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
@@ -20,9 +18,9 @@ def broken_retention(settings: Settings) -> Iterator[str]:
             f"at most {LEAST_LEDGER_DAYS}, the days that every ledger remembers, or a replay may send again "
             f"what the ledger has forgotten; use {LEAST_LEDGER_DAYS - keep.margin_days} or less."
         )
-    in_queue = keep.days_of(fifo=settings.fax is not None)
+    in_queue = keep.days_of(fifo=fax)
     need = in_queue + keep.dead_letter_days + keep.margin_days
-    queue = "of the fax queue, as dead_letter_days," if settings.fax else "queue_days"
+    queue = "of the fax queue, as dead_letter_days," if fax else "queue_days"
     remedy = (
         f"of a message that can still be redelivered; use {need} or more ({queue} {in_queue} + "
         f"dead_letter_days {keep.dead_letter_days} + margin_days {keep.margin_days})"

@@ -3,22 +3,21 @@
 import re
 from collections.abc import Iterator
 
-from stacks.settings import Settings, Sms
+from stacks.settings import Api, Channel, Sms
 from stacks.settings.sms import NUMBER
 
 TWILIOS = ("messaging_service_sid", "base_url")
 AWSS = ("configuration_set",)
 
 
-def broken_sms(settings: Settings) -> Iterator[str]:
-    """Rules of the section `sms`, where there is one."""
-    if settings.sms is None:
-        return
-    if settings.sms.provider == "twilio":
-        yield from _twilio(settings.sms)
-        yield from _callbacks(settings)
+def broken_sms(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
+    """Rules of the section `sms`, whose row of `channels` is `row`."""
+    if sms.provider == "twilio":
+        yield from _twilio(sms)
+        if row is not None:
+            yield from _callbacks(api, row)
     else:
-        yield from _aws(settings.sms)
+        yield from _aws(sms)
 
 
 def _twilio(sms: Sms) -> Iterator[str]:
@@ -56,12 +55,9 @@ CALLBACKS = 5
 """Status callbacks for one message: accepted, queued, sending, sent, delivered."""
 
 
-def _callbacks(settings: Settings) -> Iterator[str]:
+def _callbacks(api: Api, row: Channel) -> Iterator[str]:
     """Twilio does not repeat a callback that was answered 429."""
-    row = settings.channels.get("sms")
-    if row is None:
-        return
-    api, coming = settings.api, CALLBACKS * row.messages_per_second
+    coming = CALLBACKS * row.messages_per_second
     if api.requests_per_second < coming:
         yield (
             f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "

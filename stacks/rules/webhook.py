@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stacks.derived import SQS_RECEIVES, webhook_rules
 from stacks.rules.channels import broken_memory
 from stacks.rules.queues import Lever, broken_queue
-from stacks.settings import Settings, Webhook
+from stacks.settings import Retention, Webhook
 
 LEVER = Lever(
     setting="delays_seconds",
@@ -14,11 +14,11 @@ LEVER = Lever(
 )
 
 
-def broken_webhook(settings: Settings) -> Iterator[str]:
+def broken_webhook(webhook: Webhook, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `webhook`."""
-    yield from _batch(settings.webhook)
-    yield from broken_memory("webhook", settings.webhook.memory_mb)
-    yield from broken_queue("webhook", settings.webhook, webhook_rules(settings), settings, LEVER)
+    yield from _batch(webhook)
+    yield from broken_memory("webhook", webhook.memory_mb)
+    yield from broken_queue("webhook", webhook, webhook_rules(webhook, lease_margin), keep, LEVER)
 
 
 def _batch(webhook: Webhook) -> Iterator[str]:

@@ -5,14 +5,24 @@ from stacks.settings.campaign import Audience, Campaign, Schedule
 from stacks.settings.campaigns import Campaigns, Network
 from stacks.settings.channels import Channel, Lane, LaneName, Mail
 from stacks.settings.databases import Database
-from stacks.settings.deploy import Deploy
+from stacks.settings.deploy import Deploy, Deployment
 from stacks.settings.fax import Fax, RetryMover
 from stacks.settings.feedback import DeadLetters, Feedback
 from stacks.settings.monitoring import NEARLY_ALL, Monitoring, SendingRates, Slack, Teams
 from stacks.settings.push import Push
-from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
+from stacks.settings.retention import Retention, Scheduled, Stream
+from stacks.settings.sections import (
+    Backoff,
+    EventType,
+    Function,
+    Patience,
+    Polling,
+    QueueWorker,
+    Redelivery,
+    Section,
+)
 from stacks.settings.sms import Sms
-from stacks.settings.stage import Deployment, EventType, Retention, Scheduled, Settings, Stream
+from stacks.settings.stage import Settings
 from stacks.settings.urls import PROVIDERS_AT_SYNTH
 from stacks.settings.webhook import Webhook
 
@@ -41,6 +51,7 @@ __all__ = [
     "Patience",
     "Polling",
     "Push",
+    "QueueWorker",
     "Redelivery",
     "Retention",
     "RetryMover",

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from stacks.settings.databases import DatabaseName
-from stacks.settings.sections import Section
-from stacks.settings.stage import EventType
+from stacks.settings.sections import DatabaseName, EventType, Section
 
 OWN = ("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl")
 """Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the

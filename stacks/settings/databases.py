@@ -1,12 +1,11 @@
 """The PostgreSQL databases that campaigns may ask."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from stacks.settings.sections import Section
 
-DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 _SECRETS_ARN = r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,512}$"
 
 

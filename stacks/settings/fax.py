@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery
+from stacks.settings.sections import Backoff, Function, Patience, QueueWorker, Redelivery
 from stacks.settings.urls import BASE_URL
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
 
 
-class RetryMover(Function, Polling, Redelivery):
+class RetryMover(QueueWorker):
     """The queue on which faxes wait for their time, and the function that puts them back on their line."""
 
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)

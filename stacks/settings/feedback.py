@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from stacks.settings.sections import Function, Polling, Redelivery
+from stacks.settings.sections import Function, QueueWorker
 
 
-class Feedback(Function, Polling, Redelivery):
+class Feedback(QueueWorker):
     """The feedback queue and its function. What one message caused comes close together, and one invocation
     that has it all writes less."""
 

@@ -1,8 +1,11 @@
 """What sections of the settings are made of: the parts that queues and functions have in common."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
+DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
 class Section(BaseModel):
@@ -33,6 +36,10 @@ class Redelivery(Section):
     """The longest time a provider may refuse without a message being dead-lettered for it."""
     crash_allowance: int = Field(default=5, ge=1, le=100)
     """Receives beside those, for functions that die and workers that meet another's lease."""
+
+
+class QueueWorker(Function, Polling, Redelivery):
+    """A queue and the one function that reads it."""
 
 
 class Patience(Section):

@@ -72,7 +72,7 @@ def test_one_message_takes_as_long_as_it_takes() -> None:
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
 def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     settings = load(json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"], stage)
-    rows = list(lane_rows(settings))
+    rows = list(lane_rows(settings.channels, settings.lease_margin_seconds))
     assert rows
     for row in rows:
         lane = Stages.of().lane(stage, row.event_type, row.lane)

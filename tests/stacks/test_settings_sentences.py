@@ -9,7 +9,7 @@ from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.derived import DAY
 from stacks.load import load
 from stacks.sentences import SettingsError
-from stacks.settings.stage import LEAST_LEDGER_DAYS
+from stacks.settings.retention import LEAST_LEDGER_DAYS
 from tests.stacks.refusals import REMOVED, STAGES, refusal
 
 MAIL = STAGES["dev"]["channels"]["mail"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stacks.derived import DAY, feedback_rules
+from stacks.derived import DAY, worker_rules
 from stacks.load import load, with_providers
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
@@ -344,7 +344,7 @@ def allowed(feedback: dict[str, Any]) -> Settings:
 @settings(deadline=None, max_examples=200)
 def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any]) -> None:
     chosen = allowed(feedback)
-    rules, section = feedback_rules(chosen), chosen.feedback
+    rules, section = worker_rules(chosen.feedback, chosen.lease_margin_seconds), chosen.feedback
     assert rules.visibility == 6 * section.timeout_seconds + section.batch_window_seconds
     assert rules.lease < rules.visibility
     assert section.batch_size <= 10 or section.batch_window_seconds >= 1
@@ -355,7 +355,8 @@ def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any])
 
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
-    rules = feedback_rules(load(STAGES, "dev"))
+    dev = load(STAGES, "dev")
+    rules = worker_rules(dev.feedback, dev.lease_margin_seconds)
     assert rules.visibility == 6 * 60 + 2
     # Half a visibility at least between receives: 80 of them cover four hours.
     assert rules.max_receives == 1 + 80 + 5
