@@ -16,7 +16,7 @@ from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 MESSAGES = (

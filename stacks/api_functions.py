@@ -10,11 +10,12 @@ from stacks.constructs.bucket import bucket_name
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.secret import Secret
-from stacks.derived import DAY
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
-from stacks.rules.channels import OWN_SECTIONS
-from stacks.settings import Api, Settings
+from stacks.settings.api import Api
+from stacks.settings.channels import OWN_SECTIONS
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""

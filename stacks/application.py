@@ -9,21 +9,21 @@ from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.api import ApiStack
-from stacks.campaign_files import EnabledCampaign
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
 from stacks.dead_letters import DeadLettersStack
 from stacks.deploy import DeployStack, bound, warn_where_unpinned
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
-from stacks.load import load, load_campaigns, with_providers
 from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.providers import Around
+from stacks.providers.around import Around
 from stacks.routes import Routes
 from stacks.routing import RoutingStack
-from stacks.settings import Settings
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.load import load, load_campaigns, with_providers
+from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from aws_cdk import Stack
 
-from stacks.campaign_files import EnabledCampaign
 from stacks.constructs.grants import Grant
-from stacks.settings import Settings
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.stage import Settings
 
 UNKNOWN_SUFFIX = "-??????"
 """Secrets Manager ends a secret's ARN with six characters of its own choice; without them it is a name."""

@@ -8,10 +8,11 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from stacks.campaign_files import EnabledCampaign
 from stacks.constructs.grants import Grant, policy
 from stacks.constructs.worker import Worker
-from stacks.settings import Schedule, Settings
+from stacks.settings.campaign import Schedule
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.stage import Settings
 
 LATEST_SECONDS = 3_600
 """A start that could not be sent for an hour waits in the dead-letter queue for somebody to decide."""

@@ -6,20 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from aws_cdk import App
 
 from stacks.audience_rights import read_audiences, read_secrets
-from stacks.campaign_files import EnabledCampaign
 from stacks.campaign_schedules import CampaignSchedules
 from stacks.constructs.grants import Grant
 from stacks.constructs.table import TTL, Table
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import (
-    DAY,
-    collect_polling,
-    collect_rules,
-    compose_polling,
-    compose_rules,
-)
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.campaigns import collect_polling, collect_rules, compose_polling, compose_rules
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 DEFINITIONS = "campaigns.json"

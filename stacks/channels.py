@@ -3,11 +3,14 @@
 from aws_cdk import App
 
 from stacks.constructs.grants import Grant
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import LaneRow, Waits, lane_rows
-from stacks.providers import Around, needs_of
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
+from stacks.providers import needs_of
+from stacks.providers.around import Around
 from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Settings
+from stacks.settings.channels import LaneRow
+from stacks.settings.queues import Waits
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 
@@ -18,7 +21,7 @@ class ChannelsStack(StageStack):
         super().__init__(app, settings, "channels")
         self.workers = {
             (row.event_type, row.lane): Worker(self, settings, self._work(row, around))
-            for row in lane_rows(settings.channels, settings.lease_margin_seconds)
+            for row in settings.lane_rows()
         }
 
     def _work(self, row: LaneRow, around: Around) -> Work:

@@ -4,7 +4,8 @@ from aws_cdk import Aws, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_iam as iam
 
-from stacks.settings import Settings, Slack, Teams
+from stacks.settings.monitoring import Slack, Teams
+from stacks.settings.stage import Settings
 
 SERVICE = "chatbot.amazonaws.com"
 GUARDRAIL = "CloudWatchReadOnlyAccess"

@@ -12,7 +12,7 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.table import TTL, Table
 from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 KEPT_BACK_SECONDS = 10

@@ -14,7 +14,8 @@ from aws_cdk import aws_iam as iam
 
 from stacks.constructs.grants import Grant, accept_wildcards, policy
 from stacks.constructs.outputs import publish
-from stacks.settings import Deploy, Settings
+from stacks.settings.deploy import Deploy
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")

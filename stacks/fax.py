@@ -8,11 +8,14 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import FaxRules, Waits, fax_rules, mover_rules
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
 from stacks.mailbox import LINES, MailboxStack
 from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Fax, Polling, Settings
+from stacks.settings.fax import Fax, FaxRules, fax_rules, mover_rules
+from stacks.settings.queues import Waits
+from stacks.settings.sections import Polling
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 

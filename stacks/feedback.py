@@ -10,11 +10,12 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
 from stacks.constructs.topic import EventTopic
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import worker_rules
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
 from stacks.mail_reputation import watch_reputation
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.queues import worker_rules
+from stacks.settings.stage import Settings
 from stacks.sms_events import sms_events
 from stacks.stage_stack import StageStack
 

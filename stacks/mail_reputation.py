@@ -3,7 +3,7 @@
 from constructs import Construct
 
 from stacks.constructs.alarms import About, Metric, Rings, StageAlarm
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 HOUR = 3600
 

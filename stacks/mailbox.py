@@ -6,8 +6,8 @@ from aws_cdk import aws_dynamodb as dynamodb
 from stacks.constructs.bucket import PrivateBucket
 from stacks.constructs.outputs import publish
 from stacks.constructs.table import StreamTable, Table
-from stacks.derived import DAY
-from stacks.settings import Settings
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 LINES = "lines"

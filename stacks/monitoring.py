@@ -10,9 +10,10 @@ from stacks.constructs.inventory import inventory
 from stacks.constructs.outputs import publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
-from stacks.derived import DAY
-from stacks.sentences import SettingsError
-from stacks.settings import NEARLY_ALL, Settings
+from stacks.settings.monitoring import NEARLY_ALL
+from stacks.settings.queues import DAY
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"

@@ -7,7 +7,7 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.stream import Reading
 from stacks.fax import FaxStack
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 
 NO_NEWS = ("sending", "scheduled")

@@ -8,12 +8,13 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.schedules import Schedules
 from stacks.constructs.stream import Reading, StreamReader
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import worker_rules
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
 from stacks.outcomes import outcomes
 from stacks.routes import Routes
-from stacks.settings import Settings
+from stacks.settings.queues import worker_rules
+from stacks.settings.stage import Settings
 from stacks.stage_stack import StageStack
 
 INSERTS = '{"eventName":["INSERT"]}'

@@ -4,8 +4,9 @@ from aws_cdk import Stack
 
 from stacks.constructs.bucket import bucket_name
 from stacks.constructs.grants import Grant
-from stacks.derived import Waits
-from stacks.settings import Patience, Settings
+from stacks.settings.queues import Waits
+from stacks.settings.sections import Patience
+from stacks.settings.stage import Settings
 
 
 def sender_environment(

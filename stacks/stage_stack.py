@@ -2,7 +2,7 @@
 
 from aws_cdk import App, Environment, IStackSynthesizer, Stack
 
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 class StageStack(Stack):

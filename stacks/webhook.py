@@ -12,11 +12,13 @@ from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAl
 from stacks.constructs.grants import Grant
 from stacks.constructs.outputs import publish
 from stacks.constructs.secret import Secret
-from stacks.constructs.worker import Work, Worker
-from stacks.derived import Waits, webhook_rules
+from stacks.constructs.work import Work
+from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
 from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Settings, Webhook
+from stacks.settings.queues import Waits
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import Webhook, webhook_rules
 from stacks.stage_stack import StageStack
 
 KEEPS_FAILING = 8

@@ -10,7 +10,7 @@ from constructs import Construct
 
 from stacks.constructs.inventory import WatchedAlarm, inventory
 from stacks.constructs.outputs import pascal, publish
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 BEGUN, ENDED = "alarms", "alarms-ended"
 """The topics that hear when an alarm begins, and when it ends."""

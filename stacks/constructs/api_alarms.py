@@ -4,7 +4,7 @@ from aws_cdk import aws_apigatewayv2 as http
 from constructs import Construct
 
 from stacks.constructs.alarms import About, Metric, Rings, StageAlarm
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:

@@ -8,7 +8,7 @@ from aws_cdk import aws_logs as logs
 
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.inventory import WatchedApi, inventory
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 LOGGED = {
     "requestId": "$context.requestId",

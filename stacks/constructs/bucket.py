@@ -6,7 +6,7 @@ from constructs import Construct
 
 from stacks.constructs.findings import accept
 from stacks.constructs.removal import removal_policy
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 def bucket_name(settings: Settings, short: str) -> str:

@@ -15,7 +15,9 @@ from stacks.constructs.grants import Grant, accept_wildcards, policy
 from stacks.constructs.inventory import WatchedFunction, inventory
 from stacks.constructs.network import connect, in_network
 from stacks.constructs.outputs import pascal, publish
-from stacks.settings import Function, Network, Settings
+from stacks.settings.campaigns import Network
+from stacks.settings.sections import Function
+from stacks.settings.stage import Settings
 
 KEPT_DAYS = {
     1: logs.RetentionDays.ONE_DAY,

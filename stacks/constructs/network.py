@@ -3,7 +3,7 @@
 from aws_cdk import aws_lambda as lambda_
 
 from stacks.constructs.grants import Grant
-from stacks.settings import Network
+from stacks.settings.campaigns import Network
 
 LOOK = ("DescribeNetworkInterfaces", "DescribeSubnets")
 CHANGE = (

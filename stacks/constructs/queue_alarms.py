@@ -7,8 +7,8 @@ from constructs import Construct
 
 from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, read_log
 from stacks.constructs.outputs import pascal
-from stacks.derived import DAY
-from stacks.settings import Settings
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000

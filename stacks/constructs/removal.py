@@ -2,7 +2,7 @@
 
 from aws_cdk import RemovalPolicy
 
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 def removal_policy(settings: Settings, *, refuses: bool = False) -> RemovalPolicy:

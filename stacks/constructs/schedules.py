@@ -6,7 +6,7 @@ from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from stacks.constructs.grants import Grant, policy
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 class Schedules(Construct):

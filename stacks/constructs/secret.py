@@ -6,7 +6,7 @@ from constructs import Construct
 from stacks.constructs.findings import accept
 from stacks.constructs.grants import Grant
 from stacks.constructs.removal import removal_policy
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 class Secret(secretsmanager.Secret):

@@ -14,7 +14,8 @@ from stacks.constructs.inventory import inventory
 from stacks.constructs.outputs import pascal, publish
 from stacks.constructs.stream_alarms import gave_up, iterator_age
 from stacks.constructs.table import StreamTable
-from stacks.settings import Settings, Stream
+from stacks.settings.queues import Stream
+from stacks.settings.stage import Settings
 
 
 @dataclass(frozen=True)

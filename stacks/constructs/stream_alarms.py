@@ -5,7 +5,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, read_log
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 def gave_up(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:

@@ -8,7 +8,7 @@ from constructs import Construct
 from stacks.constructs.findings import accept
 from stacks.constructs.outputs import publish
 from stacks.constructs.removal import removal_policy
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 TTL = "ttl"
 """The attribute, in epoch seconds, after which DynamoDB may delete an item."""

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stacks.constructs.grants import Grant
-from stacks.derived import QueueRules
-from stacks.settings import Function, Network, Polling
+from stacks.settings.campaigns import Network
+from stacks.settings.queues import QueueRules
+from stacks.settings.sections import Function, Polling
 
 
 @dataclass(frozen=True)

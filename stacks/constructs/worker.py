@@ -14,8 +14,7 @@ from stacks.constructs.inventory import WatchedQueue, inventory
 from stacks.constructs.outputs import pascal, publish
 from stacks.constructs.queue_alarms import Watch, watch_queue
 from stacks.constructs.work import Work
-from stacks.derived import waiting_seconds
-from stacks.settings import Settings
+from stacks.settings.stage import Settings, waiting_seconds
 
 __all__ = ["Work", "Worker"]
 

@@ -10,7 +10,7 @@ from stacks.dashboard.layout import placed
 from stacks.dashboard.outside import campaigns, outside
 from stacks.dashboard.parts import channels, functions, queues, streams
 from stacks.dashboard.promises import top
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 SECTIONS = (top, channels, queues, functions, streams, outside, campaigns)
 

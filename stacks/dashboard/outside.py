@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from stacks.constructs.inventory import Inventory
 from stacks.dashboard.promises import alarm_arn
 from stacks.dashboard.widgets import Mark, Widget, expression, found, graph, heading, metric, ringing
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 FAILING_HOSTS = (
     'filter message = "an endpoint keeps failing" | stats count(*) as tries by host | sort tries desc'

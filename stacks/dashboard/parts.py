@@ -6,8 +6,8 @@ from stacks.constructs.inventory import Inventory, WatchedFunction, WatchedQueue
 from stacks.constructs.queue_alarms import IN_FLIGHT_MANY, IN_FLIGHT_MOST
 from stacks.dashboard.promises import NOBODYS, alarm_arn, sent
 from stacks.dashboard.widgets import Mark, Widget, expression, graph, heading, metric, ringing
-from stacks.derived import DAY
-from stacks.settings import Settings
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 
 def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:

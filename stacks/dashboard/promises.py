@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from stacks.constructs.inventory import Inventory, WatchedAlarm, WatchedQueue
 from stacks.dashboard.widgets import Line, Widget, alarms, expression, heading, metric, numbers, text
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 ALARMS_A_WIDGET = 100
 HIDDEN = {"visible": False}

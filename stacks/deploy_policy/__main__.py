@@ -13,7 +13,7 @@ from stacks.deploy_policy.needs import needs_of
 from stacks.deploy_policy.place import UnscopedError
 from stacks.deploy_policy.scopes import statements
 from stacks.deploy_policy.stage import place_of, qualifier_of, read
-from stacks.sentences import SettingsError
+from stacks.settings.sentences import SettingsError
 
 
 def main() -> None:

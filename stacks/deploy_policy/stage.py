@@ -10,9 +10,9 @@ from aws_cdk.region_info import RegionInfo
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.deploy import QUALIFIER
 from stacks.deploy_policy.place import Place
-from stacks.load import load
 from stacks.paths import ROOT
-from stacks.settings import Settings
+from stacks.settings.load import load
+from stacks.settings.stage import Settings
 
 Templates = Sequence[Mapping[str, Any]]
 DEPLOY = "deploy"

@@ -11,7 +11,7 @@ from stacks.constructs.outputs import pascal, publish
 from stacks.constructs.secret import Secret
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import LINES, MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from aws_cdk import Stack
 from stacks.constructs.grants import Grant
 from stacks.providers.around import Around
 from stacks.providers.needs import Needs
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 
 def needs(stack: Stack, around: Around) -> Needs:

@@ -5,7 +5,8 @@ from aws_cdk import Stack
 from stacks.constructs.grants import Grant
 from stacks.providers.around import Around
 from stacks.providers.needs import Needs
-from stacks.settings import Settings, Sms
+from stacks.settings.sms import Sms
+from stacks.settings.stage import Settings
 
 
 def needs(stack: Stack, around: Around) -> Needs:

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stacks.settings.sections import Section
-from stacks.settings.urls import ORIGIN
+from stacks.settings.sections import ORIGIN, Section
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
 """Who signs the tokens: https://docs.github.com/actions/reference/openid-connect-reference and

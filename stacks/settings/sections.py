@@ -1,4 +1,5 @@
-"""What sections of the settings are made of: the parts that queues and functions have in common."""
+"""What sections of the settings are made of: the parts that queues and functions have in common, and
+the kinds of values that several sections have."""
 
 from typing import Annotated, Literal
 
@@ -60,3 +61,9 @@ class Backoff(Section):
     """The wait after the first throttled receive; it doubles from there."""
     backoff_cap_seconds: int = Field(default=900, ge=1, le=43_200)
     """The longest wait between two receives."""
+
+
+PROVIDERS_AT_SYNTH = "providers"
+"""A base URL that is known only when the app runs: `-c providers=URL`."""
+ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
+BASE_URL = rf"^({ORIGIN}(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"

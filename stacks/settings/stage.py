@@ -1,22 +1,24 @@
-"""One stage, of all its sections."""
+"""One stage, of all its sections, and the rules that span several."""
 
+import math
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
-from stacks.settings.api import Api
-from stacks.settings.campaigns import Campaigns
-from stacks.settings.channels import Channel, Mail
+from stacks.settings.api import Api, broken_api
+from stacks.settings.campaigns import Campaigns, broken_campaign_section
+from stacks.settings.channels import Channel, LaneRow, Mail, broken_channels, lane_rows
 from stacks.settings.databases import Database
 from stacks.settings.deploy import Deploy, Deployment
-from stacks.settings.fax import Fax
-from stacks.settings.feedback import DeadLetters, Feedback
+from stacks.settings.fax import Fax, broken_fax
+from stacks.settings.feedback import DeadLetters, Feedback, broken_dead_letters, broken_feedback
 from stacks.settings.monitoring import Monitoring
-from stacks.settings.push import Push
-from stacks.settings.retention import Retention, Scheduled, Stream
+from stacks.settings.push import Push, broken_push
+from stacks.settings.queues import Retention, Scheduled, Stream, broken_queue, broken_retention, worker_rules
 from stacks.settings.sections import DatabaseName, EventType, Section
-from stacks.settings.sms import Sms
-from stacks.settings.webhook import Webhook
+from stacks.settings.sms import Sms, broken_sms
+from stacks.settings.webhook import Webhook, broken_webhook
 
 
 class Settings(Section):
@@ -55,6 +57,10 @@ class Settings(Section):
         """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
         return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
 
+    def lane_rows(self) -> Iterator[LaneRow]:
+        """Every lane of every channel that is a row."""
+        return lane_rows(self.channels, self.lease_margin_seconds)
+
     @property
     def configuration_set(self) -> str:
         """The SES configuration set's name."""
@@ -76,3 +82,85 @@ class Settings(Section):
         if self.sms is None or self.sms.provider != "aws":
             return None
         return self.sms.configuration_set or self.name()
+
+
+USUAL = 15
+MINUTES = {
+    # A slow database or endpoint is nothing to be woken for.
+    "collect": 60,
+    "webhook": 60,
+    "fax-retry": 60,
+    # A line takes one fax after the other.
+    "fax": 240,
+    # A campaign may take half a day.
+    "mail-bulk": 720,
+    "audience": 720,
+}
+"""By queue; the others have USUAL."""
+LONGEST_DELAY = 900
+"""SQS's, in seconds. A message whose send_at is as near lies delayed in its own queue, and whether the age
+counts that time is not documented."""
+COUNTED_RECEIVES = 3
+"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
+
+
+def waiting_seconds(settings: Settings, queue: str) -> int:
+    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
+    or else the usual one, if no message has to wait for longer by design."""
+    chosen = settings.monitoring.waiting_minutes.get(queue)
+    if chosen is not None:
+        return chosen * 60
+    meant = math.ceil(_meant(settings, queue) / 60)
+    return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
+
+
+def _meant(settings: Settings, queue: str) -> float:
+    """How long messages of `queue` wait because they shall, in seconds."""
+    if queue == "fax-retry" and settings.fax:
+        return _longest_retry(settings.fax)
+    if queue == "webhook":
+        return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
+    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    return LONGEST_DELAY if queue in {row.queue for row in settings.lane_rows()} else 0
+
+
+def _longest_retry(fax: Fax) -> float:
+    """The wait before the last attempt."""
+    grown = fax.retry_delay_seconds * fax.retry_growth ** max(0, fax.max_attempts - 2)
+    return min(grown, fax.retry_delay_cap_seconds)
+
+
+PAIRS = ("sms", "push")
+
+
+def broken_pairs(settings: Settings) -> Iterator[str]:
+    """Rows of `channels` without their section, and sections without their row."""
+    for name in PAIRS:
+        row, section = name in settings.channels, getattr(settings, name) is not None
+        if row and not section:
+            yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
+        if section and not row:
+            yield (
+                f"channels.{name}: is missing, and the section {name} is there; add the row, or set "
+                f"{name} to null."
+            )
+
+
+def broken_rules(settings: Settings) -> Iterator[str]:
+    """A sentence for each rule that `settings` break, each starting with the key below the stage."""
+    keep, margin = settings.retention, settings.lease_margin_seconds
+    yield from broken_retention(keep, fax=settings.fax is not None)
+    yield from broken_channels(settings.channels, settings.mail, margin, keep)
+    yield from broken_pairs(settings)
+    yield from broken_queue("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
+    if settings.fax:
+        yield from broken_fax(settings.fax, margin, keep)
+    yield from broken_webhook(settings.webhook, margin, keep)
+    yield from broken_api(settings.api)
+    if settings.sms:
+        yield from broken_sms(settings.sms, settings.api, settings.channels.get("sms"))
+    if settings.push:
+        yield from broken_push(settings.push, settings.deployment.region)
+    yield from broken_feedback(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
+    yield from broken_dead_letters(settings.dead_letters)
+    yield from broken_campaign_section(settings.campaigns, margin, keep)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stacks.campaign_files import EnabledCampaign
 from stacks.campaigns import DEFINITIONS, extras
 from stacks.constructs.bundle import Bundle, Target
-from stacks.load import load
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.load import load
 from tests.stacks.campaign_folders import MODULE, changes_for, enabled, put
 from tests.stacks.refusals import STAGES
 

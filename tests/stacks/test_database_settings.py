@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.campaigns import pools
-from stacks.derived import PATIENCE_SECONDS
-from stacks.sentences import SettingsError
+from stacks.settings.campaigns import PATIENCE_SECONDS
+from stacks.settings.sentences import SettingsError
 from tests.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
 from tests.stacks.refusals import refusal
 

@@ -18,7 +18,7 @@ from stacks.deploy_policy.place import Place, UnscopedError
 from stacks.deploy_policy.reference import exists, handler_actions, resource_kinds
 from stacks.deploy_policy.scopes import ON_EVERYTHING, statements
 from stacks.deploy_policy.stage import place_of, qualifier_of
-from stacks.load import load
+from stacks.settings.load import load
 from tests.stacks.refusals import STAGES, accepted
 from tests.stacks.templates import Template, Templates, text
 from tests.stacks.variants import AWS

@@ -12,7 +12,7 @@ from stacks.application import checked
 from stacks.assemblies import NO_BUNDLES
 from stacks.deploy import DeployStack, bound
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted, refusal

@@ -6,10 +6,12 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from stacks.derived import DAY, Waits, fax_rules, mover_rules, webhook_rules
-from stacks.load import load
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.fax import fax_rules, mover_rules
+from stacks.settings.load import load
+from stacks.settings.queues import DAY, Waits
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import webhook_rules
 from tests.stacks.refusals import STAGES
 from tests.stacks.waiting_times import shortest_total
 

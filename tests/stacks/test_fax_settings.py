@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stacks.load import load, with_providers
-from stacks.sentences import SettingsError
+from stacks.settings.load import load, with_providers
+from stacks.settings.sentences import SettingsError
 from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal
 
 TELNYX: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """As many lanes as the stack of the channels has room for, and not one more."""
 
-from stacks.load import load
-from stacks.rules.channels import MOST_LANES, broken_channels
-from stacks.settings import Channel, Settings
+from stacks.settings.channels import MOST_LANES, Channel, broken_channels
+from stacks.settings.load import load
+from stacks.settings.stage import Settings
 from tests.stacks.refusals import STAGES
 from tests.stacks.templates import Template, Templates
 from tests.stacks.variants import PUSH, PUSH_ROW, variant

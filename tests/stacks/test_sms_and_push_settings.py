@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stacks.derived import DAY, worker_rules
-from stacks.load import load, with_providers
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
-from stacks.settings.regions import REGIONS
+from stacks.settings.load import load, with_providers
+from stacks.settings.queues import DAY, worker_rules
+from stacks.settings.sentences import SettingsError
+from stacks.settings.sms import REGIONS
+from stacks.settings.stage import Settings
 from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
 from tests.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 

@@ -7,12 +7,19 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from stacks.campaign_files import EnabledCampaign, read_campaigns
 from stacks.paths import CAMPAIGNS
-from stacks.rules import broken_rules
-from stacks.rules.enabled import broken_campaigns, broken_databases
-from stacks.sentences import SettingsError, sentence
-from stacks.settings import PROVIDERS_AT_SYNTH, Api, Fax, Settings, Sms
+from stacks.settings.api import Api
+from stacks.settings.enabled_campaigns import (
+    EnabledCampaign,
+    broken_campaigns,
+    broken_databases,
+    read_campaigns,
+)
+from stacks.settings.fax import Fax
+from stacks.settings.sections import PROVIDERS_AT_SYNTH
+from stacks.settings.sentences import SettingsError, sentence
+from stacks.settings.sms import Sms
+from stacks.settings.stage import Settings, broken_rules
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
