@@ -1,23 +1,27 @@
 """What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
 say what became of an SMS."""
 
+import json
 import string
 
-from aws_cdk import App, Aws
+from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
+from constructs import Construct
 
-from stacks.api_functions import messages_api, twilio_callbacks, unsubscribe
-from stacks.constructs.api_alarms import server_errors
-from stacks.constructs.api_stage import open_stage
-from stacks.constructs.door import Door
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.function import HandlerFunction
+from stacks.constructs.grants import Grant
+from stacks.constructs.http_api import RouteGroup, open_stage, server_errors
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import Secret, bucket_name
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
+from stacks.settings.api import Api
+from stacks.settings.channels import OWN_SECTIONS
+from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 MESSAGES = (
     ("POST", "/messages", "send"),
@@ -94,17 +98,17 @@ class ApiStack(StageStack):
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
         function = messages_api(self, settings, storage, self.public_url)
-        door = Door(self.api, "MessagesApi", function)
+        routes = RouteGroup(self.api, "MessagesApi", function)
         authorizer = self._authorizer(settings)
         jwt = settings.api.jwt
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
-            door.guarded(method, path, authorizer, scopes.get(does))
+            routes.guarded(method, path, authorizer, scopes.get(does))
         for method, path in DOCUMENTS:
             if settings.api.public_docs:
-                door.open([method], path, "The stage publishes its API's description, which holds no data.")
+                routes.open([method], path, "The stage publishes its API's description, which holds no data.")
             else:
-                door.guarded(method, path, authorizer)
+                routes.guarded(method, path, authorizer)
 
     def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
         jwt = settings.api.jwt
@@ -115,7 +119,7 @@ class ApiStack(StageStack):
         )
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
-        Door(self.api, "Unsubscribe", unsubscribe(self, settings, storage, self.secret)).open(
+        RouteGroup(self.api, "Unsubscribe", unsubscribe(self, settings, storage, self.secret)).open(
             # Programs that check links ask for their head; nothing but POST changes anything.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
@@ -127,8 +131,113 @@ class ApiStack(StageStack):
         if feedback.twilio_secret is None:
             return
         function = twilio_callbacks(self, settings, feedback, feedback.twilio_secret, self.public_url)
-        Door(self.api, "TwilioCallbacks", function).open(
+        RouteGroup(self.api, "TwilioCallbacks", function).open(
             ["POST"],
             f"{TWILIO_PATH}/{{reference}}",
             "Twilio signs each request with the account's token; the function checks it.",
         )
+
+
+OVERSIZE = "oversize"
+"""Below it in the payload bucket lies what producers handed in that is too large for an item."""
+TOLD = "Requests end in an error: whoever calls is told, and may call again."
+TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
+
+
+def messages_api(
+    stack: Stack, settings: Settings, storage: MailboxStack, public_url: str
+) -> lambda_.Function:
+    """Takes messages into the mailbox, says what became of them, and takes back what waits."""
+    mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    scope = Construct(stack, "MessagesApi")
+    return HandlerFunction(
+        scope,
+        settings,
+        name="messages-api",
+        handler="messages_api",
+        limits=settings.api.messages,
+        grants=[
+            Grant(["dynamodb:PutItem"], [mailbox]),
+            Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
+            # Taking a message back is a status.
+            Grant(["dynamodb:UpdateItem"], [ledger]),
+            Grant(
+                ["s3:PutObject"],
+                [f"{bucket}/{OVERSIZE}/*"],
+                wildcard="What is too large for an item is named by a hash of its content.",
+            ),
+        ],
+        environment={
+            **storage.shared_environment,
+            **storage.mailbox_environment,
+            "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
+            "LANES": json.dumps(lanes(settings)),
+            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+            "DEFAULT_REGION": settings.default_region,
+            "PUBLIC_URL": public_url,
+            **_callers(settings.api),
+        },
+        remedy=TOLD,
+    ).resource
+
+
+def _callers(api: Api) -> dict[str, str]:
+    """Who calls: what the function has to know of them."""
+    jwt = api.jwt
+    return {
+        "JWT_ISSUER": jwt.issuer if jwt else "",
+        "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
+        "CALLER_CLAIM": jwt.caller_claim if jwt else "",
+        "PAYLOAD_PREFIXES": json.dumps(api.payload_prefixes),
+    }
+
+
+def lanes(settings: Settings) -> dict[str, list[str]]:
+    """The lanes of each channel that a message may name."""
+    rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
+    own = {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}
+    return {**rows, **own}
+
+
+def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret: Secret) -> lambda_.Function:
+    """Lets recipients opt out of a topic, and in again."""
+    scope = Construct(stack, "Unsubscribe")
+    return HandlerFunction(
+        scope,
+        settings,
+        name="unsubscribe",
+        handler="unsubscribe",
+        limits=settings.api.unsubscribe,
+        grants=[
+            Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+            secret.read(),
+        ],
+        environment={
+            "PREFERENCES_TABLE": storage.preferences.table_name,
+            "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
+        },
+        remedy=TOLD,
+    ).resource
+
+
+def twilio_callbacks(
+    stack: Stack, settings: Settings, feedback: FeedbackStack, secret: Secret, public_url: str
+) -> lambda_.Function:
+    """Checks what Twilio calls and puts it on the feedback queue."""
+    queue = feedback.worker.queue
+    return HandlerFunction(
+        Construct(stack, "TwilioCallbacks"),
+        settings,
+        name="twilio-callbacks",
+        handler="twilio_callbacks",
+        limits=settings.api,
+        grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+        environment={
+            "TWILIO_SECRET_ARN": secret.secret_arn,
+            "PUBLIC_URL": public_url,
+            "FEEDBACK_QUEUE_URL": queue.queue_url,
+        },
+        remedy=TWILIO_GIVES_UP,
+    ).resource

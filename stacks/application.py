@@ -19,8 +19,7 @@ from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.providers.around import Around
-from stacks.routes import Routes
-from stacks.routing import RoutingStack
+from stacks.routing import Routes, RoutingStack
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns, with_providers
 from stacks.settings.stage import Settings

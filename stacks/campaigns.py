@@ -1,22 +1,23 @@
 """Campaigns: their schedules, the function that pages through audiences, and the one that composes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from aws_cdk import App
+from aws_cdk import App, Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
 
-from stacks.audience_rights import read_audiences, read_secrets
-from stacks.campaign_schedules import CampaignSchedules
-from stacks.constructs.grants import Grant
-from stacks.constructs.table import TTL, Table
-from stacks.constructs.work import Work
-from stacks.constructs.worker import Worker
+from stacks.constructs.grants import Grant, policy
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import TTL, Table
+from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
+from stacks.settings.campaign import Schedule
 from stacks.settings.campaigns import collect_polling, collect_rules, compose_polling, compose_rules
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 DEFINITIONS = "campaigns.json"
 KEPT_BACK_SECONDS = 10
@@ -141,3 +142,93 @@ def _told(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str
         name: settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
         for name in databases
     }
+
+
+LATEST_SECONDS = 3_600
+"""A start that could not be sent for an hour waits in the dead-letter queue for somebody to decide."""
+SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
+"""What EventBridge Scheduler puts its own time for: a start that it sends twice has the same."""
+
+
+class CampaignSchedules(Construct):
+    """Each sends its campaign's name and the time to the collect queue, or else to its dead-letter queue."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        settings: Settings,
+        collect: Worker,
+        campaigns: Sequence[EnabledCampaign],
+    ) -> None:
+        super().__init__(scope, "Schedules")
+        self._collect = collect
+        name = settings.name("campaigns")
+        self._group = scheduler.CfnScheduleGroup(self, "Group", name=name)
+        self._role = self._trusted_role(name)
+        for campaign in campaigns:
+            if campaign.chosen.schedule:
+                self._schedule(campaign.name, campaign.chosen.schedule)
+
+    def _trusted_role(self, name: str) -> iam.Role:
+        group = Stack.of(self).format_arn(service="scheduler", resource="schedule-group", resource_name=name)
+        queues = (self._collect.queue, self._collect.dead_letters)
+        return iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal(
+                "scheduler.amazonaws.com",
+                conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": group}},
+            ),
+            inline_policies=policy([Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues])]),
+        )
+
+    def _schedule(self, campaign: str, schedule: Schedule) -> None:
+        kind = scheduler.CfnSchedule
+        made = kind(
+            self,
+            f"Schedule-{campaign}",
+            name=campaign,
+            group_name=self._group.name,
+            description=f"Starts the campaign {campaign}",
+            schedule_expression=f"cron({schedule.cron})",
+            schedule_expression_timezone=schedule.time_zone,
+            flexible_time_window=kind.FlexibleTimeWindowProperty(mode="OFF"),
+            target=kind.TargetProperty(
+                arn=self._collect.queue.queue_arn,
+                role_arn=self._role.role_arn,
+                input=json.dumps({"campaign": campaign, "scheduled_at": SCHEDULED_TIME}),
+                retry_policy=kind.RetryPolicyProperty(maximum_event_age_in_seconds=LATEST_SECONDS),
+                dead_letter_config=kind.DeadLetterConfigProperty(arn=self._collect.dead_letters.queue_arn),
+            ),
+        )
+        made.add_resource_dependency(self._group)
+
+
+UNKNOWN_SUFFIX = "-??????"
+"""Secrets Manager ends a secret's ARN with six characters of its own choice; without them it is a name."""
+
+
+def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
+    """Reading the files and tables of audiences."""
+    audiences = [each.audience() for each in campaigns]
+    files = sorted({each["location"] for each in audiences if "location" in each})
+    tables = {(each["table"], each.get("index")) for each in audiences if "table" in each}
+    if files:
+        # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
+        # would be too much for a better word.
+        objects = [each.removeprefix("s3://") for each in files]
+        arns = [stack.format_arn(service="s3", region="", account="", resource=each) for each in objects]
+        yield Grant(["s3:GetObject"], arns)
+    if tables:
+        names = sorted(f"{table}/index/{index}" if index else table for table, index in tables)
+        arns = [stack.format_arn(service="dynamodb", resource="table", resource_name=each) for each in names]
+        yield Grant(["dynamodb:Scan"], arns)
+
+
+def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:
+    """Reading who and where the databases are."""
+    arns = [settings.databases[name].secret_arn for name in databases]
+    if arns:
+        # Whether an ARN is whole cannot be told: a secret may be called prod/app-reader.
+        either = {*arns, *(f"{each}{UNKNOWN_SUFFIX}" for each in arns)}
+        yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

@@ -3,15 +3,14 @@
 from aws_cdk import App
 
 from stacks.constructs.grants import Grant
-from stacks.constructs.work import Work
-from stacks.constructs.worker import Worker
+from stacks.constructs.stage import StageStack
+from stacks.constructs.worker import Work, Worker
 from stacks.providers import needs_of
 from stacks.providers.around import Around
 from stacks.senders import read_payloads, sender_environment
 from stacks.settings.channels import LaneRow
 from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 
 class ChannelsStack(StageStack):

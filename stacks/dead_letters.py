@@ -9,11 +9,11 @@ from aws_cdk import aws_lambda as lambda_
 
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.table import TTL, Table
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 KEPT_BACK_SECONDS = 10
 """What a pass leaves for putting letters back."""

@@ -13,10 +13,9 @@ from aws_cdk import (
 from aws_cdk import aws_iam as iam
 
 from stacks.constructs.grants import Grant, accept_wildcards, policy
-from stacks.constructs.outputs import publish
+from stacks.constructs.stage import StageStack, publish
 from stacks.settings.deploy import Deploy
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
 """Of the roles that `cdk bootstrap` makes, those that `cdk deploy` takes. Not `lookup`: it may read whatever

@@ -6,17 +6,15 @@ from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
-from stacks.constructs.work import Work
-from stacks.constructs.worker import Worker
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import Secret
+from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import LINES, MailboxStack
 from stacks.senders import read_payloads, sender_environment
 from stacks.settings.fax import Fax, FaxRules, fax_rules, mover_rules
 from stacks.settings.queues import Waits
 from stacks.settings.sections import Polling
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 
 class FaxStack(StageStack):

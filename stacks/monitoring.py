@@ -1,20 +1,19 @@
-"""Who is told when an alarm rings, and the dashboard that shows where to look."""
+"""Who is told when an alarm rings, in mails and chats, and the dashboard that shows where to look."""
 
-from aws_cdk import App, Aws, Fn
+from aws_cdk import App, Aws, Fn, Stack
+from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from stacks.chat import write_to_chats
-from stacks.constructs.alarms import BEGUN, ENDED, About, Metric, Rings, StageAlarm
-from stacks.constructs.inventory import inventory
-from stacks.constructs.outputs import publish
+from stacks.constructs.alarms import BEGUN, ENDED, About, Metric, Rings, StageAlarm, inventory
+from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
-from stacks.settings.monitoring import NEARLY_ALL
+from stacks.settings.monitoring import NEARLY_ALL, Slack, Teams
 from stacks.settings.queues import DAY
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
-from stacks.stage_stack import StageStack
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"
 MINUTES_IN_A_ROW = 5
@@ -92,3 +91,56 @@ def _possible_waits(stack: StageStack, settings: Settings) -> None:
                 f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "
                 f"than {days * DAY // 60}."
             )
+
+
+CHAT_SERVICE = "chatbot.amazonaws.com"
+GUARDRAIL = "CloudWatchReadOnlyAccess"
+"""The most that anybody in the chat may do, whatever a role allows; without it that is everything."""
+
+
+def write_to_chats(stack: Stack, settings: Settings, topic_arn: str) -> None:
+    """Let the topic's messages be written where the settings say."""
+    wanted = settings.monitoring
+    if wanted.slack:
+        _slack(stack, settings, wanted.slack, topic_arn)
+    if wanted.teams:
+        _teams(stack, settings, wanted.teams, topic_arn)
+
+
+def _slack(stack: Stack, settings: Settings, slack: Slack, topic_arn: str) -> None:
+    chatbot.CfnSlackChannelConfiguration(
+        stack,
+        "Slack",
+        configuration_name=settings.name("slack"),
+        slack_workspace_id=slack.workspace_id,
+        slack_channel_id=slack.channel_id,
+        iam_role_arn=_role(stack, "SlackRole").role_arn,
+        guardrail_policies=[_guardrail()],
+        sns_topic_arns=[topic_arn],
+        logging_level="ERROR",
+    )
+
+
+def _teams(stack: Stack, settings: Settings, teams: Teams, topic_arn: str) -> None:
+    chatbot.CfnMicrosoftTeamsChannelConfiguration(
+        stack,
+        "Teams",
+        configuration_name=settings.name("teams"),
+        teams_tenant_id=teams.tenant_id,
+        team_id=teams.team_id,
+        teams_channel_id=teams.channel_id,
+        iam_role_arn=_role(stack, "TeamsRole").role_arn,
+        guardrail_policies=[_guardrail()],
+        sns_topic_arns=[topic_arn],
+        logging_level="ERROR",
+    )
+
+
+def _role(stack: Stack, construct_id: str) -> iam.Role:
+    """It has to have one. Without a policy: alarms are read in the chat, and nothing is done from there."""
+    account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    return iam.Role(stack, construct_id, assumed_by=iam.ServicePrincipal(CHAT_SERVICE, conditions=account))
+
+
+def _guardrail() -> str:
+    return f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"

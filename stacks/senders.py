@@ -2,8 +2,8 @@
 
 from aws_cdk import Stack
 
-from stacks.constructs.bucket import bucket_name
 from stacks.constructs.grants import Grant
+from stacks.constructs.storage import bucket_name
 from stacks.settings.queues import Waits
 from stacks.settings.sections import Patience
 from stacks.settings.stage import Settings

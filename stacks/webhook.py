@@ -10,16 +10,14 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAlarm, read_log
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
-from stacks.constructs.work import Work
-from stacks.constructs.worker import Worker
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import Secret
+from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
 from stacks.senders import read_payloads, sender_environment
 from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
 from stacks.settings.webhook import Webhook, webhook_rules
-from stacks.stage_stack import StageStack
 
 KEEPS_FAILING = 8
 """Tries that may fail at most before the sender counts them, as it has it."""

@@ -7,7 +7,7 @@ from typing import Any
 from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 
-from stacks.constructs.findings import accept
+from stacks.constructs.stage import accept
 
 
 @dataclass(frozen=True)

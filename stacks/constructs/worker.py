@@ -1,5 +1,7 @@
 """A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from aws_cdk import Duration, Stack
@@ -7,16 +9,55 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.constructs.findings import accept
+from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, WatchedQueue, inventory, read_log
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.inventory import WatchedQueue, inventory
-from stacks.constructs.outputs import pascal, publish
-from stacks.constructs.queue_alarms import Watch, watch_queue
-from stacks.constructs.work import Work
+from stacks.constructs.stage import accept, pascal, publish
+from stacks.settings.campaigns import Network
+from stacks.settings.queues import DAY, QueueRules
+from stacks.settings.sections import Function, Polling
 from stacks.settings.stage import Settings, waiting_seconds
 
-__all__ = ["Work", "Worker"]
+
+@dataclass(frozen=True)
+class Work:
+    """Which queue a worker reads, what runs for it, and the numbers of both."""
+
+    queue: str
+    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
+    function: str
+    """Short name, such as send-mail-bulk."""
+    handler: str
+    """The file in lambdas/, without its ending."""
+    limits: Function
+    polling: Polling
+    rules: QueueRules
+    grants: Sequence[Grant]
+    environment: Mapping[str, str]
+    templates: str = ""
+    """The folder in templates/ that the function takes along; "" for none."""
+    extras: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files of the function's bundle, by their paths in it."""
+    recursive: bool = False
+    """Whether the function feeds its own queue."""
+    network: Network | None = None
+    """Where in a VPC the function stands; None: in none."""
+    channel: str = ""
+    """The event type whose messages the function sends; "": it sends none."""
+    kept_back_seconds: float = 0
+    """How much of its time-out an invocation keeps to finish in; until then it may run by design."""
+    fifo: bool = False
+    """In order within a message group, and one of a group at a time."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue's name, still without the stage's."""
+        return f"{self.queue}.fifo" if self.fifo else self.queue
+
+    @property
+    def dead_letter_name(self) -> str:
+        """The dead-letter queue's: a FIFO queue's has to be FIFO as well."""
+        return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
 
 
 class Worker(Construct):
@@ -97,7 +138,7 @@ class Worker(Construct):
 
     def _watch(self, settings: Settings, work: Work) -> None:
         waiting = waiting_seconds(settings, work.queue)
-        watch = Watch(
+        watch = QueueWatch(
             queue=self.queue,
             dead_letters=self.dead_letters,
             short=work.queue,
@@ -142,3 +183,112 @@ def _order(work: Work) -> dict[str, Any]:
         "deduplication_scope": sqs.DeduplicationScope.MESSAGE_GROUP,
         "fifo_throughput_limit": sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     }
+
+
+IN_FLIGHT_MANY = 100_000
+IN_FLIGHT_MOST = 120_000
+"""SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
+AGE = "ApproximateAgeOfOldestMessage"
+RECEIVED = " What was received three times no longer counts."
+"""Of standard queues, by SQS's documentation of that metric."""
+
+
+@dataclass(frozen=True)
+class QueueWatch:
+    """A queue to watch, and who works for it."""
+
+    queue: sqs.Queue
+    dead_letters: sqs.Queue
+    short: str
+    """The queue's short name."""
+    function: str
+    """The short name of the function that reads it."""
+    waiting_seconds: int
+    kept_days: int
+    """After so many days SQS deletes what is in the queue."""
+
+    @property
+    def fifo(self) -> bool:
+        """Whether it keeps the order within a group."""
+        return self.queue.fifo
+
+
+def watch_queue(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+    """Make all four."""
+    _not_empty(scope, settings, watch)
+    _waiting_long(scope, settings, watch)
+    _backlog_old(scope, settings, watch)
+    _in_flight_many(scope, settings, watch)
+
+
+def _not_empty(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+    """Rings while a dead letter waits, also while somebody looks at it."""
+    of_stage = f"--stage {settings.stage} --queue {watch.short}"
+    about = About(
+        subject=watch.short,
+        kind="dlq-not-empty",
+        meaning=f"What {watch.function} could not finish lies in the dead-letter queue of {watch.short}: "
+        f"nothing is lost, for {settings.retention.dead_letter_days} days. A fault of ours, of a provider's "
+        "or of AWS's is behind it; it rings until the queue is empty.",
+        look=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters redrive "
+        f"{of_stage}",
+        # No other alarm of a queue is meant where people say "the queue's alarm".
+        output=f"{pascal(watch.short)}Dlq",
+    )
+    waiting = {
+        "visible": _metric(watch.dead_letters, "ApproximateNumberOfMessagesVisible", period=60),
+        "hidden": _metric(watch.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
+    }
+    # A queue that nobody touches for hours reports nothing: that must not end the alarm.
+    StageAlarm(scope, "NotEmpty", settings, about, Rings(waiting, threshold=1, missing="ignore"))
+
+
+def _waiting_long(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+    about = About(
+        subject=watch.short,
+        kind="waiting-long",
+        meaning=f"The oldest message in {watch.short} has waited for over {watch.waiting_seconds // 60} "
+        f"minutes: more comes in than {watch.function} may send, or it does not run, or fails."
+        f"{'' if watch.fifo else RECEIVED}",
+        look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, watch.function)}",
+    )
+    # An empty queue reports no age.
+    StageAlarm(scope, "WaitingLong", settings, about, _age(watch, watch.waiting_seconds))
+
+
+def _backlog_old(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+    """SQS deletes what is past its retention silently, and past the dead-letter queue."""
+    half = watch.kept_days * DAY // 2
+    about = About(
+        subject=watch.short,
+        kind="backlog-old",
+        meaning=f"The oldest message in {watch.short} has waited for half of the {watch.kept_days} days that "
+        "SQS keeps it: past all of them it is deleted, without a dead letter. The ledger still lacks it: "
+        f"mailroom reconcile --stage {settings.stage} would put it back.",
+        look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
+        f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
+        "the producer",
+    )
+    StageAlarm(scope, "BacklogOld", settings, about, _age(watch, half))
+
+
+def _in_flight_many(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+    """What waits between two tries is in flight as well."""
+    about = About(
+        subject=watch.short,
+        kind="in-flight-many",
+        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {watch.short} are in flight, which includes those that "
+        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out none, and says nothing.",
+        look=f"mailroom failures --stage {settings.stage} --since 1h and "
+        f"{read_log(settings, watch.function)}: end what fails again and again, or pause the producer",
+    )
+    in_flight = _metric(watch.queue, "ApproximateNumberOfMessagesNotVisible")
+    StageAlarm(scope, "InFlightMany", settings, about, Rings({"in_flight": in_flight}, IN_FLIGHT_MANY))
+
+
+def _age(watch: QueueWatch, seconds: int) -> Rings:
+    return Rings({"age": _metric(watch.queue, AGE)}, threshold=seconds)
+
+
+def _metric(queue: sqs.Queue, name: str, period: int = 300) -> Metric:
+    return Metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name}, period)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from stacks.constructs.inventory import Inventory, WatchedAlarm, WatchedQueue
+from stacks.constructs.alarms import Inventory, WatchedAlarm, WatchedQueue
 from stacks.dashboard.widgets import Line, Widget, alarms, expression, heading, metric, numbers, text
 from stacks.settings.stage import Settings
 

@@ -1,6 +1,6 @@
-"""Widgets, as CloudWatch's PutDashboard documents them under "Dashboard Body Structure and Syntax"."""
+"""The dashboard's widgets, and their places: from left to right, then downwards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -110,3 +110,24 @@ def found(title: str, log_group: str, query: str, width: int = 8) -> Widget:
     """A table of what CloudWatch Logs Insights finds in a log."""
     source = f"SOURCE '{log_group}' | {query}"
     return Widget("log", width, 6, {"title": title, "view": "table", "region": REGION, "query": source})
+
+
+COLUMNS = 24
+MOST_WIDGETS = 500
+"""CloudWatch shows no more on a dashboard."""
+
+
+def placed(widgets: Iterable[Widget]) -> list[dict[str, object]]:
+    """The widgets with their places. Raises ValueError where there are more than a dashboard may have."""
+    column, row, below = 0, 0, 0
+    shown: list[dict[str, object]] = []
+    for widget in widgets:
+        if column + widget.width > COLUMNS:
+            column, row = 0, below
+        place = {"x": column, "y": row, "width": widget.width, "height": widget.height}
+        shown.append({"type": widget.kind, **place, "properties": dict(widget.properties)})
+        column += widget.width
+        below = max(below, row + widget.height)
+    if len(shown) > MOST_WIDGETS:
+        raise ValueError(f"a dashboard may have {MOST_WIDGETS} widgets, and this one would have {len(shown)}")
+    return shown

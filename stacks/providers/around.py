@@ -7,8 +7,8 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import pascal, publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.stage import pascal, publish
+from stacks.constructs.storage import Secret
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import LINES, MailboxStack
 from stacks.settings.stage import Settings

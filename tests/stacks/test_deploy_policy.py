@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 
-from stacks.deploy_policy.__main__ import main
+from stacks.deploy_policy.__main__ import main, place_of, qualifier_of
+from stacks.deploy_policy.actions import (
+    BEYOND,
+    OPTIONAL,
+    Need,
+    exists,
+    handler_actions,
+    needs_of,
+    resource_kinds,
+)
 from stacks.deploy_policy.document import LIMIT, Statement, documents, size
-from stacks.deploy_policy.needs import BEYOND, OPTIONAL, Need, needs_of
-from stacks.deploy_policy.place import Place, UnscopedError
-from stacks.deploy_policy.reference import exists, handler_actions, resource_kinds
-from stacks.deploy_policy.scopes import ON_EVERYTHING, statements
-from stacks.deploy_policy.stage import place_of, qualifier_of
+from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
 from stacks.settings.load import load
 from tests.stacks.refusals import STAGES, accepted
 from tests.stacks.templates import Template, Templates, text
