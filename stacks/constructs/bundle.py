@@ -1,5 +1,7 @@
-"""Builds a function's zip folder without Docker: its handler, our library, its requirements' packages."""
+"""Builds a function's zip folder without Docker: its handler, what this imports of our library,
+and its requirements' packages."""
 
+import ast
 import compileall
 import hashlib
 import platform
@@ -9,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jsii
@@ -179,12 +182,13 @@ class Bundle:
                 self._compile(output / ours, output)
 
     def _sources(self) -> Iterator[Path]:
-        yield LAMBDAS / f"{self.handler}.py"
-        trees = [LAMBDAS / "mailroom", *([TEMPLATES / self.templates] if self.templates else [])]
-        for tree in trees:
-            yield from (
-                file for file in tree.rglob("*") if file.is_file() and "__pycache__" not in file.parts
-            )
+        """The handler, the modules of the library that it or a campaign's code imports, and templates."""
+        handler = LAMBDAS / f"{self.handler}.py"
+        yield handler
+        code = [content.decode() for path, content in self.extras.items() if path.endswith(".py")]
+        yield from library_files([handler.read_text(), *code])
+        if self.templates:
+            yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
 
     def _packages(self) -> Path:
         """The installed requirements, kept for the next build that wants the same."""
@@ -226,6 +230,40 @@ class Bundle:
             prependdir="/var/task",
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
+
+
+def library_files(sources: Iterable[str]) -> set[Path]:
+    """The files of our library that the Python code `sources` imports, and those that these import."""
+    found: set[Path] = set()
+    waiting = [name for source in sources for name in _imported(source)]
+    while waiting:
+        parts = waiting.pop().split(".")
+        # Importing a module imports the packages that it is in.
+        for path in (LAMBDAS.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)):
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            if file.is_file() and file not in found:
+                found.add(file)
+                waiting += _imported(file.read_text())
+    return found
+
+
+@cache
+def _imported(source: str) -> tuple[str, ...]:
+    """The names below `mailroom` that `source` imports, in functions too, but not for type checkers alone."""
+    names: list[str] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # What stands after `import` is a module or something in one.
+            names += [f"{node.module}.{each.name}" for each in node.names]
+        waiting += ast.iter_child_nodes(node)
+    return tuple(each for each in names if each.partition(".")[0] == "mailroom")
 
 
 def _keep(fresh: Path, kept: Path) -> None:
