@@ -18,8 +18,8 @@ from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.providers.around import Around
 from stacks.routing import Routes, RoutingStack
+from stacks.senders import StageContext
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns, with_providers
 from stacks.settings.stage import Settings
@@ -63,7 +63,7 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     warn_where_unpinned(storage, settings)
     feedback = FeedbackStack(app, settings, storage)
     api = ApiStack(app, settings, storage, feedback)
-    channels = ChannelsStack(app, settings, Around(settings, storage, feedback, api))
+    channels = ChannelsStack(app, settings, StageContext(settings, storage, feedback, api))
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)

@@ -5,26 +5,25 @@ from aws_cdk import App
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.worker import Work, Worker
-from stacks.providers import needs_of
-from stacks.providers.around import Around
-from stacks.senders import read_payloads, sender_environment
+from stacks.senders import Needs, StageContext, needs_of, read_payloads, sender_environment
 from stacks.settings.channels import LaneRow
 from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
 
 
 class ChannelsStack(StageStack):
-    """A channel is a row of the settings; what its provider needs beside that is in `providers`."""
+    """A channel is a row of the settings; `senders` has what its provider needs beside that."""
 
-    def __init__(self, app: App, settings: Settings, around: Around) -> None:
+    def __init__(self, app: App, settings: Settings, context: StageContext) -> None:
         super().__init__(app, settings, "channels")
-        self.workers = {
-            (row.event_type, row.lane): Worker(self, settings, self._work(row, around))
-            for row in settings.lane_rows()
-        }
+        needs = {name: needs_of(name, row, self, context) for name, row in settings.channels.items()}
+        self.workers: dict[tuple[str, str], Worker] = {}
+        for row in settings.lane_rows():
+            work = self._work(row, context, needs[row.event_type])
+            self.workers[row.event_type, row.lane] = Worker(self, settings, work)
 
-    def _work(self, row: LaneRow, around: Around) -> Work:
-        needs, storage = needs_of(row.event_type, self, around), around.storage
+    def _work(self, row: LaneRow, context: StageContext, needs: Needs) -> Work:
+        storage = context.storage
         return Work(
             queue=row.queue,
             function=row.function,
@@ -35,7 +34,7 @@ class ChannelsStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 # A message of any channel may have its further attributes there.
-                *read_payloads(self, around.settings),
+                *read_payloads(self, context.settings),
                 *needs.grants,
             ],
             environment={

@@ -3,11 +3,10 @@
 import json
 
 from aws_cdk import App
-from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.constructs.grants import Grant
-from stacks.constructs.stage import StageStack, publish
-from stacks.constructs.storage import Secret
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import provider_secret
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import LINES, MailboxStack
 from stacks.senders import read_payloads, sender_environment
@@ -22,25 +21,15 @@ class FaxStack(StageStack):
 
     def __init__(self, app: App, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
         super().__init__(app, settings, "fax")
-        self.secret = self._secret(settings)
+        self.secret = provider_secret(
+            self,
+            settings,
+            "fax",
+            'The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            construct_id="Secret",
+        )
         self.worker = Worker(self, settings, self._send(settings, fax, storage))
         self.retry = Worker(self, settings, self._move(settings, fax))
-        publish(self, FaxSecretName=settings.name("fax"), FaxSecretArn=self.secret.secret_arn)
-
-    def _secret(self, settings: Settings) -> Secret:
-        return Secret(
-            self,
-            "Secret",
-            settings,
-            name="fax",
-            description='The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
-            # The same for every provider: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
-                generate_string_key="placeholder",
-            ),
-            not_rotated="The provider issues the credentials, and AWS cannot make it issue others.",
-        )
 
     def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
         rules = fax_rules(fax, settings.lease_margin_seconds)

@@ -2,7 +2,6 @@
 through the API; and what SES thinks of the account."""
 
 from aws_cdk import App, Stack
-from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk import aws_ses as ses
 from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -11,7 +10,7 @@ from constructs import Construct
 from stacks.constructs.alarms import About, Metric, Rings, StageAlarm
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
-from stacks.constructs.storage import Secret
+from stacks.constructs.storage import Secret, provider_secret
 from stacks.constructs.topic import EventTopic
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
@@ -63,22 +62,14 @@ class FeedbackStack(StageStack):
         )
 
     def _twilio_secret(self, settings: Settings) -> Secret:
-        secret = Secret(
+        return provider_secret(
             self,
-            "TwilioSecret",
             settings,
-            name="twilio",
-            description='Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where '
-            "requests go by a key; callbacks are signed with the token",
-            # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
-                generate_string_key="placeholder",
-            ),
-            not_rotated="Twilio issues the credentials, and AWS cannot make it issue others.",
+            "twilio",
+            'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go by '
+            "a key; callbacks are signed with the token",
+            issuer="Twilio",
         )
-        publish(self, TwilioSecretName=settings.name("twilio"), TwilioSecretArn=secret.secret_arn)
-        return secret
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         return Work(

@@ -186,7 +186,8 @@ class Bundle:
         handler = LAMBDAS / f"{self.handler}.py"
         yield handler
         code = [content.decode() for path, content in self.extras.items() if path.endswith(".py")]
-        yield from library_files([handler.read_text(), *code])
+        # A template can be made before the handler is written: the build says then that it is missing.
+        yield from library_files([*code, handler.read_text() if handler.exists() else ""])
         if self.templates:
             yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from constructs import Construct
 
 from stacks.constructs.grants import Grant
-from stacks.constructs.stage import accept, publish, removal_policy
+from stacks.constructs.stage import accept, pascal, publish, removal_policy
 from stacks.settings.stage import Settings
 
 TTL = "ttl"
@@ -149,3 +149,32 @@ class Secret(secretsmanager.Secret):
     def read(self) -> Grant:
         """What a function needs to read it."""
         return Grant(["secretsmanager:GetSecretValue"], [self.secret_arn])
+
+
+def provider_secret(
+    scope: Construct,
+    settings: Settings,
+    name: str,
+    description: str,
+    *,
+    construct_id: str = "",
+    issuer: str = "The provider",
+) -> Secret:
+    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into, and its outputs.
+    `description` says in which form; `issuer` is who issues them."""
+    secret = Secret(
+        scope,
+        construct_id or f"{pascal(name)}Secret",
+        settings,
+        name=name,
+        description=description,
+        # The same for every provider, for ever: see Secret.
+        generated=secretsmanager.SecretStringGenerator(
+            secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
+            generate_string_key="placeholder",
+        ),
+        not_rotated=f"{issuer} issues the credentials, and AWS cannot make it issue others.",
+    )
+    outputs = {"SecretName": settings.name(name), "SecretArn": secret.secret_arn}
+    publish(scope, **{f"{pascal(name)}{key}": value for key, value in outputs.items()})
+    return secret

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from stacks.paths import LAMBDAS
 from stacks.settings.queues import QueueRules, Retention, Waits, broken_backoff, broken_queue, queue_rules
-from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
+from stacks.settings.sections import Backoff, Function, HttpProvider, Patience, Polling, Redelivery, Section
 from stacks.settings.sentences import number
 
 LaneName = Literal["normal", "bulk"]
@@ -34,7 +34,7 @@ class Lane(Polling):
     """The part of `messages_per_second` that this lane gets."""
 
 
-class Channel(Function, Redelivery, Patience, Backoff):
+class Channel(Function, Redelivery, Patience, Backoff, HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
@@ -45,6 +45,9 @@ class Channel(Function, Redelivery, Patience, Backoff):
     """What the provider allows, over all lanes."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
+    secret: str | None = Field(default=None, min_length=1)
+    """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
+    into it, and in which form. null makes no secret."""
 
 
 class Mail(Section):
@@ -103,6 +106,10 @@ FUNCTIONS = {
     *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
     *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
 }
+WITH_OWN_NEEDS = ("mail", "sms", "push")
+"""Rows whose sender gets its provider from a section of its own; other rows may name address and secret."""
+SECRETS = {"twilio", "unsubscribe"}
+"""Secrets that other stacks make."""
 MOST_LANES = 8
 """Of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has 23,
 most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
@@ -126,6 +133,7 @@ def broken_channels(
                 f"set it in the stage's own section {event_type!r}."
             )
         yield from _channel(f"channels.{event_type}", channel)
+        yield from _provider(event_type, channel)
         attached = mail.max_attachment_bytes if event_type == "mail" else 0
         yield from broken_memory(f"channels.{event_type}", channel.memory_mb, attached)
     yield from _names(rows)
@@ -147,6 +155,14 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
         yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def _provider(event_type: str, channel: Channel) -> Iterator[str]:
+    for name in ("base_url", "secret") if event_type in WITH_OWN_NEEDS else ():
+        if getattr(channel, name) is not None:
+            yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
+    if channel.secret is not None and event_type in SECRETS:
+        yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
 
 
 def broken_memory(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:

@@ -19,7 +19,7 @@ from stacks.settings.queues import (
     longest_stay,
     worker_rules,
 )
-from stacks.settings.sections import BASE_URL, Backoff, Function, Patience, QueueWorker, Redelivery
+from stacks.settings.sections import Backoff, Function, HttpProvider, Patience, QueueWorker, Redelivery
 from stacks.settings.sentences import number
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
@@ -31,7 +31,7 @@ class RetryMover(QueueWorker):
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
-class Fax(Function, Redelivery, Patience, Backoff):
+class Fax(Function, Redelivery, Patience, Backoff, HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
@@ -40,8 +40,6 @@ class Fax(Function, Redelivery, Patience, Backoff):
     """Our own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """SignalWire's space: {space}.signalwire.com is called."""
-    base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """Https, without a slash at its end; or providers, which the app is told by -c providers=URL."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""
     timeout_seconds: int = Field(default=900, ge=1, le=900)

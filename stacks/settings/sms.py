@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from stacks.settings.api import Api
 from stacks.settings.channels import Channel
-from stacks.settings.sections import BASE_URL, Section
+from stacks.settings.sections import HttpProvider
 
 # What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
 _KNOWN = """
@@ -39,7 +39,7 @@ _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 
-class Sms(Section):
+class Sms(HttpProvider):
     """Who sends, and as whom."""
 
     provider: Literal["twilio", "aws"]
@@ -49,9 +49,6 @@ class Sms(Section):
     sender: str | None = Field(default=None, pattern=_SENDER)
     """Our own number in E.164, such as +12025550123; of aws any origination identity: also a sender id, the
     id of a number or a pool, or an ARN."""
-    base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """Another address of Twilio's API: https, without a slash at its end; or providers, which the app is
-    told by -c providers=URL."""
     default_region: Region | None = None
     """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
     international."""

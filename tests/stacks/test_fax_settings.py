@@ -41,8 +41,8 @@ TELNYX: dict[str, Any] = {
             "fax.base_url",
             "http://example.com",
             "'http://example.com' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|"
-            "providers)$: https, without a slash at its end; or providers, which the app is told by "
-            "-c providers=URL.",
+            "providers)$: the address of the provider's API where it is not the usual one: https, without a "
+            "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
     ],
 )
@@ -185,6 +185,6 @@ def test_providers_without_a_usable_address_are_asked_for(told: object) -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(STAGES, "local"), told)
     assert str(refused.value) == (
-        f"mailroom.local.fax.base_url: is 'providers', and the context's providers is {told!r}; run the app "
+        f"mailroom.local.sms.base_url: is 'providers', and the context's providers is {told!r}; run the app "
         "with -c providers=http://HOST:PORT."
     )

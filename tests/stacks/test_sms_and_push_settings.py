@@ -46,8 +46,8 @@ SERVICE = "MG" + "0" * 32
             "sms.base_url",
             "http://example.com",
             "'http://example.com' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|"
-            "providers)$: another address of Twilio's API: https, without a slash at its end; or providers, "
-            "which the app is told by -c providers=URL.",
+            "providers)$: the address of the provider's API where it is not the usual one: https, without a "
+            "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
         ("feedback.batch_size", 10_001, "10001 is over 10000; use 1 to 10000."),
         ("feedback.batch_window_seconds", 301, "301 is over 300; use 0 to 300."),
