@@ -140,7 +140,7 @@ class ApiStack(StageStack):
 
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""
-TOLD = "Requests end in an error: whoever calls is told, and may call again."
+CALLER_REPEATS = "Requests end in an error: whoever calls is told, and may call again."
 TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
 
 
@@ -179,7 +179,7 @@ def messages_api(
             "PUBLIC_URL": public_url,
             **_callers(settings.api),
         },
-        remedy=TOLD,
+        remedy=CALLER_REPEATS,
     ).resource
 
 
@@ -218,7 +218,7 @@ def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret:
             "PREFERENCES_TABLE": storage.preferences.table_name,
             "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
         },
-        remedy=TOLD,
+        remedy=CALLER_REPEATS,
     ).resource
 
 

@@ -12,7 +12,7 @@ from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack
 from stacks.dead_letters import DeadLettersStack
-from stacks.deploy import DeployStack, bound, warn_where_unpinned
+from stacks.deploy import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
@@ -58,7 +58,7 @@ def checked(app: App) -> CloudAssembly:
 
 def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
     """All stacks of one stage."""
-    bound(app, settings)
+    set_deploy_context(app, settings)
     storage = MailboxStack(app, settings)
     warn_where_unpinned(storage, settings)
     feedback = FeedbackStack(app, settings, storage)

@@ -73,7 +73,7 @@ class CampaignsStack(StageStack):
                 "RUNS_TABLE": self.runs.table_name,
                 "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
                 "LEASE_SECONDS": str(rules.lease),
-                "DATABASES": json.dumps(_told(settings, databases)),
+                "DATABASES": json.dumps(_connections(settings, databases)),
             },
             extras=extras(settings, self._campaigns, databases),
             # A page's message leads to the next page's: however many those are, they are one chain, bounded
@@ -107,7 +107,7 @@ class CampaignsStack(StageStack):
                 "RUNS_TABLE": self.runs.table_name,
                 "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
                 "DEFAULT_REGION": settings.default_region,
-                "DATABASES": json.dumps(_told(settings, databases)),
+                "DATABASES": json.dumps(_connections(settings, databases)),
             },
             extras=extras(settings, self._campaigns, databases),
             network=settings.campaigns.network,
@@ -136,7 +136,7 @@ def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
     return [name for name in settings.databases if name in names]
 
 
-def _told(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str, object]]:
+def _connections(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str, object]]:
     """What a function has to know to reach `databases`."""
     return {
         name: settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)

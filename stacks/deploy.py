@@ -111,7 +111,7 @@ class DeployStack(StageStack):
         )
 
 
-def bound(app: App, settings: Settings) -> None:
+def set_deploy_context(app: App, settings: Settings) -> None:
     """Let the stage's permissions boundary, where it has one, hold every role, and its own bootstrap deploy
     every stack. Before the first stack."""
     section = settings.deploy

@@ -7,7 +7,7 @@ from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
-from stacks.constructs.alarms import About, Metric, Rings, StageAlarm
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import Secret, provider_secret
@@ -127,16 +127,16 @@ def _pair(
     metric = Metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
-        about = About(
+        about = AlarmText(
             kind=f"{kind}{suffix}",
             page=kind,
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
             look=look,
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
-        rings = Rings({"rate": metric}, threshold, missing="ignore")
+        trigger = Trigger({"rate": metric}, threshold, missing="ignore")
         construct_id = f"{of}Rate{'Warning' if suffix else ''}"
-        StageAlarm(scope, construct_id, settings, about, rings)
+        StageAlarm(scope, construct_id, settings, about, trigger)
 
 
 SMS_SERVICE = "sms-voice.amazonaws.com"

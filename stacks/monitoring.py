@@ -6,7 +6,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from stacks.constructs.alarms import BEGUN, ENDED, About, Metric, Rings, StageAlarm, inventory
+from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, Metric, StageAlarm, Trigger, inventory
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
@@ -60,7 +60,7 @@ class MonitoringStack(StageStack):
 
     def _concurrency(self, settings: Settings) -> None:
         quota = settings.monitoring.concurrency_quota
-        about = About(
+        about = AlarmText(
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
             "in this region are in use, of whatever application: past all of them it refuses to run more.",
@@ -69,10 +69,10 @@ class MonitoringStack(StageStack):
             f"--messages 100000 --stage {settings.stage})",
         )
         claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
-        rings = Rings(
+        trigger = Trigger(
             {"claimed": claimed}, threshold=settings.monitoring.many_functions, periods=MINUTES_IN_A_ROW
         )
-        StageAlarm(self, "Concurrency", settings, about, rings)
+        StageAlarm(self, "Concurrency", settings, about, trigger)
 
 
 def _possible_waits(stack: StageStack, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from constructs import Construct
 from stacks.channels import ChannelsStack
 from stacks.constructs.grants import Grant, policy
 from stacks.constructs.stage import StageStack, publish
-from stacks.constructs.stream import Reading, StreamReader
+from stacks.constructs.stream import StreamReader, StreamWork
 from stacks.constructs.worker import Work, Worker
 from stacks.fax import FaxStack
 from stacks.mailbox import MailboxStack
@@ -121,10 +121,10 @@ FAILED = ("failed", "undelivered", "bounced", "complained")
 
 def outcomes(
     settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
-) -> Reading:
+) -> StreamWork:
     """How `outcomes` reads the ledger's stream."""
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
-    return Reading(
+    return StreamWork(
         name="outcomes",
         table=storage.ledger,
         filters=list(_filters(fax)),
@@ -188,7 +188,7 @@ class RoutingStack(StageStack):
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }
-        dispatch = Reading("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
+        dispatch = StreamWork("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
         self.dispatch = StreamReader(self, settings, dispatch)
         self.outcomes = StreamReader(
             self,

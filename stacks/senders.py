@@ -14,7 +14,7 @@ from stacks.feedback import FeedbackStack
 from stacks.mailbox import LINES, MailboxStack
 from stacks.settings.channels import Channel
 from stacks.settings.queues import Waits
-from stacks.settings.sections import Patience
+from stacks.settings.sections import FailurePolicy
 from stacks.settings.sms import Sms
 from stacks.settings.stage import Settings
 
@@ -231,7 +231,7 @@ NEEDS: Mapping[str, Callable[[Stack, StageContext], Needs]] = {"mail": _mail, "s
 
 
 def sender_environment(
-    event_type: str, policy: Patience, waits: Waits, *, lease: int, pace: float, submit_seconds: int
+    event_type: str, policy: FailurePolicy, waits: Waits, *, lease: int, pace: float, submit_seconds: int
 ) -> dict[str, str]:
     """A sender's numbers; `lease`, `pace` and `submit_seconds` in seconds."""
     return {

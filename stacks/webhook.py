@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
-from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAlarm, read_log
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, Metric, StageAlarm, Trigger, read_log
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import Secret
@@ -147,7 +147,7 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
-    about = About(
+    about = AlarmText(
         kind="webhooks-failing",
         meaning=f"An endpoint goes on failing: try {tries_that_may_fail(settings) + 1} of "
         f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Others are not held up by it; its "
@@ -156,5 +156,5 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         "host), and ask its owner; who wants no more callbacks answers 410",
     )
     tries = Metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
-    rings = Rings({"tries": tries}, threshold=1, periods=periods, at_least=1)
-    StageAlarm(stack, "KeepsFailing", settings, about, rings)
+    trigger = Trigger({"tries": tries}, threshold=1, periods=periods, at_least=1)
+    StageAlarm(stack, "KeepsFailing", settings, about, trigger)

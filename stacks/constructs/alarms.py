@@ -100,7 +100,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Rings:
+class Trigger:
     """When an alarm rings: its metric, or the sum of several, is at `threshold` or above."""
 
     metrics: Mapping[str, Metric]
@@ -141,7 +141,7 @@ class Rings:
 
 
 @dataclass(frozen=True)
-class About:
+class AlarmText:
     """What an alarm is called, and says."""
 
     kind: str
@@ -179,7 +179,7 @@ class StageAlarm(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, settings: Settings, about: About, rings: Rings
+        self, scope: Construct, construct_id: str, settings: Settings, about: AlarmText, trigger: Trigger
     ) -> None:
         super().__init__(scope, construct_id)
         self.alarm_name = settings.name(about.short)
@@ -190,7 +190,7 @@ class StageAlarm(Construct):
             alarm_description=about.description,
             alarm_actions=[_topic_arn(settings, BEGUN)],
             ok_actions=[_topic_arn(settings, ENDED)],
-            **rings.properties(),
+            **trigger.properties(),
         )
         inventory(self).alarms.append(WatchedAlarm(self.alarm_name, about.kind))
         output = about.output or pascal(about.short)

@@ -13,10 +13,10 @@ from constructs import Construct
 
 from stacks.constructs.alarms import (
     FIVE_MINUTES,
-    About,
+    AlarmText,
     Metric,
-    Rings,
     StageAlarm,
+    Trigger,
     WatchedFunction,
     inventory,
     read_log,
@@ -119,7 +119,7 @@ def watch_function(scope: Construct, settings: Settings, watch: FunctionWatch) -
 def _errors(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
     survived = "What it was given comes back to it, and in the end lies where nothing is lost."
     further = " ".join(filter(None, (survived if watch.comes_back_seconds else "", watch.remedy)))
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="errors",
         meaning=f"Invocations of {watch.short} fail, {watch.lasting}: its variables, its bundle, its "
@@ -132,7 +132,7 @@ def _errors(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
 def _throttles(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
     late = "What it should do comes late; from a queue each refusal counts as a receive."
     refused = "Whoever calls it is refused."
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="throttles",
         meaning=f"Lambda refuses to run {watch.short}, {watch.lasting}: the account's concurrency is used "
@@ -145,7 +145,7 @@ def _throttles(scope: Construct, settings: Settings, watch: FunctionWatch) -> No
 
 def _slow(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
     threshold = slow_seconds(settings, watch.timeout_seconds, watch.kept_back_seconds)
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="slow",
         meaning=f"Invocations of {watch.short} take over {threshold:g} of the {watch.timeout_seconds} s that "
@@ -157,12 +157,12 @@ def _slow(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
     StageAlarm(scope, "Slow", settings, about, _rings(watch, took, round(threshold * 1000)))
 
 
-def _at_the_first(watch: FunctionWatch, name: str) -> Rings:
+def _at_the_first(watch: FunctionWatch, name: str) -> Trigger:
     return _rings(watch, _metric(watch, name, "Sum"), 1)
 
 
-def _rings(watch: FunctionWatch, metric: Metric, threshold: float) -> Rings:
-    return Rings({"value": metric}, threshold, periods=watch.periods, at_least=watch.at_least)
+def _rings(watch: FunctionWatch, metric: Metric, threshold: float) -> Trigger:
+    return Trigger({"value": metric}, threshold, periods=watch.periods, at_least=watch.at_least)
 
 
 def _metric(watch: FunctionWatch, name: str, statistic: Literal["Sum", "Maximum"]) -> Metric:

@@ -10,7 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, WatchedApi, inventory
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, WatchedApi, inventory
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.stage import accept
 from stacks.settings.stage import Settings
@@ -93,7 +93,7 @@ def open_stage(stack: Stack, settings: Settings, api: http.HttpApi) -> None:
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
     """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
-    about = About(
+    about = AlarmText(
         kind="api-5xx",
         meaning="Requests are answered 5xx. Producers may repeat theirs, recipients who opt out are asked "
         "to; Twilio repeats a status callback for seconds only, and what an SMS came to is then not told. A "
@@ -103,4 +103,4 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
     )
     answers = Metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # Nobody calls for hours, and then there is nothing to count.
-    StageAlarm(scope, "ServerErrors", settings, about, Rings({"answers": answers}, threshold=1))
+    StageAlarm(scope, "ServerErrors", settings, about, Trigger({"answers": answers}, threshold=1))

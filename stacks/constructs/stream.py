@@ -7,7 +7,7 @@ from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, inventory, read_log
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, inventory, read_log
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import pascal, publish
@@ -17,7 +17,7 @@ from stacks.settings.stage import Settings
 
 
 @dataclass(frozen=True)
-class Reading:
+class StreamWork:
     """Which stream is read, what runs for it, and the numbers of both."""
 
     name: str
@@ -37,46 +37,46 @@ class StreamReader(Construct):
         self,
         scope: Construct,
         settings: Settings,
-        reading: Reading,
+        work: StreamWork,
         unprocessed: PrivateBucket | None = None,
     ) -> None:
         """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
         each mapping apart in it."""
-        super().__init__(scope, pascal(reading.name))
+        super().__init__(scope, pascal(work.name))
         self.unprocessed = unprocessed or self._bucket(settings)
         self.function = HandlerFunction(
             self,
             settings,
-            name=reading.name,
-            handler=reading.name,
-            limits=reading.numbers,
-            grants=[*reading.grants, *_read_stream(reading.table), *self._give_up()],
-            environment=reading.environment,
+            name=work.name,
+            handler=work.name,
+            limits=work.numbers,
+            grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
+            environment=work.environment,
             # At once: what takes its time is the invocation that fails.
-            comes_back_seconds=reading.numbers.timeout_seconds,
+            comes_back_seconds=work.numbers.timeout_seconds,
         ).resource
-        self.mapping = self._mapping(reading)
-        gave_up(self, settings, reading.name, self.mapping)
-        iterator_age(self, settings, reading.name, self.function)
-        inventory(self).streams.append(reading.name)
+        self.mapping = self._mapping(work)
+        gave_up(self, settings, work.name, self.mapping)
+        iterator_age(self, settings, work.name, self.function)
+        inventory(self).streams.append(work.name)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
         bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
         publish(self, UnprocessedBucketName=bucket.bucket_name)
         return bucket
 
-    def _mapping(self, reading: Reading) -> lambda_.CfnEventSourceMapping:
+    def _mapping(self, work: StreamWork) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
-        numbers, mapping = reading.numbers, lambda_.CfnEventSourceMapping
+        numbers, mapping = work.numbers, lambda_.CfnEventSourceMapping
         return mapping(
             self,
             "Mapping",
             function_name=self.function.function_name,
-            event_source_arn=reading.table.table_stream_arn,
+            event_source_arn=work.table.table_stream_arn,
             enabled=numbers.enabled,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
-                filters=[mapping.FilterProperty(pattern=each) for each in reading.filters]
+                filters=[mapping.FilterProperty(pattern=each) for each in work.filters]
             ),
             batch_size=numbers.batch_size,
             maximum_batching_window_in_seconds=numbers.batch_window_seconds,
@@ -131,7 +131,7 @@ def _put_aside(
     scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping
 ) -> None:
     days = settings.retention.unprocessed_days
-    about = About(
+    about = AlarmText(
         subject=name,
         kind="gave-up",
         meaning=f"{name} failed on records of its stream again and again. They lie whole in the bucket of "
@@ -146,7 +146,7 @@ def _put_aside(
 
 def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
     """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
-    about = About(
+    about = AlarmText(
         subject=name,
         kind="dropped",
         page="gave-up",
@@ -161,10 +161,10 @@ def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.C
     StageAlarm(scope, "Dropped", settings, about, _at_the_first(mapping, "DroppedEventCount"))
 
 
-def _at_the_first(mapping: lambda_.CfnEventSourceMapping, name: str) -> Rings:
+def _at_the_first(mapping: lambda_.CfnEventSourceMapping, name: str) -> Trigger:
     count = Metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
     # Nothing more given up does not mean that it was put back on its way.
-    return Rings({"count": count}, 1, missing="ignore")
+    return Trigger({"count": count}, 1, missing="ignore")
 
 
 def _end(settings: Settings, alarm: str, reason: str) -> str:
@@ -178,7 +178,7 @@ def _end(settings: Settings, alarm: str, reason: str) -> str:
 def iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
     """Rings when what was written is read late."""
     seconds = settings.monitoring.iterator_age_seconds
-    about = About(
+    about = AlarmText(
         subject=name,
         kind="iterator-age",
         meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
@@ -189,4 +189,4 @@ def iterator_age(scope: Construct, settings: Settings, name: str, function: lamb
     )
     age = Metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
     # Measured of what is read: an idle table has nothing to be late with.
-    StageAlarm(scope, "IteratorAge", settings, about, Rings({"age": age}, seconds * 1000))
+    StageAlarm(scope, "IteratorAge", settings, about, Trigger({"age": age}, seconds * 1000))

@@ -9,7 +9,15 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.constructs.alarms import About, Metric, Rings, StageAlarm, WatchedQueue, inventory, read_log
+from stacks.constructs.alarms import (
+    AlarmText,
+    Metric,
+    StageAlarm,
+    Trigger,
+    WatchedQueue,
+    inventory,
+    read_log,
+)
 from stacks.constructs.function import HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import accept, pascal, publish
@@ -224,7 +232,7 @@ def watch_queue(scope: Construct, settings: Settings, watch: QueueWatch) -> None
 def _not_empty(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
     """Rings while a dead letter waits, also while somebody looks at it."""
     of_stage = f"--stage {settings.stage} --queue {watch.short}"
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="dlq-not-empty",
         meaning=f"What {watch.function} could not finish lies in the dead-letter queue of {watch.short}: "
@@ -240,11 +248,11 @@ def _not_empty(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
         "hidden": _metric(watch.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
     }
     # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-    StageAlarm(scope, "NotEmpty", settings, about, Rings(waiting, threshold=1, missing="ignore"))
+    StageAlarm(scope, "NotEmpty", settings, about, Trigger(waiting, threshold=1, missing="ignore"))
 
 
 def _waiting_long(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="waiting-long",
         meaning=f"The oldest message in {watch.short} has waited for over {watch.waiting_seconds // 60} "
@@ -259,7 +267,7 @@ def _waiting_long(scope: Construct, settings: Settings, watch: QueueWatch) -> No
 def _backlog_old(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
     """SQS deletes what is past its retention silently, and past the dead-letter queue."""
     half = watch.kept_days * DAY // 2
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="backlog-old",
         meaning=f"The oldest message in {watch.short} has waited for half of the {watch.kept_days} days that "
@@ -274,7 +282,7 @@ def _backlog_old(scope: Construct, settings: Settings, watch: QueueWatch) -> Non
 
 def _in_flight_many(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
     """What waits between two tries is in flight as well."""
-    about = About(
+    about = AlarmText(
         subject=watch.short,
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {watch.short} are in flight, which includes those that "
@@ -283,11 +291,11 @@ def _in_flight_many(scope: Construct, settings: Settings, watch: QueueWatch) -> 
         f"{read_log(settings, watch.function)}: end what fails again and again, or pause the producer",
     )
     in_flight = _metric(watch.queue, "ApproximateNumberOfMessagesNotVisible")
-    StageAlarm(scope, "InFlightMany", settings, about, Rings({"in_flight": in_flight}, IN_FLIGHT_MANY))
+    StageAlarm(scope, "InFlightMany", settings, about, Trigger({"in_flight": in_flight}, IN_FLIGHT_MANY))
 
 
-def _age(watch: QueueWatch, seconds: int) -> Rings:
-    return Rings({"age": _metric(watch.queue, AGE)}, threshold=seconds)
+def _age(watch: QueueWatch, seconds: int) -> Trigger:
+    return Trigger({"age": _metric(watch.queue, AGE)}, threshold=seconds)
 
 
 def _metric(queue: sqs.Queue, name: str, period: int = 300) -> Metric:

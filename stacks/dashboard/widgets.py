@@ -7,7 +7,7 @@ from typing import Any, Literal
 REGION = "${AWS::Region}"
 """CloudFormation fills it in."""
 Options = Mapping[str, object]
-Line = list[object]
+Series = list[object]
 """A metric or an expression of a graph: namespace, name, dimensions in pairs, and how it is drawn."""
 
 
@@ -44,20 +44,20 @@ def alarms(title: str, arns: Sequence[str], height: int) -> Widget:
     return Widget("alarm", 24, height, {"title": title, "alarms": [*arns], "sortBy": "stateUpdatedTimestamp"})
 
 
-def metric(namespace: str, name: str, dimensions: Mapping[str, str], **options: object) -> Line:
+def metric(namespace: str, name: str, dimensions: Mapping[str, str], **options: object) -> Series:
     """A metric's line."""
     pairs = [part for pair in dimensions.items() for part in pair]
     return [namespace, name, *pairs, *([options] if options else [])]
 
 
-def expression(formula: str, **options: object) -> Line:
+def expression(formula: str, **options: object) -> Series:
     """A line that is reckoned from others, or found by a search."""
     return [{"expression": formula, **options}]
 
 
 def graph(
     title: str,
-    lines: Sequence[Line],
+    lines: Sequence[Series],
     *,
     stat: str,
     marks: Sequence[Mark] = (),
@@ -82,7 +82,7 @@ def graph(
     return Widget("metric", width, 6, properties)
 
 
-def numbers(title: str, lines: Sequence[Line], *, stat: str, width: int, whole_range: bool) -> Widget:
+def numbers(title: str, lines: Sequence[Series], *, stat: str, width: int, whole_range: bool) -> Widget:
     """Single numbers: of the whole time that the dashboard shows, or of its last minutes."""
     return Widget(
         "metric",

@@ -13,7 +13,7 @@ from aws_cdk.region_info import RegionInfo
 from stacks.application import NagError
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.deploy import QUALIFIER
-from stacks.deploy_policy.actions import needs_of
+from stacks.deploy_policy.actions import needed_actions
 from stacks.deploy_policy.document import documents, size
 from stacks.deploy_policy.scopes import Place, UnscopedError, statements
 from stacks.paths import ROOT
@@ -112,7 +112,7 @@ def main() -> None:
     try:
         settings, templates = read(given.stage, {})
         qualifier = given.qualifier or qualifier_of(settings, {})
-        policies = documents(statements(needs_of(templates), place_of(settings, templates, qualifier)))
+        policies = documents(statements(needed_actions(templates), place_of(settings, templates, qualifier)))
     except (SettingsError, NagError, UnscopedError) as error:
         sys.exit(str(error))
     if given.output is None:

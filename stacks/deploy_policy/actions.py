@@ -59,7 +59,7 @@ def _services() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Optional:
+class OptionalActions:
     """Actions, as patterns, that a type's handlers take for some of its properties alone."""
 
     resource_type: str
@@ -68,53 +68,53 @@ class Optional:
     actions: tuple[str, ...]
 
 
-def _optional(resource_type: str, properties: str, *actions: str) -> Optional:
-    return Optional(f"AWS::{resource_type}", frozenset(properties.split()), actions)
+def _only_for(resource_type: str, properties: str, *actions: str) -> OptionalActions:
+    return OptionalActions(f"AWS::{resource_type}", frozenset(properties.split()), actions)
 
 
 _KEYS = ("kms:*",)
 _METADATA = "MetadataConfiguration MetadataTableConfiguration"
 OPTIONAL = (
-    _optional("ApiGatewayV2::Api", "BodyS3Location", "s3:*"),
-    _optional("ApiGatewayV2::Integration", "CredentialsArn", "iam:PassRole"),
-    _optional("DynamoDB::Table", "KinesisStreamSpecification", "kinesis:*", "dynamodb:*ableKinesis*"),
-    _optional("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
-    _optional("DynamoDB::Table", "SSESpecification", *_KEYS),
-    _optional(
+    _only_for("ApiGatewayV2::Api", "BodyS3Location", "s3:*"),
+    _only_for("ApiGatewayV2::Integration", "CredentialsArn", "iam:PassRole"),
+    _only_for("DynamoDB::Table", "KinesisStreamSpecification", "kinesis:*", "dynamodb:*ableKinesis*"),
+    _only_for("DynamoDB::Table", "ImportSourceSpecification", "s3:*", "logs:*", "dynamodb:*Import*"),
+    _only_for("DynamoDB::Table", "SSESpecification", *_KEYS),
+    _only_for(
         "DynamoDB::Table", "ResourcePolicy", "dynamodb:PutResourcePolicy", "dynamodb:DeleteResourcePolicy"
     ),
     # Of tables with replicas, which this type has no property for: they are AWS::DynamoDB::GlobalTable.
-    _optional("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
-    _optional("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
-    _optional("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
-    _optional("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
-    _optional("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
+    _only_for("DynamoDB::Table", "", "iam:CreateServiceLinkedRole", "dynamodb:*Replica", "dynamodb:*Item"),
+    _only_for("DynamoDB::Table", "", "dynamodb:Scan", "dynamodb:Query"),
+    _only_for("Events::Rule", "RoleArn Targets.RoleArn", "iam:PassRole"),
+    _only_for("IAM::Role", "ManagedPolicyArns", "iam:AttachRolePolicy"),
+    _only_for("IAM::Role", "PermissionsBoundary", "iam:PutRolePermissionsBoundary"),
     # Whoever may take a boundary off need not keep to it.
-    _optional("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
-    _optional("Lambda::EventSourceMapping", "KmsKeyArn", *_KEYS),
-    _optional("Lambda::Function", "VpcConfig", "ec2:*"),
-    _optional("Lambda::Function", "FileSystemConfigs", "elasticfilesystem:*", "s3files:*"),
-    _optional("Lambda::Function", "KmsKeyArn", *_KEYS),
-    _optional("Lambda::Function", "Layers", "lambda:GetLayerVersion"),
-    _optional(
+    _only_for("IAM::Role", "", "iam:DeleteRolePermissionsBoundary"),
+    _only_for("Lambda::EventSourceMapping", "KmsKeyArn", *_KEYS),
+    _only_for("Lambda::Function", "VpcConfig", "ec2:*"),
+    _only_for("Lambda::Function", "FileSystemConfigs", "elasticfilesystem:*", "s3files:*"),
+    _only_for("Lambda::Function", "KmsKeyArn", *_KEYS),
+    _only_for("Lambda::Function", "Layers", "lambda:GetLayerVersion"),
+    _only_for(
         "Lambda::Function", "CodeSigningConfigArn", "lambda:PutFunctionCode*", "lambda:DeleteFunctionCode*"
     ),
-    _optional("Lambda::Function", "CodeSigningConfigArn", "lambda:GetCodeSigningConfig"),
-    _optional("Lambda::Function", "CapacityProviderConfig", "lambda:PassCapacityProvider"),
-    _optional("Logs::LogGroup", "DataProtectionPolicy", "firehose:*", "logs:CreateLogDelivery"),
-    _optional("Logs::LogGroup", "ResourcePolicyDocument", "logs:*ResourcePolicy"),
-    _optional("Logs::LogGroup", "FieldIndexPolicies", "logs:PutIndexPolicy", "logs:DeleteIndexPolicy"),
-    _optional("Logs::LogGroup", "KmsKeyId", "logs:*KmsKey"),
-    _optional("S3::Bucket", _METADATA, "s3tables:*", "s3:*Metadata*"),
-    _optional("S3::Bucket", "ReplicationConfiguration", "iam:PassRole", "s3:DeleteObject"),
-    _optional("S3::Bucket", "AccessControl", "s3:PutBucketAcl", "s3:PutObjectAcl"),
-    _optional(
+    _only_for("Lambda::Function", "CodeSigningConfigArn", "lambda:GetCodeSigningConfig"),
+    _only_for("Lambda::Function", "CapacityProviderConfig", "lambda:PassCapacityProvider"),
+    _only_for("Logs::LogGroup", "DataProtectionPolicy", "firehose:*", "logs:CreateLogDelivery"),
+    _only_for("Logs::LogGroup", "ResourcePolicyDocument", "logs:*ResourcePolicy"),
+    _only_for("Logs::LogGroup", "FieldIndexPolicies", "logs:PutIndexPolicy", "logs:DeleteIndexPolicy"),
+    _only_for("Logs::LogGroup", "KmsKeyId", "logs:*KmsKey"),
+    _only_for("S3::Bucket", _METADATA, "s3tables:*", "s3:*Metadata*"),
+    _only_for("S3::Bucket", "ReplicationConfiguration", "iam:PassRole", "s3:DeleteObject"),
+    _only_for("S3::Bucket", "AccessControl", "s3:PutBucketAcl", "s3:PutObjectAcl"),
+    _only_for(
         "SES::ConfigurationSetEventDestination", "EventDestination.KinesisFirehoseDestination", "iam:*"
     ),
-    _optional("SMSVOICE::ConfigurationSet", "EventDestinations.KinesisFirehoseDestination", "iam:PassRole"),
-    _optional("SNS::Subscription", "SubscriptionRoleArn", "iam:*"),
-    _optional("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
-    _optional("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
+    _only_for("SMSVOICE::ConfigurationSet", "EventDestinations.KinesisFirehoseDestination", "iam:PassRole"),
+    _only_for("SNS::Subscription", "SubscriptionRoleArn", "iam:*"),
+    _only_for("SNS::Topic", "DeliveryStatusLogging", "iam:*"),
+    _only_for("SecretsManager::Secret", "ReplicaRegions", "secretsmanager:*Replicat*"),
 )
 """What the handlers name beyond the resource itself, or of its content. Of the type's own service only what
 hands out more than the resource's own settings is left out."""
@@ -141,7 +141,7 @@ class Need:
     resource_type: str
 
 
-def needs_of(templates: Iterable[Mapping[str, Any]]) -> frozenset[Need]:
+def needed_actions(templates: Iterable[Mapping[str, Any]]) -> frozenset[Need]:
     """What creating, reading, changing and deleting every resource of `templates` needs."""
     properties: dict[str, set[str]] = {}
     for template in templates:

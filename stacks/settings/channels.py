@@ -11,7 +11,15 @@ from pydantic import AfterValidator, Field
 
 from stacks.paths import LAMBDAS
 from stacks.settings.queues import QueueRules, Retention, Waits, broken_backoff, broken_queue, queue_rules
-from stacks.settings.sections import Backoff, Function, HttpProvider, Patience, Polling, Redelivery, Section
+from stacks.settings.sections import (
+    Backoff,
+    FailurePolicy,
+    Function,
+    HttpProvider,
+    Polling,
+    Redelivery,
+    Section,
+)
 from stacks.settings.sentences import number
 
 LaneName = Literal["normal", "bulk"]
@@ -34,7 +42,7 @@ class Lane(Polling):
     """The part of `messages_per_second` that this lane gets."""
 
 
-class Channel(Function, Redelivery, Patience, Backoff, HttpProvider):
+class Channel(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")

@@ -82,11 +82,11 @@ class EnabledCampaign:
 
     def audience(self) -> dict[str, Any]:
         """Its audience, with the stage's name where {stage} stands."""
-        told = self.chosen.audience.model_dump(mode="json", exclude_none=True)
+        values = self.chosen.audience.model_dump(mode="json", exclude_none=True)
         for name in ("location", "table"):
-            if name in told:
-                told[name] = told[name].replace("{stage}", self.stage)
-        return told
+            if name in values:
+                values[name] = values[name].replace("{stage}", self.stage)
+        return values
 
 
 def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:

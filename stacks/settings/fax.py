@@ -10,16 +10,16 @@ from pydantic import Field
 
 from stacks.settings.queues import (
     RECEIVES_OVER,
-    Lever,
     QueueRules,
     Retention,
+    RetrySetting,
     Waits,
     broken_backoff,
     broken_queue,
     longest_stay,
     worker_rules,
 )
-from stacks.settings.sections import Backoff, Function, HttpProvider, Patience, QueueWorker, Redelivery
+from stacks.settings.sections import Backoff, FailurePolicy, Function, HttpProvider, QueueWorker, Redelivery
 from stacks.settings.sentences import number
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
@@ -31,7 +31,7 @@ class RetryMover(QueueWorker):
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
-class Fax(Function, Redelivery, Patience, Backoff, HttpProvider):
+class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
@@ -163,7 +163,7 @@ def broken_fax(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
     yield from _provider(fax)
     yield from _times(fax)
     yield from broken_backoff("fax", fax)
-    yield from broken_queue("fax", fax, fax_rules(fax, lease_margin), keep, _lever(fax))
+    yield from broken_queue("fax", fax, fax_rules(fax, lease_margin), keep, _retry_setting(fax))
     yield from broken_queue("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
 
 
@@ -211,8 +211,8 @@ def _times(fax: Fax) -> Iterator[str]:
         )
 
 
-def _lever(fax: Fax) -> Lever:
-    return Lever(
+def _retry_setting(fax: Fax) -> RetrySetting:
+    return RetrySetting(
         formula=(
             "as many as cover it when each wait is at its shortest, plus "
             f"{invocations_to_finish(fax)} to see a fax of longest_fax_seconds through, plus crash_allowance"

@@ -140,7 +140,7 @@ def worker_rules(section: QueueWorker, lease_margin: int) -> QueueRules:
 
 
 @dataclass(frozen=True)
-class Lever:
+class RetrySetting:
     """The setting of a section that the number of receives follows from, with its formula and remedy."""
 
     setting: str = "longest_throttling_seconds"
@@ -149,10 +149,10 @@ class Lever:
 
 
 def broken_queue(
-    key: str, function: Function, rules: QueueRules, keep: Retention, lever: Lever | None = None
+    key: str, function: Function, rules: QueueRules, keep: Retention, retry: RetrySetting | None = None
 ) -> Iterator[str]:
     """Rules of the queue that `key` describes."""
-    lever = lever or Lever()
+    retry = retry or RetrySetting()
     timeout = function.timeout_seconds
     margin = rules.lease - timeout
     if rules.lease >= rules.visibility:
@@ -165,16 +165,16 @@ def broken_queue(
     if rules.max_receives > SQS_RECEIVES:
         count = f"over {SQS_RECEIVES}" if rules.max_receives >= RECEIVES_OVER else str(rules.max_receives)
         yield (
-            f"{key}.{lever.setting}: takes {count} receives ({lever.formula}), and SQS allows "
-            f"{SQS_RECEIVES}; {lever.remedy}."
+            f"{key}.{retry.setting}: takes {count} receives ({retry.formula}), and SQS allows "
+            f"{SQS_RECEIVES}; {retry.remedy}."
         )
     elif rules.longest_stay > (keep.queue_days - keep.margin_days) * DAY:
-        yield _too_long_a_stay(key, rules, keep, lever)
+        yield _too_long_a_stay(key, rules, keep, retry)
 
 
-def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, lever: Lever) -> str:
+def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, retry: RetrySetting) -> str:
     days = -(-rules.longest_stay // DAY) + keep.margin_days
-    remedy = f"use {days} or more" if days <= 13 else f"{days} is over 13, so lower {lever.setting}"
+    remedy = f"use {days} or more" if days <= 13 else f"{days} is over 13, so lower {retry.setting}"
     return (
         f"retention.queue_days: {keep.queue_days} is too short for {key}, whose {rules.max_receives} "
         f"receives may take {rules.longest_stay} s (the longest wait or visibility after each) with "

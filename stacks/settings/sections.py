@@ -56,7 +56,7 @@ class QueueWorker(Function, Polling, Redelivery):
     """A queue and the one function that reads it."""
 
 
-class Patience(Section):
+class FailurePolicy(Section):
     """What a sender does around a submit, and after one that did not end well."""
 
     record_seconds: int = Field(default=5, ge=1, le=60)

@@ -8,8 +8,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from stacks.settings.channels import broken_memory
-from stacks.settings.queues import SQS_RECEIVES, Lever, QueueRules, Retention, broken_queue, visibility_of
-from stacks.settings.sections import Function, Patience, Polling
+from stacks.settings.queues import (
+    SQS_RECEIVES,
+    QueueRules,
+    Retention,
+    RetrySetting,
+    broken_queue,
+    visibility_of,
+)
+from stacks.settings.sections import FailurePolicy, Function, Polling
 
 Network = IPv4Network | IPv6Network
 LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
@@ -48,7 +55,7 @@ def _day(text: str) -> str:
     return text
 
 
-class Webhook(Function, Polling, Patience):
+class Webhook(Function, Polling, FailurePolicy):
     """The webhook queue and its sender."""
 
     batch_size: int = Field(default=1, ge=1, le=10)
@@ -96,7 +103,7 @@ def webhook_rules(webhook: Webhook, lease_margin: int) -> QueueRules:
     )
 
 
-DELAYS = Lever(
+RETRY_SETTING = RetrySetting(
     setting="delays_seconds",
     formula="one for each try",
     remedy=f"use {SQS_RECEIVES - 1} delays or fewer",
@@ -107,7 +114,7 @@ def broken_webhook(webhook: Webhook, lease_margin: int, keep: Retention) -> Iter
     """Rules of the section `webhook`."""
     yield from _broken_batch(webhook)
     yield from broken_memory("webhook", webhook.memory_mb)
-    yield from broken_queue("webhook", webhook, webhook_rules(webhook, lease_margin), keep, DELAYS)
+    yield from broken_queue("webhook", webhook, webhook_rules(webhook, lease_margin), keep, RETRY_SETTING)
 
 
 def _broken_batch(webhook: Webhook) -> Iterator[str]:
