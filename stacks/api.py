@@ -11,7 +11,7 @@ from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 from constructs import Construct
 
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import RouteGroup, open_stage, server_errors
 from stacks.constructs.stage import StageStack, publish
@@ -154,32 +154,34 @@ def messages_api(
     return HandlerFunction(
         scope,
         settings,
-        name="messages-api",
-        handler="messages_api",
-        limits=settings.api.messages,
-        grants=[
-            Grant(["dynamodb:PutItem"], [mailbox]),
-            Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
-            # Taking a message back is a status.
-            Grant(["dynamodb:UpdateItem"], [ledger]),
-            Grant(
-                ["s3:PutObject"],
-                [f"{bucket}/{OVERSIZE}/*"],
-                wildcard="What is too large for an item is named by a hash of its content.",
-            ),
-        ],
-        environment={
-            **storage.shared_environment,
-            **storage.mailbox_environment,
-            "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
-            "LANES": json.dumps(lanes(settings)),
-            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
-            "DEFAULT_REGION": settings.default_region,
-            "PUBLIC_URL": public_url,
-            **_callers(settings.api),
-        },
-        remedy=CALLER_REPEATS,
+        FunctionSpec(
+            function="messages-api",
+            handler="messages_api",
+            limits=settings.api.messages,
+            grants=[
+                Grant(["dynamodb:PutItem"], [mailbox]),
+                Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
+                # Taking a message back is a status.
+                Grant(["dynamodb:UpdateItem"], [ledger]),
+                Grant(
+                    ["s3:PutObject"],
+                    [f"{bucket}/{OVERSIZE}/*"],
+                    wildcard="What is too large for an item is named by a hash of its content.",
+                ),
+            ],
+            environment={
+                **storage.shared_environment,
+                **storage.mailbox_environment,
+                "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
+                "LANES": json.dumps(lanes(settings)),
+                "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+                "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+                "DEFAULT_REGION": settings.default_region,
+                "PUBLIC_URL": public_url,
+                **_callers(settings.api),
+            },
+            remedy=CALLER_REPEATS,
+        ),
     ).resource
 
 
@@ -207,18 +209,20 @@ def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret:
     return HandlerFunction(
         scope,
         settings,
-        name="unsubscribe",
-        handler="unsubscribe",
-        limits=settings.api.unsubscribe,
-        grants=[
-            Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
-            secret.read(),
-        ],
-        environment={
-            "PREFERENCES_TABLE": storage.preferences.table_name,
-            "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
-        },
-        remedy=CALLER_REPEATS,
+        FunctionSpec(
+            function="unsubscribe",
+            handler="unsubscribe",
+            limits=settings.api.unsubscribe,
+            grants=[
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                secret.read(),
+            ],
+            environment={
+                "PREFERENCES_TABLE": storage.preferences.table_name,
+                "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
+            },
+            remedy=CALLER_REPEATS,
+        ),
     ).resource
 
 
@@ -230,14 +234,16 @@ def twilio_callbacks(
     return HandlerFunction(
         Construct(stack, "TwilioCallbacks"),
         settings,
-        name="twilio-callbacks",
-        handler="twilio_callbacks",
-        limits=settings.api,
-        grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-        environment={
-            "TWILIO_SECRET_ARN": secret.secret_arn,
-            "PUBLIC_URL": public_url,
-            "FEEDBACK_QUEUE_URL": queue.queue_url,
-        },
-        remedy=TWILIO_GIVES_UP,
+        FunctionSpec(
+            function="twilio-callbacks",
+            handler="twilio_callbacks",
+            limits=settings.api,
+            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+            environment={
+                "TWILIO_SECRET_ARN": secret.secret_arn,
+                "PUBLIC_URL": public_url,
+                "FEEDBACK_QUEUE_URL": queue.queue_url,
+            },
+            remedy=TWILIO_GIVES_UP,
+        ),
     ).resource

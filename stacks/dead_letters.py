@@ -7,7 +7,7 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
@@ -65,28 +65,30 @@ class DeadLettersStack(StageStack):
         return HandlerFunction(
             self,
             settings,
-            name="dead-letters",
-            handler="dead_letters",
-            limits=settings.dead_letters,
-            kept_back_seconds=KEPT_BACK_SECONDS,
-            remedy=FUNCTION_ERRORS,
-            grants=[
-                Grant(
-                    [f"sqs:{action}" for action in look],
-                    [worker.dead_letters.queue_arn for worker in workers],
-                ),
-                # Marks messages; of a dead callback it reads what became of it.
-                Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
-                Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
-            ],
-            environment={
-                **storage.shared_environment,
-                "STAGE": settings.stage,
-                "DEAD_LETTERS_TABLE": self.table.table_name,
-                "DEAD_LETTER_QUEUES": self.to_json_string(
-                    {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
-                ),
-            },
+            FunctionSpec(
+                function="dead-letters",
+                handler="dead_letters",
+                limits=settings.dead_letters,
+                kept_back_seconds=KEPT_BACK_SECONDS,
+                remedy=FUNCTION_ERRORS,
+                grants=[
+                    Grant(
+                        [f"sqs:{action}" for action in look],
+                        [worker.dead_letters.queue_arn for worker in workers],
+                    ),
+                    # Marks messages; of a dead callback it reads what became of it.
+                    Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
+                    Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
+                ],
+                environment={
+                    **storage.shared_environment,
+                    "STAGE": settings.stage,
+                    "DEAD_LETTERS_TABLE": self.table.table_name,
+                    "DEAD_LETTER_QUEUES": self.to_json_string(
+                        {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
+                    ),
+                },
+            ),
         ).resource
 
 

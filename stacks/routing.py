@@ -125,10 +125,11 @@ def outcomes(
     """How `outcomes` reads the ledger's stream."""
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
-        name="outcomes",
+        function="outcomes",
+        handler="outcomes",
         table=storage.ledger,
         filters=list(_filters(fax)),
-        numbers=settings.outcomes,
+        limits=settings.outcomes,
         grants=[Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues])],
         environment={
             "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
@@ -188,7 +189,15 @@ class RoutingStack(StageStack):
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }
-        dispatch = StreamWork("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
+        dispatch = StreamWork(
+            function="dispatch",
+            handler="dispatch",
+            limits=settings.dispatch,
+            table=storage.mailbox,
+            filters=[INSERTS],
+            grants=grants,
+            environment=environment,
+        )
         self.dispatch = StreamReader(self, settings, dispatch)
         self.outcomes = StreamReader(
             self,

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
@@ -64,21 +64,32 @@ AGAIN_AND_AGAIN = 3
 """Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
 
-@dataclass(frozen=True)
-class FunctionWatch:
-    """A function to watch."""
+@dataclass(frozen=True, kw_only=True)
+class FunctionSpec:
+    """A function: what it runs, may do and knows, and when its alarms ring."""
 
-    function: lambda_.Function
-    short: str
-    """Its short name."""
-    timeout_seconds: int
-    comes_back_seconds: int
-    """After how long it gets again what it failed at, from a queue or a stream: only failing again and again
-    tells anything then. 0: nobody tries again. Whoever calls it is told of its failure, and the first counts.
-    """
-    kept_back_seconds: float
+    function: str
+    """Short name, such as send-mail-bulk."""
+    handler: str
+    """The file in lambdas/, without its ending."""
+    limits: Function
+    grants: Sequence[Grant]
+    """What it may do beside writing its log."""
+    environment: Mapping[str, str]
+    templates: str = ""
+    """The folder in templates/ that the function takes along; "" for none."""
+    extras: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files of the function's bundle, by their paths in it."""
+    recursive: bool = False
+    """Whether the function feeds its own queue: Lambda would stop it after some sixteen rounds."""
+    network: Network | None = None
+    """Where in a VPC the function stands; None: in none."""
+    comes_back_seconds: int = 0
+    """After how long the function gets again what it failed at, from a queue or a stream: then only repeated
+    failures mean something. 0: nobody tries again; the caller sees the failure, and the first one counts."""
+    kept_back_seconds: float = 0
     """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
-    remedy: str
+    remedy: str = ""
     """A sentence on what an error of this function means; "": nothing particular."""
 
     @property
@@ -101,72 +112,12 @@ class FunctionWatch:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"
 
-
-def slow_seconds(settings: Settings, timeout_seconds: int, kept_back_seconds: float) -> float:
-    """The duration from which on an alarm rings: a share of the time-out; or, where an invocation may run
-    for longer by design, the middle of what it keeps back."""
-    share = timeout_seconds * settings.monitoring.slow_share
-    return max(share, timeout_seconds - kept_back_seconds / 2) if kept_back_seconds else share
-
-
-def watch_function(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
-    """Make all three. A function that nobody calls reports nothing, and nothing is wrong with it."""
-    _errors(scope, settings, watch)
-    _throttles(scope, settings, watch)
-    _slow(scope, settings, watch)
-
-
-def _errors(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
-    survived = "What it was given comes back to it, and in the end lies where nothing is lost."
-    further = " ".join(filter(None, (survived if watch.comes_back_seconds else "", watch.remedy)))
-    about = AlarmText(
-        subject=watch.short,
-        kind="errors",
-        meaning=f"Invocations of {watch.short} fail, {watch.lasting}: its variables, its bundle, its "
-        f"time-out or its memory is wrong, or AWS refuses what it needs. {further}",
-        look=read_log(settings, watch.short),
-    )
-    StageAlarm(scope, "Errors", settings, about, _at_the_first(watch, "Errors"))
-
-
-def _throttles(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
-    late = "What it should do comes late; from a queue each refusal counts as a receive."
-    refused = "Whoever calls it is refused."
-    about = AlarmText(
-        subject=watch.short,
-        kind="throttles",
-        meaning=f"Lambda refuses to run {watch.short}, {watch.lasting}: the account's concurrency is used "
-        f"up, or reserved for others. {late if watch.comes_back_seconds else refused}",
-        look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where it "
-        f"is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
-    )
-    StageAlarm(scope, "Throttles", settings, about, _at_the_first(watch, "Throttles"))
-
-
-def _slow(scope: Construct, settings: Settings, watch: FunctionWatch) -> None:
-    threshold = slow_seconds(settings, watch.timeout_seconds, watch.kept_back_seconds)
-    about = AlarmText(
-        subject=watch.short,
-        kind="slow",
-        meaning=f"Invocations of {watch.short} take over {threshold:g} of the {watch.timeout_seconds} s that "
-        f"they may, {watch.lasting}: soon they are cut off in the middle of their work. A provider or a "
-        "database answers slowly, or the batch is too large.",
-        look=read_log(settings, watch.short),
-    )
-    took = _metric(watch, "Duration", "Maximum")
-    StageAlarm(scope, "Slow", settings, about, _rings(watch, took, round(threshold * 1000)))
-
-
-def _at_the_first(watch: FunctionWatch, name: str) -> Trigger:
-    return _rings(watch, _metric(watch, name, "Sum"), 1)
-
-
-def _rings(watch: FunctionWatch, metric: Metric, threshold: float) -> Trigger:
-    return Trigger({"value": metric}, threshold, periods=watch.periods, at_least=watch.at_least)
-
-
-def _metric(watch: FunctionWatch, name: str, statistic: Literal["Sum", "Maximum"]) -> Metric:
-    return Metric("AWS/Lambda", name, statistic, {"FunctionName": watch.function.function_name})
+    def slow_seconds(self, settings: Settings) -> float:
+        """The duration from which on an alarm rings: a share of the time-out; or, where an invocation may run
+        for longer by design, the middle of what it keeps back."""
+        timeout, kept_back = self.limits.timeout_seconds, self.kept_back_seconds
+        share = timeout * settings.monitoring.slow_share
+        return max(share, timeout - kept_back / 2) if kept_back else share
 
 
 KEPT_DAYS = {
@@ -181,73 +132,42 @@ KEPT_DAYS = {
 
 
 class HandlerFunction(Construct):
-    """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log.
+    """A function with its role, its log group, its bundle and its alarms."""
 
-    `extras` are further files of its bundle. `recursive` is for one that feeds its own queue: Lambda would
-    stop it after some sixteen rounds. With a `network` it stands in that. For `comes_back_seconds`,
-    `kept_back_seconds` and `remedy` see its alarms' FunctionWatch.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        settings: Settings,
-        *,
-        name: str,
-        handler: str,
-        limits: Function,
-        grants: Sequence[Grant],
-        environment: Mapping[str, str],
-        templates: str = "",
-        extras: Mapping[str, bytes] | None = None,
-        recursive: bool = False,
-        network: Network | None = None,
-        comes_back_seconds: int = 0,
-        kept_back_seconds: float = 0,
-        remedy: str = "",
-    ) -> None:
+    def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
+        self.spec = spec
         target = Target(settings.deployment.bundle_platform)
-        log_group = self._log_group(settings, name)
-        connecting = in_network(_function_arn(self, settings.name(name))) if network else []
-        self.resource = lambda_.Function(
-            self,
-            "Resource",
-            function_name=settings.name(name),
-            runtime=target.runtime,
-            architecture=target.architecture,
-            handler=f"{handler}.handler",
-            code=Bundle(handler, target, templates=templates, extras=extras).code(),
-            timeout=Duration.seconds(limits.timeout_seconds),
-            memory_size=limits.memory_mb,
-            role=self._role([*grants, *connecting, _write_log(self, settings.name(name))]),
-            log_group=log_group,
-            environment={**_telemetry(settings, name), **environment},
-            recursive_loop=lambda_.RecursiveLoop.ALLOW if recursive else None,
-        )
-        if network:
-            connect(self.resource, network)
-        if target.platform == "host":
-            accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
-        publish(self, **{f"{pascal(name)}FunctionName": self.resource.function_name})
-        timeout = limits.timeout_seconds
-        watch = FunctionWatch(self.resource, name, timeout, comes_back_seconds, kept_back_seconds, remedy)
-        self._watch(settings, watch)
-
-    def _watch(self, settings: Settings, watch: FunctionWatch) -> None:
-        watch_function(self, settings, watch)
-        slow = slow_seconds(settings, watch.timeout_seconds, watch.kept_back_seconds)
-        watched = WatchedFunction(watch.short, settings.name(watch.short), watch.timeout_seconds, slow)
-        inventory(self).functions.append(watched)
-
-    def _log_group(self, settings: Settings, name: str) -> logs.LogGroup:
-        return logs.LogGroup(
+        name = settings.name(spec.function)
+        log_group = logs.LogGroup(
             self,
             "Log",
-            log_group_name=f"/aws/lambda/{settings.name(name)}",
+            log_group_name=f"/aws/lambda/{name}",
             retention=KEPT_DAYS[settings.retention.log_days],
             removal_policy=RemovalPolicy.DESTROY,
         )
+        connecting = in_network(_function_arn(self, name)) if spec.network else []
+        self.resource = lambda_.Function(
+            self,
+            "Resource",
+            function_name=name,
+            runtime=target.runtime,
+            architecture=target.architecture,
+            handler=f"{spec.handler}.handler",
+            code=Bundle(spec.handler, target, templates=spec.templates, extras=spec.extras).code(),
+            timeout=Duration.seconds(spec.limits.timeout_seconds),
+            memory_size=spec.limits.memory_mb,
+            role=self._role([*spec.grants, *connecting, _write_log(self, name)]),
+            log_group=log_group,
+            environment={**_telemetry(settings, spec.function), **spec.environment},
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
+        )
+        if spec.network:
+            connect(self.resource, spec.network)
+        if target.platform == "host":
+            accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
+        publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
+        self._watch(settings)
 
     def _role(self, grants: Sequence[Grant]) -> iam.Role:
         role = iam.Role(
@@ -258,6 +178,65 @@ class HandlerFunction(Construct):
         )
         accept_wildcards(role, grants)
         return role
+
+    def _watch(self, settings: Settings) -> None:
+        """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
+        self._errors(settings)
+        self._throttles(settings)
+        self._slow(settings)
+        spec, name = self.spec, settings.name(self.spec.function)
+        slow = spec.slow_seconds(settings)
+        watched = WatchedFunction(spec.function, name, spec.limits.timeout_seconds, slow)
+        inventory(self).functions.append(watched)
+
+    def _errors(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        survived = "What it was given comes back to it, and in the end lies where nothing is lost."
+        further = " ".join(filter(None, (survived if spec.comes_back_seconds else "", spec.remedy)))
+        about = AlarmText(
+            subject=name,
+            kind="errors",
+            meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
+            f"time-out or its memory is wrong, or AWS refuses what it needs. {further}",
+            look=read_log(settings, name),
+        )
+        StageAlarm(self, "Errors", settings, about, self._trigger("Errors"))
+
+    def _throttles(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        late = "What it should do comes late; from a queue each refusal counts as a receive."
+        refused = "Whoever calls it is refused."
+        about = AlarmText(
+            subject=name,
+            kind="throttles",
+            meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
+            f"up, or reserved for others. {late if spec.comes_back_seconds else refused}",
+            look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where "
+            f"it is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
+        )
+        StageAlarm(self, "Throttles", settings, about, self._trigger("Throttles"))
+
+    def _slow(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        threshold, timeout = spec.slow_seconds(settings), spec.limits.timeout_seconds
+        about = AlarmText(
+            subject=name,
+            kind="slow",
+            meaning=f"Invocations of {name} take over {threshold:g} of the {timeout} s that "
+            f"they may, {spec.lasting}: soon they are cut off in the middle of their work. A provider or a "
+            "database answers slowly, or the batch is too large.",
+            look=read_log(settings, name),
+        )
+        StageAlarm(
+            self, "Slow", settings, about, self._trigger("Duration", "Maximum", round(threshold * 1000))
+        )
+
+    def _trigger(
+        self, metric: str, statistic: Literal["Sum", "Maximum"] = "Sum", threshold: float = 1
+    ) -> Trigger:
+        of_function = Metric("AWS/Lambda", metric, statistic, {"FunctionName": self.resource.function_name})
+        spec = self.spec
+        return Trigger({"value": of_function}, threshold, periods=spec.periods, at_least=spec.at_least)
 
 
 def _function_arn(scope: Construct, name: str) -> str:

@@ -1,14 +1,14 @@
 """A function that reads a table's stream, the bucket for what it gives up on, and its alarms."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, inventory, read_log
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import pascal, publish
 from stacks.constructs.storage import PrivateBucket, StreamTable
@@ -16,18 +16,14 @@ from stacks.settings.queues import Stream
 from stacks.settings.stage import Settings
 
 
-@dataclass(frozen=True)
-class StreamWork:
+@dataclass(frozen=True, kw_only=True)
+class StreamWork(FunctionSpec):
     """Which stream is read, what runs for it, and the numbers of both."""
 
-    name: str
-    """The function's short name, and its file's in lambdas/, such as dispatch."""
+    limits: Stream
     table: StreamTable
     filters: Sequence[str]
     """Patterns in JSON: a record that fits any of them is read."""
-    numbers: Stream
-    grants: Sequence[Grant]
-    environment: Mapping[str, str]
 
 
 class StreamReader(Construct):
@@ -42,23 +38,19 @@ class StreamReader(Construct):
     ) -> None:
         """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
         each mapping apart in it."""
-        super().__init__(scope, pascal(work.name))
+        super().__init__(scope, pascal(work.function))
         self.unprocessed = unprocessed or self._bucket(settings)
-        self.function = HandlerFunction(
-            self,
-            settings,
-            name=work.name,
-            handler=work.name,
-            limits=work.numbers,
+        spec = replace(
+            work,
             grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
-            environment=work.environment,
             # At once: what takes its time is the invocation that fails.
-            comes_back_seconds=work.numbers.timeout_seconds,
-        ).resource
+            comes_back_seconds=work.limits.timeout_seconds,
+        )
+        self.function = HandlerFunction(self, settings, spec).resource
         self.mapping = self._mapping(work)
-        gave_up(self, settings, work.name, self.mapping)
-        iterator_age(self, settings, work.name, self.function)
-        inventory(self).streams.append(work.name)
+        gave_up(self, settings, work.function, self.mapping)
+        iterator_age(self, settings, work.function, self.function)
+        inventory(self).streams.append(work.function)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
         bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
@@ -67,7 +59,7 @@ class StreamReader(Construct):
 
     def _mapping(self, work: StreamWork) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
-        numbers, mapping = work.numbers, lambda_.CfnEventSourceMapping
+        numbers, mapping = work.limits, lambda_.CfnEventSourceMapping
         return mapping(
             self,
             "Mapping",

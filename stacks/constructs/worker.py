@@ -1,7 +1,6 @@
 """A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_cdk import Duration, Stack
@@ -18,42 +17,24 @@ from stacks.constructs.alarms import (
     inventory,
     read_log,
 )
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import accept, pascal, publish
-from stacks.settings.campaigns import Network
 from stacks.settings.queues import DAY, QueueRules
-from stacks.settings.sections import Function, Polling
+from stacks.settings.sections import Polling
 from stacks.settings.stage import Settings, waiting_seconds
 
 
-@dataclass(frozen=True)
-class Work:
+@dataclass(frozen=True, kw_only=True)
+class Work(FunctionSpec):
     """Which queue a worker reads, what runs for it, and the numbers of both."""
 
     queue: str
     """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
-    function: str
-    """Short name, such as send-mail-bulk."""
-    handler: str
-    """The file in lambdas/, without its ending."""
-    limits: Function
     polling: Polling
     rules: QueueRules
-    grants: Sequence[Grant]
-    environment: Mapping[str, str]
-    templates: str = ""
-    """The folder in templates/ that the function takes along; "" for none."""
-    extras: Mapping[str, bytes] = field(default_factory=dict)
-    """Further files of the function's bundle, by their paths in it."""
-    recursive: bool = False
-    """Whether the function feeds its own queue."""
-    network: Network | None = None
-    """Where in a VPC the function stands; None: in none."""
     channel: str = ""
     """The event type whose messages the function sends; "": it sends none."""
-    kept_back_seconds: float = 0
-    """How much of its time-out an invocation keeps to finish in; until then it may run by design."""
     fifo: bool = False
     """In order within a message group, and one of a group at a time."""
 
@@ -73,6 +54,7 @@ class Worker(Construct):
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
+        self.work = work
         self.dead_letter_name = work.dead_letter_name
         """The dead-letter queue's name, still without the stage's: mail-dlq, fax-dlq.fifo."""
         self.dead_letters = self._dead_letter_queue(settings, work)
@@ -116,21 +98,13 @@ class Worker(Construct):
         )
 
     def _function(self, settings: Settings, work: Work) -> lambda_.Function:
-        function = HandlerFunction(
-            self,
-            settings,
-            name=work.function,
-            handler=work.handler,
-            limits=work.limits,
+        spec = replace(
+            work,
             grants=[*work.grants, self._consume()],
             environment={"QUEUE_URL": self.queue.queue_url, **work.environment},
-            templates=work.templates,
-            extras=work.extras,
-            recursive=work.recursive,
-            network=work.network,
             comes_back_seconds=work.rules.visibility,
-            kept_back_seconds=work.kept_back_seconds,
-        ).resource
+        )
+        function = HandlerFunction(self, settings, spec).resource
         lambda_.EventSourceMapping(
             self,
             "Mapping",
@@ -145,23 +119,20 @@ class Worker(Construct):
         return function
 
     def _watch(self, settings: Settings, work: Work) -> None:
-        waiting = waiting_seconds(settings, work.queue)
-        watch = QueueWatch(
-            queue=self.queue,
-            dead_letters=self.dead_letters,
-            short=work.queue,
-            function=work.function,
-            waiting_seconds=waiting,
-            kept_days=settings.retention.days_of(fifo=work.fifo),
-        )
-        watch_queue(self, settings, watch)
+        self.waiting_seconds = waiting_seconds(settings, work.queue)
+        self.kept_days = settings.retention.days_of(fifo=work.fifo)
+        """After so many days SQS deletes what is in the queue."""
+        _not_empty(self, settings)
+        _waiting_long(self, settings)
+        _backlog_old(self, settings)
+        _in_flight_many(self, settings)
         watched = WatchedQueue(
             short=work.queue,
             name=settings.name(work.queue_name),
             dead_letters=settings.name(work.dead_letter_name),
             function=work.function,
             channel=work.channel,
-            waiting_seconds=waiting,
+            waiting_seconds=self.waiting_seconds,
         )
         inventory(self).queues.append(watched)
 
@@ -201,101 +172,77 @@ RECEIVED = " What was received three times no longer counts."
 """Of standard queues, by SQS's documentation of that metric."""
 
 
-@dataclass(frozen=True)
-class QueueWatch:
-    """A queue to watch, and who works for it."""
-
-    queue: sqs.Queue
-    dead_letters: sqs.Queue
-    short: str
-    """The queue's short name."""
-    function: str
-    """The short name of the function that reads it."""
-    waiting_seconds: int
-    kept_days: int
-    """After so many days SQS deletes what is in the queue."""
-
-    @property
-    def fifo(self) -> bool:
-        """Whether it keeps the order within a group."""
-        return self.queue.fifo
-
-
-def watch_queue(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
-    """Make all four."""
-    _not_empty(scope, settings, watch)
-    _waiting_long(scope, settings, watch)
-    _backlog_old(scope, settings, watch)
-    _in_flight_many(scope, settings, watch)
-
-
-def _not_empty(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+def _not_empty(worker: Worker, settings: Settings) -> None:
     """Rings while a dead letter waits, also while somebody looks at it."""
-    of_stage = f"--stage {settings.stage} --queue {watch.short}"
+    queue, function = worker.work.queue, worker.work.function
+    of_stage = f"--stage {settings.stage} --queue {queue}"
     about = AlarmText(
-        subject=watch.short,
+        subject=queue,
         kind="dlq-not-empty",
-        meaning=f"What {watch.function} could not finish lies in the dead-letter queue of {watch.short}: "
+        meaning=f"What {function} could not finish lies in the dead-letter queue of {queue}: "
         f"nothing is lost, for {settings.retention.dead_letter_days} days. A fault of ours, of a provider's "
         "or of AWS's is behind it; it rings until the queue is empty.",
         look=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters redrive "
         f"{of_stage}",
         # No other alarm of a queue is meant where people say "the queue's alarm".
-        output=f"{pascal(watch.short)}Dlq",
+        output=f"{pascal(queue)}Dlq",
     )
     waiting = {
-        "visible": _metric(watch.dead_letters, "ApproximateNumberOfMessagesVisible", period=60),
-        "hidden": _metric(watch.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
+        "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible", period=60),
+        "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
     }
     # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-    StageAlarm(scope, "NotEmpty", settings, about, Trigger(waiting, threshold=1, missing="ignore"))
+    StageAlarm(worker, "NotEmpty", settings, about, Trigger(waiting, threshold=1, missing="ignore"))
 
 
-def _waiting_long(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+def _waiting_long(worker: Worker, settings: Settings) -> None:
+    queue, function = worker.work.queue, worker.work.function
     about = AlarmText(
-        subject=watch.short,
+        subject=queue,
         kind="waiting-long",
-        meaning=f"The oldest message in {watch.short} has waited for over {watch.waiting_seconds // 60} "
-        f"minutes: more comes in than {watch.function} may send, or it does not run, or fails."
-        f"{'' if watch.fifo else RECEIVED}",
-        look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, watch.function)}",
+        meaning=f"The oldest message in {queue} has waited for over {worker.waiting_seconds // 60} "
+        f"minutes: more comes in than {function} may send, or it does not run, or fails."
+        f"{'' if worker.work.fifo else RECEIVED}",
+        look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    StageAlarm(scope, "WaitingLong", settings, about, _age(watch, watch.waiting_seconds))
+    StageAlarm(worker, "WaitingLong", settings, about, _age(worker, worker.waiting_seconds))
 
 
-def _backlog_old(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+def _backlog_old(worker: Worker, settings: Settings) -> None:
     """SQS deletes what is past its retention silently, and past the dead-letter queue."""
-    half = watch.kept_days * DAY // 2
+    queue = worker.work.queue
+    half = worker.kept_days * DAY // 2
     about = AlarmText(
-        subject=watch.short,
+        subject=queue,
         kind="backlog-old",
-        meaning=f"The oldest message in {watch.short} has waited for half of the {watch.kept_days} days that "
+        meaning=f"The oldest message in {queue} has waited for half of the {worker.kept_days} days that "
         "SQS keeps it: past all of them it is deleted, without a dead letter. The ledger still lacks it: "
         f"mailroom reconcile --stage {settings.stage} would put it back.",
         look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
         f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
         "the producer",
     )
-    StageAlarm(scope, "BacklogOld", settings, about, _age(watch, half))
+    StageAlarm(worker, "BacklogOld", settings, about, _age(worker, half))
 
 
-def _in_flight_many(scope: Construct, settings: Settings, watch: QueueWatch) -> None:
+def _in_flight_many(worker: Worker, settings: Settings) -> None:
     """What waits between two tries is in flight as well."""
+    queue, function = worker.work.queue, worker.work.function
     about = AlarmText(
-        subject=watch.short,
+        subject=queue,
         kind="in-flight-many",
-        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {watch.short} are in flight, which includes those that "
+        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
         f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out none, and says nothing.",
         look=f"mailroom failures --stage {settings.stage} --since 1h and "
-        f"{read_log(settings, watch.function)}: end what fails again and again, or pause the producer",
+        f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
-    in_flight = _metric(watch.queue, "ApproximateNumberOfMessagesNotVisible")
-    StageAlarm(scope, "InFlightMany", settings, about, Trigger({"in_flight": in_flight}, IN_FLIGHT_MANY))
+    in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
+    StageAlarm(worker, "InFlightMany", settings, about, Trigger({"in_flight": in_flight}, IN_FLIGHT_MANY))
 
 
-def _age(watch: QueueWatch, seconds: int) -> Trigger:
-    return Trigger({"age": _metric(watch.queue, AGE)}, threshold=seconds)
+def _age(worker: Worker, seconds: int) -> Trigger:
+    return Trigger({"age": _metric(worker.queue, AGE)}, threshold=seconds)
 
 
 def _metric(queue: sqs.Queue, name: str, period: int = 300) -> Metric:
