@@ -2,7 +2,6 @@
 say what became of an SMS."""
 
 import json
-import string
 
 from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
@@ -15,7 +14,7 @@ from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.http_api import RouteGroup, open_stage, server_errors
 from stacks.constructs.stage import StageStack, publish
-from stacks.constructs.storage import Secret, bucket_name
+from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
 from stacks.settings.api import Api
@@ -33,7 +32,6 @@ where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 UNSUBSCRIBE_PATH = "/unsubscribe"
-KEY_LENGTH = 44  # letters and digits: over 256 bits
 
 
 class ApiStack(StageStack):
@@ -59,8 +57,6 @@ class ApiStack(StageStack):
             self,
             ApiUrl=self.public_url,
             UnsubscribeUrl=self.unsubscribe_url,
-            UnsubscribeSecretName=settings.name("unsubscribe"),
-            UnsubscribeSecretArn=self.secret.secret_arn,
         )
 
     @property
@@ -87,10 +83,7 @@ class ApiStack(StageStack):
             generated=secretsmanager.SecretStringGenerator(
                 secret_string_template="{}",  # noqa: S106 - the key comes into it
                 generate_string_key="key",
-                password_length=KEY_LENGTH,
-                include_space=False,
-                exclude_punctuation=True,
-                exclude_characters=string.punctuation,  # the emulator knows this way alone
+                **RANDOM_KEY,
             ),
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
@@ -140,7 +133,7 @@ class ApiStack(StageStack):
 
 OVERSIZE = "oversize"
 """Below it in the payload bucket lies what producers handed in that is too large for an item."""
-CALLER_REPEATS = "Requests end in an error: whoever calls is told, and may call again."
+CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
 TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
 
 

@@ -3,12 +3,11 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from aws_cdk import App, Aws, Stack
-from aws_cdk import aws_iam as iam
+from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from stacks.constructs.grants import Grant, policy
+from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Work, Worker
@@ -164,23 +163,11 @@ class CampaignSchedules(Construct):
         self._collect = collect
         name = settings.name("campaigns")
         self._group = scheduler.CfnScheduleGroup(self, "Group", name=name)
-        self._role = self._trusted_role(name)
+        queues = (collect.queue, collect.dead_letters)
+        self._role = scheduler_role(self, name, [queue.queue_arn for queue in queues])
         for campaign in campaigns:
             if campaign.chosen.schedule:
                 self._schedule(campaign.name, campaign.chosen.schedule)
-
-    def _trusted_role(self, name: str) -> iam.Role:
-        group = Stack.of(self).format_arn(service="scheduler", resource="schedule-group", resource_name=name)
-        queues = (self._collect.queue, self._collect.dead_letters)
-        return iam.Role(
-            self,
-            "Role",
-            assumed_by=iam.ServicePrincipal(
-                "scheduler.amazonaws.com",
-                conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": group}},
-            ),
-            inline_policies=policy([Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues])]),
-        )
 
     def _schedule(self, campaign: str, schedule: Schedule) -> None:
         kind = scheduler.CfnSchedule

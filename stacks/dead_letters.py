@@ -18,8 +18,8 @@ from stacks.settings.stage import Settings
 KEPT_BACK_SECONDS = 10
 """What a pass leaves for putting letters back."""
 FUNCTION_ERRORS = (
-    "Dead letters are not looked at, so nobody is told why they are dead. They lie where they were: read the "
-    "log of dead-letters, mend what it says, and wait for its next pass."
+    "Nothing looks at the dead letters, so nobody learns why they are dead. They stay in their queues: read "
+    "the log of dead-letters, mend what it says, and wait for its next pass."
 )
 
 

@@ -4,13 +4,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from aws_cdk import App, Aws, Stack
-from aws_cdk import aws_iam as iam
+from aws_cdk import App, Stack
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
 from stacks.channels import ChannelsStack
-from stacks.constructs.grants import Grant, policy
+from stacks.constructs.grants import Grant, scheduler_role
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.stream import StreamReader, StreamWork
 from stacks.constructs.worker import Work, Worker
@@ -71,7 +70,7 @@ class Schedules(Construct):
         self._schedules_arn = stack.format_arn(
             service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
         )
-        self.role = self._role(stack, settings)
+        self.role = scheduler_role(self, settings.name(), [self.target_arn, self.dead_letter_arn])
 
     def environment(self) -> dict[str, str]:
         """What a function that creates schedules needs to know."""
@@ -96,21 +95,6 @@ class Schedules(Construct):
                 conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
             ),
         ]
-
-    def _role(self, stack: Stack, settings: Settings) -> iam.Role:
-        group = stack.format_arn(
-            service="scheduler", resource="schedule-group", resource_name=settings.name()
-        )
-        trusted = iam.ServicePrincipal(
-            "scheduler.amazonaws.com",
-            conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": group}},
-        )
-        return iam.Role(
-            self,
-            "Role",
-            assumed_by=trusted,
-            inline_policies=policy([Grant(["sqs:SendMessage"], [self.target_arn, self.dead_letter_arn])]),
-        )
 
 
 NO_NEWS = ("sending", "scheduled")

@@ -191,21 +191,21 @@ class HandlerFunction(Construct):
 
     def _errors(self, settings: Settings) -> None:
         spec, name = self.spec, self.spec.function
-        survived = "What it was given comes back to it, and in the end lies where nothing is lost."
+        survived = "Its records come back to it; after the last try they are kept, and nothing is lost."
         further = " ".join(filter(None, (survived if spec.comes_back_seconds else "", spec.remedy)))
         about = AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
-            f"time-out or its memory is wrong, or AWS refuses what it needs. {further}",
+            f"time-out or its memory is wrong, or AWS refuses a call. {further}",
             look=read_log(settings, name),
         )
         StageAlarm(self, "Errors", settings, about, self._trigger("Errors"))
 
     def _throttles(self, settings: Settings) -> None:
         spec, name = self.spec, self.spec.function
-        late = "What it should do comes late; from a queue each refusal counts as a receive."
-        refused = "Whoever calls it is refused."
+        late = "Its work is late, and each refusal counts as a receive of the queue."
+        refused = "Its callers are refused."
         about = AlarmText(
             subject=name,
             kind="throttles",
@@ -223,8 +223,8 @@ class HandlerFunction(Construct):
             subject=name,
             kind="slow",
             meaning=f"Invocations of {name} take over {threshold:g} of the {timeout} s that "
-            f"they may, {spec.lasting}: soon they are cut off in the middle of their work. A provider or a "
-            "database answers slowly, or the batch is too large.",
+            f"they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their work. A "
+            "provider or a database answers slowly, or the batch is too large.",
             look=read_log(settings, name),
         )
         StageAlarm(

@@ -1,5 +1,7 @@
 """Where data lies: tables, buckets that nobody reads but us, and secrets."""
 
+import string
+from collections.abc import Mapping
 from typing import Any
 
 from aws_cdk import Aws, Duration
@@ -118,8 +120,17 @@ class PrivateBucket(s3.Bucket):
         )
 
 
+RANDOM_KEY: Mapping[str, Any] = {
+    "password_length": 44,  # letters and digits: over 256 bits; read as base64, 33 bytes
+    "include_space": False,
+    "exclude_punctuation": True,
+    "exclude_characters": string.punctuation,  # the emulator knows this way alone
+}
+"""Of a generated secret: a key."""
+
+
 class Secret(secretsmanager.Secret):
-    """Named mailroom-{stage}-`name`.
+    """Named mailroom-{stage}-`name`, with its name and ARN as outputs.
 
     A changed `generated` would make CloudFormation put a new value over what people put there: let it be.
     """
@@ -145,6 +156,8 @@ class Secret(secretsmanager.Secret):
             removal_policy=removal_policy(settings),
         )
         accept(self, "SMG4", not_rotated)
+        outputs = {"SecretName": settings.name(name), "SecretArn": self.secret_arn}
+        publish(self, **{f"{pascal(name)}{key}": value for key, value in outputs.items()})
 
     def read(self) -> Grant:
         """What a function needs to read it."""
@@ -160,9 +173,9 @@ def provider_secret(
     construct_id: str = "",
     issuer: str = "The provider",
 ) -> Secret:
-    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into, and its outputs.
-    `description` says in which form; `issuer` is who issues them."""
-    secret = Secret(
+    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into. `description` says in
+    which form; `issuer` is who issues them."""
+    return Secret(
         scope,
         construct_id or f"{pascal(name)}Secret",
         settings,
@@ -175,6 +188,3 @@ def provider_secret(
         ),
         not_rotated=f"{issuer} issues the credentials, and AWS cannot make it issue others.",
     )
-    outputs = {"SecretName": settings.name(name), "SecretArn": secret.secret_arn}
-    publish(scope, **{f"{pascal(name)}{key}": value for key, value in outputs.items()})
-    return secret

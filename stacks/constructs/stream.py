@@ -126,8 +126,8 @@ def _put_aside(
     about = AlarmText(
         subject=name,
         kind="gave-up",
-        meaning=f"{name} failed on records of its stream again and again. They lie whole in the bucket of "
-        f"unprocessed records, for {days} days, and go nowhere by themselves.",
+        meaning=f"{name} failed on records of its stream again and again. Lambda put them into the bucket of "
+        f"unprocessed records, which keeps them for {days} days; nothing sends them on by itself.",
         look=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, then "
         f"{_end(settings, f'{name}-gave-up', 'replayed')}",
     )
@@ -142,11 +142,11 @@ def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.C
         subject=name,
         kind="dropped",
         page="gave-up",
-        meaning=f"{name} gave up on records of its stream, and Lambda could not put them into the bucket of "
-        "unprocessed records: it has dropped them. The bucket, its policy or the function's role is not as "
-        "it was deployed.",
+        meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
+        "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
+        "function's role since the deployment.",
         look=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
-        f"{Stack.of(scope).stack_name} (what is not as it was deployed?), deploy that stack with "
+        f"{Stack.of(scope).stack_name} (what has changed since?), deploy that stack with "
         f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
         f"{_end(settings, f'{name}-dropped', 'reconciled')}",
     )
@@ -174,10 +174,10 @@ def iterator_age(scope: Construct, settings: Settings, name: str, function: lamb
         subject=name,
         kind="iterator-age",
         meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
-        "up those behind them in their shard, or more is written than it reads. What is a day old, the "
-        "stream forgets. Where nothing reads at all, this alarm is silent.",
+        "up the records behind them in their shard, or more is written than it reads. The stream forgets "
+        "records after a day. If nothing reads the stream at all, this alarm is silent.",
         look=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or .batch_size. "
-        f"What a stream forgot: mailroom reconcile --stage {settings.stage}",
+        f"For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
     )
     age = Metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
     # Measured of what is read: an idle table has nothing to be late with.

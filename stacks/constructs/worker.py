@@ -168,7 +168,7 @@ IN_FLIGHT_MANY = 100_000
 IN_FLIGHT_MOST = 120_000
 """SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
 AGE = "ApproximateAgeOfOldestMessage"
-RECEIVED = " What was received three times no longer counts."
+RECEIVED = " Messages that were received three times do not count."
 """Of standard queues, by SQS's documentation of that metric."""
 
 
@@ -179,9 +179,9 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
     about = AlarmText(
         subject=queue,
         kind="dlq-not-empty",
-        meaning=f"What {function} could not finish lies in the dead-letter queue of {queue}: "
-        f"nothing is lost, for {settings.retention.dead_letter_days} days. A fault of ours, of a provider's "
-        "or of AWS's is behind it; it rings until the queue is empty.",
+        meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
+        f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
+        "provider's or of AWS's. The alarm rings until the queue is empty.",
         look=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters redrive "
         f"{of_stage}",
         # No other alarm of a queue is meant where people say "the queue's alarm".
@@ -201,7 +201,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         subject=queue,
         kind="waiting-long",
         meaning=f"The oldest message in {queue} has waited for over {worker.waiting_seconds // 60} "
-        f"minutes: more comes in than {function} may send, or it does not run, or fails."
+        f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
         f"{'' if worker.work.fifo else RECEIVED}",
         look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
@@ -217,8 +217,8 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         subject=queue,
         kind="backlog-old",
         meaning=f"The oldest message in {queue} has waited for half of the {worker.kept_days} days that "
-        "SQS keeps it: past all of them it is deleted, without a dead letter. The ledger still lacks it: "
-        f"mailroom reconcile --stage {settings.stage} would put it back.",
+        "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
+        f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
         look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
         f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
         "the producer",
@@ -233,7 +233,7 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         subject=queue,
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
-        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out none, and says nothing.",
+        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
         look=f"mailroom failures --stage {settings.stage} --since 1h and "
         f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
