@@ -10,7 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
-from stacks.channels import ChannelsStack
+from stacks.channels import ChannelsStack, StageContext
 from stacks.dead_letters import DeadLettersStack
 from stacks.deploy import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.fax import FaxStack
@@ -19,7 +19,6 @@ from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.routing import Routes, RoutingStack
-from stacks.senders import StageContext
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns, with_providers
 from stacks.settings.stage import Settings

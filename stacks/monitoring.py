@@ -1,5 +1,7 @@
 """Who is told when an alarm rings, in mails and chats, and the dashboard that shows where to look."""
 
+from typing import Any
+
 from aws_cdk import App, Aws, Fn, Stack
 from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -93,7 +95,6 @@ def _possible_waits(stack: StageStack, settings: Settings) -> None:
             )
 
 
-CHAT_SERVICE = "chatbot.amazonaws.com"
 GUARDRAIL = "CloudWatchReadOnlyAccess"
 """The most that anybody in the chat may do, whatever a role allows; without it that is everything."""
 
@@ -114,10 +115,7 @@ def _slack(stack: Stack, settings: Settings, slack: Slack, topic_arn: str) -> No
         configuration_name=settings.name("slack"),
         slack_workspace_id=slack.workspace_id,
         slack_channel_id=slack.channel_id,
-        iam_role_arn=_role(stack, "SlackRole").role_arn,
-        guardrail_policies=[_guardrail()],
-        sns_topic_arns=[topic_arn],
-        logging_level="ERROR",
+        **_chat(stack, "SlackRole", topic_arn),
     )
 
 
@@ -129,18 +127,17 @@ def _teams(stack: Stack, settings: Settings, teams: Teams, topic_arn: str) -> No
         teams_tenant_id=teams.tenant_id,
         team_id=teams.team_id,
         teams_channel_id=teams.channel_id,
-        iam_role_arn=_role(stack, "TeamsRole").role_arn,
-        guardrail_policies=[_guardrail()],
-        sns_topic_arns=[topic_arn],
-        logging_level="ERROR",
+        **_chat(stack, "TeamsRole", topic_arn),
     )
 
 
-def _role(stack: Stack, construct_id: str) -> iam.Role:
-    """It has to have one. Without a policy: alarms are read in the chat, and nothing is done from there."""
+def _chat(stack: Stack, role_id: str, topic_arn: str) -> dict[str, Any]:
+    """What every chat's configuration has. Its role has no policy: people only read alarms there."""
     account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
-    return iam.Role(stack, construct_id, assumed_by=iam.ServicePrincipal(CHAT_SERVICE, conditions=account))
-
-
-def _guardrail() -> str:
-    return f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"
+    service = iam.ServicePrincipal("chatbot.amazonaws.com", conditions=account)
+    return {
+        "iam_role_arn": iam.Role(stack, role_id, assumed_by=service).role_arn,
+        "guardrail_policies": [f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"],
+        "sns_topic_arns": [topic_arn],
+        "logging_level": "ERROR",
+    }

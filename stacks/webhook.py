@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
+from stacks.channels import read_payloads, sender_environment
 from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, Metric, StageAlarm, Trigger, read_log
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import RANDOM_KEY, Secret
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
-from stacks.senders import read_payloads, sender_environment
 from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
 from stacks.settings.webhook import Webhook, webhook_rules

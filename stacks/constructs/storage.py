@@ -173,8 +173,8 @@ def provider_secret(
     construct_id: str = "",
     issuer: str = "The provider",
 ) -> Secret:
-    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into. `description` says in
-    which form; `issuer` is who issues them."""
+    """The secret mailroom-{stage}-`name`, which people put a provider's credentials into. `description` says
+    in which form; `issuer` is who issues them."""
     return Secret(
         scope,
         construct_id or f"{pascal(name)}Secret",

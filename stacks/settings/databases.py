@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from stacks.settings.campaigns import FIRST_PAGE_QUERIES, PATIENCE_SECONDS, PUT_SECONDS, Campaigns, Compose
+from stacks.settings.campaigns import FIRST_PAGE_QUERIES, POOL_MARGIN_SECONDS, PUT_SECONDS, Campaigns, Compose
 from stacks.settings.sections import Section
 from stacks.settings.sentences import number
 
@@ -98,11 +98,11 @@ def _composing(key: str, database: Database, compose: Compose, people: int) -> I
 
 def _connected(database: Database) -> int:
     """The longest that a function waits for a connection."""
-    return 2 * database.connect_seconds + PATIENCE_SECONDS
+    return 2 * database.connect_seconds + POOL_MARGIN_SECONDS
 
 
 def _formula(database: Database) -> str:
-    return f"2 x connect_seconds {database.connect_seconds} + {PATIENCE_SECONDS}"
+    return f"2 x connect_seconds {database.connect_seconds} + {POOL_MARGIN_SECONDS}"
 
 
 def _too_slow(
@@ -114,7 +114,7 @@ def _too_slow(
     remedies += [f"lower {' or '.join(lowered)}"] if lowered else []
     return (
         f"{key}.statement_seconds: {formula} must be under campaigns.{function}.timeout_seconds {timeout}; "
-        f"{', or '.join(remedies)}, or raise that."
+        f"{', or '.join(remedies)}, or raise that time-out."
     )
 
 

@@ -248,8 +248,8 @@ def broken_audience(settings: Settings, campaign: EnabledCampaign) -> Iterator[s
         )
     if campaign.chosen.databases and campaign.module is None:
         yield (
-            f"{campaign.key('databases')}: are for campaigns/{campaign.name}/{MODULE}, and there is none; "
-            "remove them."
+            f"{campaign.key('databases')}: are for campaigns/{campaign.name}/{MODULE}, which does not "
+            "exist; remove them."
         )
     named = [("audience.database", campaign.chosen.audience.database)]
     named += [("databases", each) for each in campaign.chosen.databases]
@@ -271,6 +271,6 @@ def _settings(campaign: EnabledCampaign) -> Iterator[str]:
     for name in type(audience).model_fields:
         if name not in (*needed, *useful, *EVERY) and getattr(audience, name) is not None:
             yield (
-                f"{campaign.key(f'audience.{name}')}: is of no use to {audience.kind}; remove it, or use "
+                f"{campaign.key(f'audience.{name}')}: {audience.kind} does not use it; remove it, or use "
                 "another kind."
             )

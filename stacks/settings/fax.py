@@ -172,7 +172,7 @@ def _provider(fax: Fax) -> Iterator[str]:
     if fax.provider == "signalwire":
         if (fax.space is None) == (fax.base_url is None):
             yield (
-                "fax.space: signalwire needs either space or base_url, and one of them alone; "
+                "fax.space: signalwire needs exactly one of space and base_url; "
                 "use the space of {space}.signalwire.com."
             )
         if fax.connection_id is not None:

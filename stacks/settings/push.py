@@ -31,7 +31,8 @@ def broken_push(push: Push, region: str | None) -> Iterator[str]:
     """Rules of the section `push`, in the region that the stage is pinned to."""
     if not push.platform_applications and not push.topics:
         yield (
-            "push.platform_applications: is empty, and so is topics, so a push may go nowhere; name one, or "
+            "push.platform_applications: is empty, and so is topics, so no push may go anywhere; name "
+            "one, or "
             "set push to null and remove channels.push."
         )
     for one, other in pairwise(sorted(push.platform_applications.values())):
@@ -50,6 +51,6 @@ def _elsewhere(push: Push, region: str) -> Iterator[str]:
         its = arn.split(":")[3]
         if its != region:
             yield (
-                f"push.{key}: is of region {its}, and SNS publishes in its own alone, which is "
-                f"deployment.region {region}; name one of there."
+                f"push.{key}: is in region {its}, and SNS publishes only in "
+                f"deployment.region {region}; use an ARN in {region}."
             )

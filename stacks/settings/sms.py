@@ -86,7 +86,7 @@ def _twilio(sms: Sms) -> Iterator[str]:
     yield from _not_for(sms, AWSS)
     if (sms.messaging_service_sid is None) == (sms.sender is None):
         yield (
-            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; "
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; "
             "use a number of yours in E.164, such as +12025550123."
         )
     elif sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):

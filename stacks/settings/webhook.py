@@ -32,7 +32,7 @@ def _network(text: str) -> str:
     except ValueError:
         raise ValueError("is no network; write it like 10.1.0.0/16, all bits past the prefix zero") from None
     if any(_inside(network, each) for each in _NEVER):
-        raise ValueError("holds nothing but link-local or metadata addresses, never open; remove it")
+        raise ValueError("holds only link-local or metadata addresses, which are never open; remove it")
     return text
 
 

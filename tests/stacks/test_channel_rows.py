@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stacks.senders import NEEDS
+from stacks.channels import NEEDS
 from stacks.settings.channels import WITH_OWN_NEEDS
 from stacks.settings.load import load, with_providers
 from stacks.settings.sentences import SettingsError

@@ -62,13 +62,13 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
         (
             "fax.space",
             REMOVED,
-            "fax.space: signalwire needs either space or base_url, and one of them alone; use the space "
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
             "of {space}.signalwire.com.",
         ),
         (
             "fax.base_url",
             "https://example.com",
-            "fax.space: signalwire needs either space or base_url, and one of them alone; use the space "
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
             "of {space}.signalwire.com.",
         ),
         (

@@ -94,13 +94,13 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "sms.sender",
             None,
-            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; use a "
             "number of yours in E.164, such as +12025550123.",
         ),
         (
             "sms.messaging_service_sid",
             SERVICE,
-            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; use a "
             "number of yours in E.164, such as +12025550123.",
         ),
         (
@@ -181,7 +181,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "dead_letters.every_minutes",
             4,
-            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide the "
+            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide dead "
             "letters from each other; use 240 or less.",
         ),
     ],
@@ -203,7 +203,7 @@ def refused_push(push: dict[str, Any]) -> str:
 
 def test_a_push_that_may_go_nowhere_is_refused() -> None:
     assert refused_push({}) == (
-        "mailroom.dev.push.platform_applications: is empty, and so is topics, so a push may go nowhere; "
+        "mailroom.dev.push.platform_applications: is empty, and so is topics, so no push may go anywhere; "
         "name one, or set push to null and remove channels.push."
     )
 
@@ -227,13 +227,13 @@ def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
     [
         (
             {"platform_applications": {"android": ANDROID.replace("eu-central-1", "us-east-1"), "ios": IOS}},
-            "push.platform_applications.android: is of region us-east-1, and SNS publishes in its own alone, "
-            "which is deployment.region eu-central-1; name one of there.",
+            "push.platform_applications.android: is in region us-east-1, and SNS publishes only in "
+            "deployment.region eu-central-1; use an ARN in eu-central-1.",
         ),
         (
             {"topics": [NEWS, NEWS.replace("eu-central-1", "eu-central-2")]},
-            "push.topics.1: is of region eu-central-2, and SNS publishes in its own alone, "
-            "which is deployment.region eu-central-1; name one of there.",
+            "push.topics.1: is in region eu-central-2, and SNS publishes only in "
+            "deployment.region eu-central-1; use an ARN in eu-central-1.",
         ),
     ],
 )
