@@ -5,7 +5,6 @@ import json
 
 from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 from constructs import Construct
@@ -90,8 +89,8 @@ class ApiStack(StageStack):
         )
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
-        function = messages_api(self, settings, storage, self.public_url)
-        routes = RouteGroup(self.api, "MessagesApi", function)
+        spec = messages_api(self, settings, storage, self.public_url)
+        routes = self._routes(settings, "MessagesApi", spec)
         authorizer = self._authorizer(settings)
         jwt = settings.api.jwt
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
@@ -112,7 +111,20 @@ class ApiStack(StageStack):
         )
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
-        RouteGroup(self.api, "Unsubscribe", unsubscribe(self, settings, storage, self.secret)).open(
+        spec = FunctionSpec(
+            function="unsubscribe",
+            limits=settings.api.unsubscribe,
+            grants=[
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                self.secret.read(),
+            ],
+            environment={
+                "PREFERENCES_TABLE": storage.preferences.table_name,
+                "UNSUBSCRIBE_SECRET_ARN": self.secret.secret_arn,
+            },
+            remedy=CALLER_REPEATS,
+        )
+        self._routes(settings, "Unsubscribe", spec).open(
             # Programs that check links ask for their head; nothing but POST changes anything.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
@@ -121,14 +133,29 @@ class ApiStack(StageStack):
         )
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
-        if feedback.twilio_secret is None:
+        secret, queue = feedback.twilio_secret, feedback.worker.queue
+        if secret is None:
             return
-        function = twilio_callbacks(self, settings, feedback, feedback.twilio_secret, self.public_url)
-        RouteGroup(self.api, "TwilioCallbacks", function).open(
+        spec = FunctionSpec(
+            function="twilio-callbacks",
+            limits=settings.api,
+            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+            environment={
+                "TWILIO_SECRET_ARN": secret.secret_arn,
+                "PUBLIC_URL": self.public_url,
+                "FEEDBACK_QUEUE_URL": queue.queue_url,
+            },
+            remedy=TWILIO_GIVES_UP,
+        )
+        self._routes(settings, "TwilioCallbacks", spec).open(
             ["POST"],
             f"{TWILIO_PATH}/{{reference}}",
             "Twilio signs each request with the account's token; the function checks it.",
         )
+
+    def _routes(self, settings: Settings, name: str, spec: FunctionSpec) -> RouteGroup:
+        """The routes to a function of the API; `name` is in CamelCase."""
+        return RouteGroup(self.api, name, HandlerFunction(Construct(self, name), settings, spec).resource)
 
 
 OVERSIZE = "oversize"
@@ -137,45 +164,37 @@ CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call aga
 TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
 
 
-def messages_api(
-    stack: Stack, settings: Settings, storage: MailboxStack, public_url: str
-) -> lambda_.Function:
-    """Takes messages into the mailbox, says what became of them, and takes back what waits."""
+def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public_url: str) -> FunctionSpec:
+    """The function that takes messages in, says what became of them, and takes back what waits."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
-    scope = Construct(stack, "MessagesApi")
-    return HandlerFunction(
-        scope,
-        settings,
-        FunctionSpec(
-            function="messages-api",
-            handler="messages_api",
-            limits=settings.api.messages,
-            grants=[
-                Grant(["dynamodb:PutItem"], [mailbox]),
-                Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
-                # Taking a message back is a status.
-                Grant(["dynamodb:UpdateItem"], [ledger]),
-                Grant(
-                    ["s3:PutObject"],
-                    [f"{bucket}/{OVERSIZE}/*"],
-                    wildcard="What is too large for an item is named by a hash of its content.",
-                ),
-            ],
-            environment={
-                **storage.shared_environment,
-                **storage.mailbox_environment,
-                "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
-                "LANES": json.dumps(lanes(settings)),
-                "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-                "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
-                "DEFAULT_REGION": settings.default_region,
-                "PUBLIC_URL": public_url,
-                **_callers(settings.api),
-            },
-            remedy=CALLER_REPEATS,
-        ),
-    ).resource
+    return FunctionSpec(
+        function="messages-api",
+        limits=settings.api.messages,
+        grants=[
+            Grant(["dynamodb:PutItem"], [mailbox]),
+            Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
+            # Taking a message back is a status.
+            Grant(["dynamodb:UpdateItem"], [ledger]),
+            Grant(
+                ["s3:PutObject"],
+                [f"{bucket}/{OVERSIZE}/*"],
+                wildcard="What is too large for an item is named by a hash of its content.",
+            ),
+        ],
+        environment={
+            **storage.shared_environment,
+            **storage.mailbox_environment,
+            "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
+            "LANES": json.dumps(lanes(settings)),
+            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+            "DEFAULT_REGION": settings.default_region,
+            "PUBLIC_URL": public_url,
+            **_callers(settings.api),
+        },
+        remedy=CALLER_REPEATS,
+    )
 
 
 def _callers(api: Api) -> dict[str, str]:
@@ -194,49 +213,3 @@ def lanes(settings: Settings) -> dict[str, list[str]]:
     rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
     own = {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}
     return {**rows, **own}
-
-
-def unsubscribe(stack: Stack, settings: Settings, storage: MailboxStack, secret: Secret) -> lambda_.Function:
-    """Lets recipients opt out of a topic, and in again."""
-    scope = Construct(stack, "Unsubscribe")
-    return HandlerFunction(
-        scope,
-        settings,
-        FunctionSpec(
-            function="unsubscribe",
-            handler="unsubscribe",
-            limits=settings.api.unsubscribe,
-            grants=[
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
-                secret.read(),
-            ],
-            environment={
-                "PREFERENCES_TABLE": storage.preferences.table_name,
-                "UNSUBSCRIBE_SECRET_ARN": secret.secret_arn,
-            },
-            remedy=CALLER_REPEATS,
-        ),
-    ).resource
-
-
-def twilio_callbacks(
-    stack: Stack, settings: Settings, feedback: FeedbackStack, secret: Secret, public_url: str
-) -> lambda_.Function:
-    """Checks what Twilio calls and puts it on the feedback queue."""
-    queue = feedback.worker.queue
-    return HandlerFunction(
-        Construct(stack, "TwilioCallbacks"),
-        settings,
-        FunctionSpec(
-            function="twilio-callbacks",
-            handler="twilio_callbacks",
-            limits=settings.api,
-            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
-            environment={
-                "TWILIO_SECRET_ARN": secret.secret_arn,
-                "PUBLIC_URL": public_url,
-                "FEEDBACK_QUEUE_URL": queue.queue_url,
-            },
-            remedy=TWILIO_GIVES_UP,
-        ),
-    ).resource

@@ -56,7 +56,6 @@ class CampaignsStack(StageStack):
         return Work(
             queue="collect",
             function="collect",
-            handler="collect",
             limits=settings.campaigns.collect,
             polling=collect_polling(settings.campaigns),
             rules=rules,
@@ -87,7 +86,6 @@ class CampaignsStack(StageStack):
         return Work(
             queue="audience",
             function="compose",
-            handler="compose",
             limits=settings.campaigns.compose,
             polling=compose_polling(settings.campaigns, concurrencies),
             rules=compose_rules(settings.campaigns, settings.lease_margin_seconds),

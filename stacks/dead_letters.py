@@ -67,7 +67,6 @@ class DeadLettersStack(StageStack):
             settings,
             FunctionSpec(
                 function="dead-letters",
-                handler="dead_letters",
                 limits=settings.dead_letters,
                 kept_back_seconds=KEPT_BACK_SECONDS,
                 remedy=FUNCTION_ERRORS,

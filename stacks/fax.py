@@ -39,7 +39,6 @@ class FaxStack(StageStack):
             queue="fax",
             fifo=True,
             function="send-fax",
-            handler="send_fax",
             limits=fax,
             # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
             polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
@@ -92,7 +91,6 @@ class FaxStack(StageStack):
         return Work(
             queue="fax-retry",
             function="retry-fax",
-            handler="retry_fax",
             limits=fax.retry,
             polling=fax.retry,
             rules=mover_rules(fax, settings.lease_margin_seconds),

@@ -75,7 +75,6 @@ class FeedbackStack(StageStack):
         return Work(
             queue="feedback",
             function="feedback",
-            handler="feedback",
             limits=settings.feedback,
             polling=settings.feedback,
             rules=worker_rules(settings.feedback, settings.lease_margin_seconds),

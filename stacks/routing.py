@@ -110,7 +110,6 @@ def outcomes(
     queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
     return StreamWork(
         function="outcomes",
-        handler="outcomes",
         table=storage.ledger,
         filters=list(_filters(fax)),
         limits=settings.outcomes,
@@ -175,7 +174,6 @@ class RoutingStack(StageStack):
         }
         dispatch = StreamWork(
             function="dispatch",
-            handler="dispatch",
             limits=settings.dispatch,
             table=storage.mailbox,
             filters=[INSERTS],
@@ -195,7 +193,6 @@ class RoutingStack(StageStack):
             Work(
                 queue="scheduled",
                 function="dispatch-scheduled",
-                handler="dispatch_scheduled",
                 limits=settings.scheduled,
                 polling=settings.scheduled,
                 rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),

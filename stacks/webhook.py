@@ -69,7 +69,6 @@ class WebhookStack(StageStack):
         return Work(
             queue="webhook",
             function="send-webhook",
-            handler="send_webhook",
             limits=webhook,
             polling=webhook,
             rules=rules,

@@ -70,8 +70,8 @@ class FunctionSpec:
 
     function: str
     """Short name, such as send-mail-bulk."""
-    handler: str
-    """The file in lambdas/, without its ending."""
+    handler: str = ""
+    """The file in lambdas/, without its ending; "": it is named like the function."""
     limits: Function
     grants: Sequence[Grant]
     """What it may do beside writing its log."""
@@ -137,6 +137,7 @@ class HandlerFunction(Construct):
     def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
         self.spec = spec
+        handler = spec.handler or spec.function.replace("-", "_")
         target = Target(settings.deployment.bundle_platform)
         name = settings.name(spec.function)
         log_group = logs.LogGroup(
@@ -153,8 +154,8 @@ class HandlerFunction(Construct):
             function_name=name,
             runtime=target.runtime,
             architecture=target.architecture,
-            handler=f"{spec.handler}.handler",
-            code=Bundle(spec.handler, target, templates=spec.templates, extras=spec.extras).code(),
+            handler=f"{handler}.handler",
+            code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
             timeout=Duration.seconds(spec.limits.timeout_seconds),
             memory_size=spec.limits.memory_mb,
             role=self._role([*spec.grants, *connecting, _write_log(self, name)]),
