@@ -3,17 +3,21 @@
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from stacks.campaign_files import EnabledCampaign, read_campaigns
 from stacks.paths import CAMPAIGNS
-from stacks.rules import broken_rules
-from stacks.rules.campaigns import broken_campaigns
-from stacks.rules.databases import broken_databases
-from stacks.sentences import SettingsError, sentence
-from stacks.settings import PROVIDERS_AT_SYNTH, Api, Fax, Settings, Sms
+from stacks.settings.enabled_campaigns import (
+    EnabledCampaign,
+    broken_campaigns,
+    broken_databases,
+    read_campaigns,
+)
+from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider
+from stacks.settings.sentences import SettingsError, sentence
+from stacks.settings.stage import Settings, broken_rules
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
@@ -43,18 +47,27 @@ def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
 
 
 def with_providers(settings: Settings, providers: object) -> Settings:
-    """`settings` with each provider at `providers` whose base URL is known only now, below it under its own
-    name, and the API under api where it is reached by way of them. Raises SettingsError where there is no
-    such URL."""
-    placed: dict[str, Api | Fax | Sms] = {}
-    for key, section in (("fax", settings.fax), ("sms", settings.sms)):
-        if section is not None and section.base_url == PROVIDERS_AT_SYNTH:
-            origin = _origin(f"mailroom.{settings.stage}.{key}.base_url", providers)
-            placed[key] = section.model_copy(update={"base_url": f"{origin}/{section.provider}"})
+    """`settings` with each address that is known only now: below `providers`, under the name of the provider,
+    or of the channel whose row names none; and the API's under api. Raises SettingsError where `providers` is
+    no URL, and a setting needs it."""
+    place = partial(_placed, settings.stage, providers)
+    sections = {key: value for key, value in settings if isinstance(value, HttpProvider)}
+    placed: dict[str, object] = {
+        key: place(key, section, getattr(section, "provider", key)) for key, section in sections.items()
+    }
+    rows = settings.channels.items()
+    placed["channels"] = {key: place(f"channels.{key}", row, key) for key, row in rows}
     if settings.api.public_url == PROVIDERS_AT_SYNTH:
         origin = _origin(f"mailroom.{settings.stage}.api.public_url", providers)
         placed["api"] = settings.api.model_copy(update={"public_url": f"{origin}/api"})
-    return settings.model_copy(update=placed) if placed else settings
+    return settings.model_copy(update=placed)
+
+
+def _placed(stage: str, providers: object, key: str, section: HttpProvider, name: str) -> HttpProvider:
+    if section.base_url != PROVIDERS_AT_SYNTH:
+        return section
+    origin = _origin(f"mailroom.{stage}.{key}.base_url", providers)
+    return section.model_copy(update={"base_url": f"{origin}/{name}"})
 
 
 def _origin(key: str, providers: object) -> str:
