@@ -11,7 +11,7 @@ from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
 from bench.ledger_size import LedgerSize
 from bench.stubs import answer_at_once
-from ops import prices
+from ops.estimates import prices
 
 MAILS = 1000
 

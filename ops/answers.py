@@ -19,7 +19,7 @@ from ops.messages.look import Look
 from ops.messages.sending import Sent
 from ops.messages.standing import Status
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
-from ops.plan.answer import Told
+from ops.plan.answer import PlanOutput
 from ops.reconcile.report import Answer as Reconciled
 from ops.replay.command import Replayed
 from ops.resend.command import Answer as Resent
@@ -39,7 +39,7 @@ ANSWERS: dict[str, Any] = {
     "erase": Erased,
     "failures": FailuresAnswer,
     "import": Imported,
-    "plan": Told,
+    "plan": PlanOutput,
     "preferences opt-in": PreferencesAnswer,
     "preferences opt-out": PreferencesAnswer,
     "preferences show": PreferencesAnswer,

@@ -8,8 +8,7 @@ import pytest
 
 from ops.cost.answer import Wanted, cost
 from ops.cost.fixed import of_settings
-from ops.plan.lanes import Stages
-from ops.plan.model import Assumed, Plan
+from ops.estimates.lanes import Assumed, Plan, Stages
 from stacks.load import load
 from stacks.paths import ROOT
 from tests.docs_pages import Page
@@ -65,7 +64,7 @@ def _stages(changes: dict[str, Any]) -> dict[str, Any]:
 def _a_million_mails(stages: dict[str, Any]) -> tuple[float, float]:
     """Dollars for a million mails of prod, without SES's; and for the stage itself."""
     settings = load(stages, "prod")
-    found = cost(Stages(stages), settings, [Wanted("mail", 1_000_000)], of_settings(settings))
+    found = cost(Stages(stages), settings.stage, [Wanted("mail", 1_000_000)], of_settings(settings))
     (mails,) = found.channels
     return mails.dollars - mails.parts["SES"], found.fixed.dollars
 

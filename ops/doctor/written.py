@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ops.plan.lanes import CDK_JSON, Lane, Stages
+from ops.estimates.lanes import CDK_JSON, Lane, Stages
 from stacks.load import load
 from stacks.sentences import SettingsError
 from stacks.settings import Settings

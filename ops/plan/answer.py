@@ -2,13 +2,11 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from ops.plan.lanes import LEAST_WORKERS, Lane, Stages
-from ops.plan.model import Assumed, Bound, Plan
-from ops.prices import PROVIDERS, Use, dollars
+from ops.estimates.lanes import LEAST_WORKERS, Assumed, Bound, Lane, Plan, Stages, use_of
+from ops.estimates.prices import dollars, estimate_of
 from stacks.derived import PUT_SECONDS
 from stacks.sentences import SettingsError
 
@@ -18,8 +16,7 @@ _WORTH = 0.95
 """A change that saves less than a twentieth is not worth a line."""
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """A setting by its full key, and how long all would take with another value, or what forbids it."""
 
     setting: str
@@ -29,44 +26,10 @@ class Change:
     forbidden: str = ""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """All of it."""
-
-    stage: str
-    lane: Lane
-    plan: Plan
-    changes: list[Change]
-    dollars: dict[str, float]
-    notes: list[str] = field(default_factory=list)
-    warning: str = ""
-    """Why so many do not fit; "": they do."""
-
-    def told(self) -> "Told":
-        """The same for programs."""
-        plan = self.plan
-        return Told(
-            stage=self.stage,
-            channel=self.lane.channel,
-            lane=self.lane.name,
-            messages=plan.messages,
-            seconds=round(plan.seconds, 1),
-            least_seconds=round(plan.least_seconds, 1),
-            messages_per_second=round(plan.speed, 3),
-            bound=plan.bound,
-            bounds={name: round(speed, 3) for name, speed in plan.bounds.items()},
-            assumed=plan.assumed,
-            changes=self.changes,
-            dollars={name: round(price, 4) for name, price in self.dollars.items()},
-            provider_priced=self.lane.channel in PROVIDERS,
-            notes=self.notes,
-            warning=self.warning,
-        )
-
-
-class Told(Struct, frozen=True, kw_only=True):
+class PlanOutput(Struct, frozen=True, kw_only=True):
     """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each
-    bound alone would allow; `provider_priced`: whether what the provider takes is among the `dollars`."""
+    bound alone would allow; `provider_priced`: whether the provider's price is included in `dollars`;
+    `warning`: why so many do not fit; "": they do."""
 
     stage: str
     channel: str
@@ -85,24 +48,25 @@ class Told(Struct, frozen=True, kw_only=True):
     warning: str
 
 
-def answer(stages: Stages, stage: str, lane: Lane, assumed: Assumed, messages: int) -> Answer:
+def plan_output(stages: Stages, stage: str, lane: Lane, plan: Plan) -> PlanOutput:
     """The answer for one lane of a stage. Raises SettingsError where the stage's campaigns cannot be read."""
-    plan = Plan(lane.senders, assumed, messages)
-    return Answer(
-        stage,
-        lane,
-        plan,
-        list(_changes(stages, stage, lane, plan)),
-        dollars(_use(lane, plan), messages),
-        [*_notes(lane, plan), *_composing(stages, stage, lane, plan)],
-        _warning(stage, lane, plan),
+    return PlanOutput(
+        stage=stage,
+        channel=lane.channel,
+        lane=lane.name,
+        messages=plan.messages,
+        seconds=round(plan.seconds, 1),
+        least_seconds=round(plan.least_seconds, 1),
+        messages_per_second=round(plan.speed, 3),
+        bound=plan.bound,
+        bounds={name: round(speed, 3) for name, speed in plan.bounds.items()},
+        assumed=plan.assumed,
+        changes=list(_changes(stages, stage, lane, plan)),
+        dollars={name: round(price, 4) for name, price in dollars(use_of(lane, plan), plan.messages).items()},
+        provider_priced=bool(estimate_of(lane.channel).provider),
+        notes=[*_notes(lane, plan), *_composing(stages, stage, lane, plan)],
+        warning=_warning(stage, lane, plan),
     )
-
-
-def _use(lane: Lane, plan: Plan) -> Use:
-    # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
-    reads = {"mail": 1, "sms": 1, "push": 1}.get(lane.channel, 0) + (lane.name == "bulk")
-    return Use(lane.channel, plan.invocation / lane.batch, lane.memory_mb, lane.batch, reads, lane.fifo)
 
 
 def _changes(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[Change]:
@@ -135,10 +99,8 @@ def _notes(lane: Lane, plan: Plan) -> Iterator[str]:
     enough = max(plan.workers_for_rate() or 0, LEAST_WORKERS)
     if plan.bound == "rate" and enough < lane.workers:
         yield f"The rate can be kept with {enough} workers, which wait less: the senders then cost less."
-    if lane.channel == "mail":
-        yield "SES counts recipients, and has a quota of 24 hours, which is not known here."
-    if lane.channel == "fax":
-        yield "A number gets one fax at a time, so many to the same take longer; so do further attempts."
+    if note := estimate_of(lane.channel).note:
+        yield note
 
 
 def _composing(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[str]:

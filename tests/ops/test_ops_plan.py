@@ -6,8 +6,7 @@ import pytest
 
 from local.workspace import REPOSITORY
 from mailroom.delivery.pace import Pace
-from ops.plan.lanes import Lane, Stages
-from ops.plan.model import Assumed, Plan, Senders
+from ops.estimates.lanes import Assumed, Lane, Plan, Senders, Stages
 from stacks.derived import lane_rows
 from stacks.load import load
 from stacks.sentences import SettingsError

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ops.doctor.deployed import Mapped
 from ops.doctor.look import Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
-from ops.plan.lanes import Lane
+from ops.estimates.lanes import Lane
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "

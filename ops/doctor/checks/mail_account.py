@@ -7,7 +7,7 @@ from typing import Any
 from ops.doctor.look import Look
 from ops.doctor.rates import deployed_rate
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
-from ops.plan.screen import speed_of
+from ops.plan.command import speed_of
 from stacks.settings import Monitoring
 
 NO_MAIL = "No function of the stage sends mail."
