@@ -10,7 +10,7 @@ import msgspec
 
 from ops.campaigns import answers as campaigns
 from ops.cost.answer import Cost
-from ops.dead_letters.answers import LettersShown, Listed, Redriven
+from ops.dead_letters.answer import DeadLettersListed, DeadLettersShown, Redriven
 from ops.doctor.verdict import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
@@ -32,9 +32,9 @@ ANSWERS: dict[str, Any] = {
     "campaign status": campaigns.Runs,
     "campaign stop": campaigns.Stands,
     "cost": Cost,
-    "dead-letters list": Listed,
+    "dead-letters list": DeadLettersListed,
     "dead-letters redrive": Redriven,
-    "dead-letters show": LettersShown,
+    "dead-letters show": DeadLettersShown,
     "doctor": Diagnosis,
     "erase": Erased,
     "failures": FailuresAnswer,

@@ -8,7 +8,7 @@ import typer
 from mailroom.telemetry import quiet
 from ops.campaigns import commands as campaign_commands
 from ops.cost.command import cost
-from ops.dead_letters import commands as dead_letters
+from ops.dead_letters import command as dead_letters
 from ops.doctor.command import doctor
 from ops.erase.command import erase
 from ops.imports.command import import_

@@ -10,8 +10,7 @@ from mailroom.errors import Invalid
 from mailroom.ledger.erasure import ERASED_AT
 from mailroom.message.body import decode
 from mailroom.message.message import Key
-from ops.dead_letters.look import Looking, Seen
-from ops.dead_letters.queues import DeadQueue, DeadQueues
+from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
 from ops.erase.answer import Left, Place
 from ops.erase.find import Read
 from ops.erase.images import role_of
@@ -35,7 +34,6 @@ class LetterErasure:
         self, session: boto3.Session, stage: str, person: Person, settle: Callable[[Key], bool] | None
     ) -> None:
         self._queues = DeadQueues(session, stage)
-        self._looking = Looking(session, stage)
         self._person = person
         self._settle = settle
         self.remains: list[Left] = []
@@ -53,7 +51,7 @@ class LetterErasure:
     def _pass(self, queue: DeadQueue, own: set[Key], place: Place, read: Read) -> int:
         """One look through a queue; how many letters were deleted."""
         deleted = 0
-        with self._looking.through(queue) as letters:
+        with self._queues.scan(queue) as letters:
             for seen in letters:
                 read(1)
                 if not self._is_theirs(seen, own):
@@ -71,12 +69,12 @@ class LetterErasure:
         place.erased += deleted
         return deleted
 
-    def _is_theirs(self, seen: Seen, own: set[Key]) -> bool:
+    def _is_theirs(self, seen: ExplainedDeadLetter, own: set[Key]) -> bool:
         """A callback tells of a message and not of its recipient, unless its text does."""
         asks = seen.subject.kind != "callback" and seen.subject.key in own
         return asks or self._person.is_in(seen.letter.body)
 
-    def _is_settled(self, seen: Seen, settle: Callable[[Key], bool]) -> bool:
+    def _is_settled(self, seen: ExplainedDeadLetter, settle: Callable[[Key], bool]) -> bool:
         """Whether nothing can come any more of a message that its body says is for the person alone."""
         if seen.subject.kind != "message" or seen.subject.key is None:
             return False
@@ -87,7 +85,7 @@ class LetterErasure:
             return False
         return role_of(image, self._person) == "whole" and settle(seen.subject.key)
 
-    def _leave(self, queue: DeadQueue, seen: Seen) -> None:
+    def _leave(self, queue: DeadQueue, seen: ExplainedDeadLetter) -> None:
         left = Left(
             "dead-letter queues", f"{queue.queue}, letter {seen.letter.message_id}", _WHY[seen.subject.kind]
         )
@@ -98,6 +96,6 @@ class LetterErasure:
             self.remains.append(left)
 
 
-def _is_over(seen: Seen) -> bool:
+def _is_over(seen: ExplainedDeadLetter) -> bool:
     """Whether nothing would come of the letter any more: its message was the person's, and is emptied."""
     return seen.subject.kind in ("message", "event", "callback") and ERASED_AT in seen.item
