@@ -11,7 +11,7 @@ import msgspec
 from ops.campaigns import answers as campaigns
 from ops.cost.answer import Cost
 from ops.dead_letters.answer import DeadLettersListed, DeadLettersShown, Redriven
-from ops.doctor.verdict import Diagnosis
+from ops.doctor.answer import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
 from ops.messages.failures_command import FailuresAnswer
