@@ -18,7 +18,8 @@ from ops.messages.failures_command import FailuresAnswer
 from ops.messages.look import Look
 from ops.messages.sending import Sent
 from ops.messages.standing import Status
-from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
+from ops.people.preferences import PreferencesAnswer
+from ops.people.suppressions import Lifted, SuppressionsAnswer
 from ops.plan.answer import PlanOutput
 from ops.reconcile.report import Answer as Reconciled
 from ops.replay.command import Replayed

@@ -14,7 +14,7 @@ from ops.erase.command import erase
 from ops.imports.command import import_
 from ops.logs import complaints_on_stderr
 from ops.messages import commands as messages
-from ops.people import preferences_commands, suppressions_commands
+from ops.people import preferences, suppressions
 from ops.plan.command import plan
 from ops.reconcile.command import reconcile
 from ops.replay.command import replay
@@ -44,8 +44,8 @@ for command in (resend, reconcile, replay):
 app.command("settle", rich_help_panel=REPAIRING)(settle_)
 
 PEOPLE = "People"
-app.add_typer(suppressions_commands.app, name="suppressions", rich_help_panel=PEOPLE)
-app.add_typer(preferences_commands.app, name="preferences", rich_help_panel=PEOPLE)
+app.add_typer(suppressions.app, name="suppressions", rich_help_panel=PEOPLE)
+app.add_typer(preferences.app, name="preferences", rich_help_panel=PEOPLE)
 app.command(rich_help_panel=PEOPLE)(erase)
 
 BUILDING = "Building"
