@@ -204,5 +204,5 @@ def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterat
         stage = of()
         monkeypatch.setattr("boto3.Session", lambda: stage)
         monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-        monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
+        monkeypatch.setattr("ops.erase.messages.SETTLED_AFTER", 0)
         yield stage
