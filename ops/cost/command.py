@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.table import Table
 
-from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
+from ops.screen import AsJson, WrittenStage, errors, plain, print_line, screen, table_of, tell
 
 if TYPE_CHECKING:
     from ops.cost.answer import ChannelCost, Cost
@@ -75,7 +74,7 @@ def cost(
             resources = of_settings(stages.settings(stage))
         found = answer.cost(stages, stage, wanted, resources, callbacks=callbacks, requests=requests)
     except SettingsError as error:
-        errors.print(plain(str(error)), style="red", soft_wrap=True)
+        print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
         tell(found)
@@ -101,11 +100,11 @@ def _show(cost: "Cost") -> None:
         screen.print(_channel(each))
         if each.not_included:
             note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
-            screen.print(plain(note), soft_wrap=True)
+            print_line(note)
     screen.print(_fixed(cost))
     screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{_each(cost)}."), style="bold")
     for sentence in _sentences(cost):
-        screen.print(plain(sentence), soft_wrap=True)
+        print_line(sentence)
 
 
 def money(dollars: float) -> str:
@@ -129,7 +128,7 @@ def _each(cost: "Cost") -> str:
 def _channel(channel: "ChannelCost") -> Table:
     lane = f", lane {channel.lane}" if channel.lane != "normal" else ""
     what = "requests of the HTTP API" if channel.channel == "api" else f"messages by {channel.channel}{lane}"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=True, title_justify="left")
+    table = table_of(show_footer=True, title_justify="left")
     table.title = f"{channel.messages:,} {what}"
     table.add_column("part", "together")
     table.add_column("a thousand", small(channel.dollars_per_1000), justify="right")
@@ -148,7 +147,7 @@ def _fixed(cost: "Cost") -> Table:
         "keys": resources.keys,
         "secrets": resources.secrets,
     }
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=True, title_justify="left")
+    table = table_of(show_footer=True, title_justify="left")
     table.title = f"The stage {cost.stage} itself"
     table.add_column("part", "together")
     table.add_column("how many", justify="right")

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import boto3
 import typer
-from rich import box
 from rich.table import Table
 
 from mailroom.clock import iso
@@ -21,7 +20,20 @@ from ops.dead_letters.answer import (
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 from ops.dead_letters.redrive import MAX_RATE, Advance, Redrive
 from ops.progress import bar
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, lines, plain, screen, tell
+from ops.screen import (
+    AsJson,
+    Refused,
+    Stage,
+    Yes,
+    aws_faults,
+    errors,
+    lines,
+    plain,
+    print_line,
+    screen,
+    table_of,
+    tell,
+)
 
 app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
 
@@ -83,7 +95,7 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
 
 
 def _table(found: list[DeadLetterCounts]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of()
     table.add_column("queue", no_wrap=True)
     table.add_column("letters", justify="right")
     table.add_column("hidden", justify="right")
@@ -132,7 +144,7 @@ def show(
                 "letters, or of a FIFO queue more than ten in a line. What was not found may be there: "
                 "redrive some, then look again."
             )
-            screen.print(plain(sentence), soft_wrap=True)
+            print_line(sentence)
     raise typer.Exit(0 if answer.letters else 1)
 
 
@@ -159,7 +171,7 @@ def _find(
 
 def _print(found: ShownDeadLetter) -> None:
     """A line for each thing that is known of a dead letter."""
-    screen.print(plain(f"{found.queue}  {found.message_id}"), style="bold", soft_wrap=True)
+    print_line(f"{found.queue}  {found.message_id}", "bold")
     about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
     said = [
         ("about", about),
@@ -172,7 +184,7 @@ def _print(found: ShownDeadLetter) -> None:
     if found.first_seen:
         said.append(("told of", found.first_seen))
     for name, text in said:
-        screen.print(plain(f"  {name:<11}{text}"), soft_wrap=True)
+        print_line(f"  {name:<11}{text}")
     if found.body is not None:
         screen.print(lines(found.body), soft_wrap=True)
 
@@ -268,14 +280,14 @@ def _print_plan(planned: Redrive) -> None:
     if planned.running is not None:
         sentences.append(f"A task is at it already: {planned.running.moved} moved; this command follows it.")
     for each in sentences:
-        screen.print(plain(each), soft_wrap=True)
+        print_line(each)
 
 
 def _print_end(answer: Redriven) -> None:
     state = "dry run" if answer.dry_run else answer.state
     reason = f" {answer.reason}" if answer.reason else ""
     said = f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state}).{reason}"
-    screen.print(plain(said), soft_wrap=True)
+    print_line(said)
     if answer.left and answer.state == "done":
         screen.print(
             "Somebody looks at the letters that are left, or they are not there: run it again.",

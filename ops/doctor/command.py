@@ -4,12 +4,11 @@ from typing import Annotated
 
 import boto3
 import typer
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from ops.doctor.answer import Checked, Diagnosis, State
-from ops.screen import AsJson, Stage, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_line, screen, table_of, tell
 
 Only = Annotated[
     str,
@@ -65,18 +64,18 @@ _STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold
 def _show(diagnosis: Diagnosis) -> None:
     """Print it: a table of what was found, then what mends it, whole and ready to be copied."""
     place = f"account {diagnosis.account}, {diagnosis.region}"
-    screen.print(plain(f"Stage {diagnosis.stage}, {place}"), style="bold", soft_wrap=True)
+    print_line(f"Stage {diagnosis.stage}, {place}", "bold")
     screen.print(_table(diagnosis.checks))
     for each in diagnosis.checks:
         if each.fix and each.state in ("failed", "warning"):
             screen.print(Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state]), end="")
-            screen.print(plain(each.sentence), soft_wrap=True)
+            print_line(each.sentence)
             screen.print(Text("  → ").append_text(plain(each.fix)), soft_wrap=True)
     screen.print(_counted(diagnosis))
 
 
 def _table(checks: list[Checked]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of()
     table.add_column("")
     table.add_column("state", no_wrap=True)
     table.add_column("check", no_wrap=True)

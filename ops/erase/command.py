@@ -7,9 +7,7 @@ from typing import Annotated
 import boto3
 import typer
 from msgspec import Struct, structs
-from rich import box
 from rich.progress import Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
 from mailroom.clock import iso
 from ops.erase.answer import Erased, Place
@@ -17,7 +15,7 @@ from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
 from ops.erase.tables import ErasureRun, Read, StageData
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_line, screen, table_of, tell
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -156,7 +154,7 @@ def _question(first: Survey, stage: str, keep_choices: bool) -> str:
 
 
 def _show_first(first: Survey) -> None:
-    table = Table("place", "found", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of("place", "found")
     for each in first.places.values():
         table.add_row(each.place, str(each.found))
     screen.print(table)
@@ -166,19 +164,19 @@ def _show_first(first: Survey) -> None:
 
 
 def _show(answer: Erased) -> None:
-    table = Table("place", "found", "erased", "kept", "left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of("place", "found", "erased", "kept", "left")
     for each in answer.places:
         table.add_row(each.place, *(str(count) for count in (each.found, each.erased, each.kept, each.left)))
     screen.print(table)
     if answer.cancelled:
         screen.print(f"{answer.cancelled} messages that the ledger did not know to be over were cancelled.")
     for left in answer.remains[:_MOST_NAMED]:
-        screen.print(plain(f"{left.place}: {left.what} {left.why}."), soft_wrap=True)
+        print_line(f"{left.place}: {left.what} {left.why}.")
     if len(answer.remains) > _MOST_NAMED:
         screen.print(f"and {len(answer.remains) - _MOST_NAMED} more; --json names all of them.")
     if answer.ids:
         until = answer.ids_until or "deleted"
         screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
         for id_ in answer.ids[:_MOST_NAMED]:
-            screen.print(plain(f"  {id_}"), soft_wrap=True)
+            print_line(f"  {id_}")
     screen.print(f"{answer.left} left in {answer.stage}; SES's own list: {answer.ses.replace('_', ' ')}.")

@@ -13,7 +13,7 @@ from mailroom.message import phone
 from mailroom.message.address import bare
 from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import Recipient, forms
-from ops.screen import AsJson, Refused, Stage, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, print_line, tell
 from ops.stage import name
 from ops.times import short
 
@@ -152,15 +152,15 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     if as_json:
         tell(PreferencesAnswer(stage, old))
     elif old:
-        screen.print(plain(f"{old[0].recipient} gets {topic} of {stage} again."), soft_wrap=True)
+        print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
     else:
-        screen.print(plain(f"{recipient} has not opted out of {topic} in {stage}."), soft_wrap=True)
+        print_line(f"{recipient} has not opted out of {topic} in {stage}.")
     raise typer.Exit(0 if old else 1)
 
 
 def _print(found: list[OptedOut], otherwise: str) -> None:
     for sentence in map(_sentence, found) if found else (otherwise,):
-        screen.print(plain(sentence), soft_wrap=True)
+        print_line(sentence)
 
 
 def _sentence(found: OptedOut) -> str:

@@ -6,7 +6,6 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -16,7 +15,7 @@ from mailroom.message import phone
 from mailroom.message.address import spellings, split
 from mailroom.message.message import Message
 from mailroom.recipients.suppressions import Reason, Suppression, Suppressions
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_line, screen, table_of, tell
 from ops.stage import name
 from ops.times import short
 
@@ -170,9 +169,9 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
         tell(SuppressionsAnswer(stage, found))
     elif found:
         for each in found:
-            screen.print(plain(_sentence(each)), soft_wrap=True)
+            print_line(_sentence(each))
     else:
-        screen.print(plain(f"{recipient} is not on the list of {stage}."), soft_wrap=True)
+        print_line(f"{recipient} is not on the list of {stage}.")
     raise typer.Exit(0 if found else 1)
 
 
@@ -202,11 +201,11 @@ def lift(
         lists = Lists(boto3.Session(), stage)
         found = lists.find(recipient, (channel,))
     for each in found:
-        say.print(plain(_sentence(_suppressed(each))), soft_wrap=True)
+        print_line(_sentence(_suppressed(each)), console=say)
     ses: Ses = "not_asked"
     lifted: list[Suppression] = []
     if not found:
-        say.print(plain(f"{recipient} is not on the {channel} list of {stage}."), soft_wrap=True)
+        print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
     if found or channel == "mail":
         if not yes:
             typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
@@ -214,7 +213,7 @@ def lift(
         with aws_faults(stage):
             lifted = [each for each in found if lists.lift(each)]
     for each in lifted:
-        say.print(plain(f"{each.recipient} gets {channel} of {stage} again."), soft_wrap=True)
+        print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
     if as_json:
         tell(Lifted(stage, channel, [_suppressed(each) for each in lifted], ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
@@ -225,7 +224,7 @@ def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
     try:
         said = lists.lift_from_ses(recipient)
     except FAULTS as error:
-        say.print(plain(f"SES did not take {recipient} off its own list: {error}"), soft_wrap=True)
+        print_line(f"SES did not take {recipient} off its own list: {error}", console=say)
         say.print(
             "It bounces the next mail by itself until that is done: run this command again, or "
             "`aws sesv2 delete-suppressed-destination`.",
@@ -233,7 +232,7 @@ def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
         )
         return "failed"
     where = "was taken off" if said == "lifted" else "was not on"
-    say.print(plain(f"{recipient} {where} SES's own list."), soft_wrap=True)
+    print_line(f"{recipient} {where} SES's own list.", console=say)
     return said
 
 
@@ -250,7 +249,7 @@ def _sentence(found: Suppressed) -> str:
 
 
 def _table(found: list[Suppressed]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of()
     table.add_column("recipient", overflow="fold", min_width=20)
     table.add_column("channel")
     table.add_column("reason")

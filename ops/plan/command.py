@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich import box
 from rich.table import Table
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
-from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
+from ops.screen import AsJson, WrittenStage, errors, print_line, screen, table_of, tell
 from ops.times import exactly
 
 if TYPE_CHECKING:
@@ -63,7 +62,7 @@ def plan(
         planned = Plan(found.senders, assumed, messages)
         output = plan_output(stages, stage, found, planned)
     except SettingsError as error:
-        errors.print(plain(str(error)), style="red", soft_wrap=True)
+        print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
         tell(output)
@@ -103,7 +102,7 @@ def _bounds(lane: "Lane", plan: "Plan") -> Table:
     how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
     if lane.allowed:
         how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of()
     table.add_column("bound")
     table.add_column("how")
     table.add_column("a second", justify="right")
@@ -131,7 +130,7 @@ def _changed(change: "Change", output: "PlanOutput") -> str:
 
 
 def _costs(output: "PlanOutput") -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_footer=True)
+    table = table_of(show_footer=True)
     table.add_column("cost", "together")
     table.add_column("US dollars", _money(sum(output.dollars.values())), justify="right")
     for name, price in output.dollars.items():
