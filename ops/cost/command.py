@@ -46,10 +46,10 @@ def cost(
     """Say what so many messages cost a month on AWS, by channel and by part, and what the stage itself does.
 
     Calls and writes are those that the bench counted, waits are those of the stage's settings in cdk.json,
-    prices those of a dated list: nothing is asked of AWS. What providers take is in it where they have one
-    price.
+    prices those of a dated list: nothing is asked of AWS. Providers' prices are included where they
+    have one price.
 
-    Exit code 2: the stage has no such channel, or its settings are wrong.
+    Exits 2 if the stage has no such channel, or its settings are wrong.
 
     Example: mailroom cost --mail 1000000 --sms 20000 --stage prod
     """

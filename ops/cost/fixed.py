@@ -66,7 +66,7 @@ def of_settings(settings: Settings) -> Resources:
 
 
 def templates(stage: str) -> list[dict[str, Any]]:
-    """Synthesize a stage and read its templates; functions are not bundled, for nobody deploys them.
+    """Synthesize a stage and read its templates; functions are not bundled, because they are not deployed.
 
     Raises SettingsError and NagError as `make synth` does.
     """

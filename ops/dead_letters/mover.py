@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS = 300
-"""For as long nobody else gets a letter that is being moved, or one that is passed over."""
+"""For this long nobody else gets a letter that is being moved, or one that is passed over."""
 
 
 class DeadLetterMover:
@@ -144,13 +144,13 @@ class DeadLetterMover:
     def _entry(self, at: int, letter: Any) -> Any:
         entry: dict[str, Any] = {"Id": str(at), "MessageBody": letter["Body"]}
         # Without the scheduler's words: it is sent now, and a later death has another cause.
-        told = {
+        attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
             for name, value in letter.get("MessageAttributes", {}).items()
             if name not in OF_THE_SCHEDULER
         }
-        if told:
-            entry["MessageAttributes"] = told
+        if attributes:
+            entry["MessageAttributes"] = attributes
         system = letter["Attributes"]
         if "MessageGroupId" in system:
             entry["MessageGroupId"] = system["MessageGroupId"]
@@ -164,7 +164,7 @@ class DeadLetterMover:
 
 
 def _fresh(letter: Any) -> str:
-    """A deduplication id of this move alone. SQS takes a message under an id that it knows of the last five
+    """A deduplication id of this move only. SQS takes a message under an id that it knows of the last five
     minutes, says yes, and delivers nothing: under its old one the letter would be lost. A call that the SDK
     repeats has the same one, and the ledger drops any copy."""
     return hashlib.sha256(f"{letter['MessageId']} {letter['ReceiptHandle']}".encode()).hexdigest()
@@ -186,11 +186,11 @@ def _batches(letters: list[Any], most: int) -> Iterator[list[Any]]:
 
 
 def _attributes_size(letter: Any) -> int:
-    told = letter.get("MessageAttributes", {})
+    attributes = letter.get("MessageAttributes", {})
     return sum(
         len(name.encode())
         + len(value["DataType"].encode())
         + len(value.get("StringValue", "").encode())
         + len(value.get("BinaryValue", b""))
-        for name, value in told.items()
+        for name, value in attributes.items()
     )

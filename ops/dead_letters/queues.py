@@ -123,12 +123,12 @@ class DeadQueues:
             consistent=True,
         )
         items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
-        told = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
+        reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
         for letter in letters:
             subject = subjects[letter.message_id]
             item = items.get(subject.key, {}) if subject.key is not None else {}
             cause = cause_of(letter, subject, item)
-            yield ExplainedDeadLetter(letter, subject, cause, item, told.get(letter.message_id))
+            yield ExplainedDeadLetter(letter, subject, cause, item, reported.get(letter.message_id))
 
     def _queue(self, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])

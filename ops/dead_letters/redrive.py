@@ -64,12 +64,9 @@ class MoveProgress(Struct, frozen=True):
 class MoveTask:
     """The tasks of one dead-letter queue."""
 
-    def __init__(
-        self, client: "SQSClient", queue: DeadQueue, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, client: "SQSClient", queue: DeadQueue) -> None:
         self._client = client
         self._queue = queue
-        self._sleep = sleep
         self._before: int | None = None
         self._handle: str | None = None
 
@@ -79,8 +76,8 @@ class MoveTask:
         return self._before is not None
 
     def current(self) -> MoveProgress | None:
-        """The task that was started here; without one, the latest. None: SQS does not tell of it yet, or
-        remembers none. Raises NoMoveTasks."""
+        """The task that was started here; without one, the latest. None: SQS does not show it yet, or
+        remembers no task. Raises NoMoveTasks."""
         task = self._newest()
         if task is None or (self._before is not None and _started(task) <= self._before):
             return None
@@ -105,27 +102,27 @@ class MoveTask:
         )
         self._handle = reply.get("TaskHandle")
 
-    def follow(self, told: Callable[[MoveProgress], None]) -> MoveProgress:
-        """Wait for its end; how it ended. A task that SQS does not tell of for a minute is left running: what
+    def follow(self, report: Callable[[MoveProgress], None]) -> MoveProgress:
+        """Wait for its end; how it ended. A task that SQS does not show for a minute is left running: what
         became of it is not known."""
-        unseen = 0
-        while unseen < POLLS_UNTIL_SEEN:
-            now = self.current()
-            unseen = unseen + 1 if now is None else 0
-            if now is not None:
-                told(now)
-                if now.state != "running":
-                    return now
-            self._sleep(POLL_SECONDS)
+        while (now := self._seen_within(POLLS_UNTIL_SEEN)) is not None:
+            report(now)
+            if now.state != "running":
+                return now
+            time.sleep(POLL_SECONDS)
         return self._unseen()
 
     def after_interruption(self) -> MoveProgress | None:
-        """How the task stands after Ctrl-C; None: none was started, as far as SQS tells."""
-        for _ in range(POLLS_AFTER_CTRL_C):
+        """How the task stands after Ctrl-C; None: none was started, as far as SQS shows."""
+        now = self._seen_within(POLLS_AFTER_CTRL_C)
+        return self._unseen() if now is None and self._handle is not None else now
+
+    def _seen_within(self, polls: int) -> MoveProgress | None:
+        for _ in range(polls):
             if (now := self.current()) is not None:
                 return now
-            self._sleep(POLL_SECONDS)
-        return None if self._handle is None else self._unseen()
+            time.sleep(POLL_SECONDS)
+        return None
 
     def cancel(self) -> None:
         """Let it move no more; what it has moved stays moved."""

@@ -1,8 +1,8 @@
-"""Messages: found in both tables, and erased. Those to the person alone go whole; from those to several this
-recipient goes; from others' messages a mention goes.
+"""Messages: found in both tables, and erased. Messages only to the person are deleted; the recipient is
+removed from messages to several, and mentions are removed from messages to others.
 
-In this order, so that whoever dies in between is found again by the next run: what waits is cancelled in the
-ledger; objects of the payload bucket go; the ledger's item is emptied; the mailbox's item goes.
+The order lets the next run find again what a run that dies has left: what waits is cancelled in the ledger;
+objects of the payload bucket are deleted; the ledger's item is emptied; the mailbox's item is deleted.
 """
 
 import time
@@ -32,7 +32,7 @@ from ops.erase.tables import ErasureRun, ItemChanged, Read, StageData, key_of, w
 
 _ROLES: tuple[Role, ...] = ("part", "whole")
 AHEAD = MAX_DELAY_SECONDS + 60
-"""Seconds: what is due later lies in no queue, for none delays longer; clocks' skew included."""
+"""Seconds: what is due later lies in no queue, for no queue delays longer; clocks' skew included."""
 _ON_ITS_WAY = "is on its way ({}); run this again when it is over"
 _CHANGED = "was written meanwhile; run this again"
 _NO_END = (
@@ -49,7 +49,7 @@ _HIDES_ALL = (
     "run this again when it is over"
 )
 SETTLED_AFTER = 15 * 60
-"""Seconds: whoever put an object longer ago has put its items as well; clocks' skew included."""
+"""Seconds: a producer who put an object longer ago has put its items as well; clocks' skew included."""
 _SHARED = "is needed by messages to others as well, so it stays; see what is in it"
 _CONTENT = (
     "is named by its content, so others who are sent the same may need it at any moment: it stays until the "
@@ -151,7 +151,7 @@ class MessageErasure:
         self.cancelled = 0
 
     def erase(self, messages: FoundMessages, read: Read) -> None:
-        """Erase them; `read` is told of items read on the way."""
+        """Erase them; `read` counts items that are read on the way."""
         over = [key for key in messages.keys("whole") if self._settle(key)]
         objects = {each for key in over for each in messages.found[key].objects}
         staying = self._delete_objects(objects, set(over), read)
@@ -165,7 +165,7 @@ class MessageErasure:
             self._mention(key)
 
     def copy_of(self, key: Key) -> bool:
-        """A copy of a message to the person alone has turned up somewhere, such as one that was written to a
+        """A copy of a message only to the person has turned up somewhere, such as one that was written to a
         queue directly and that neither table knows. Whether it can come to nothing any more."""
         if not self._settle(key):
             return False
@@ -174,7 +174,7 @@ class MessageErasure:
         return True
 
     def _settle(self, key: Key) -> bool:
-        """Whether a message to the person alone is over, or is so from now on."""
+        """Whether a message only to the person is over, or is so from now on."""
         item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
@@ -200,7 +200,7 @@ class MessageErasure:
         self.places["mailbox"].erased += self._data.delete("mailbox", where(key))
 
     def _part(self, key: Key, mailbox: Role | None) -> None:
-        """The other recipients' mail stays as it is. What `mailbox` says is the person's alone goes whole."""
+        """The other recipients' mail stays as it is. What `mailbox` says is only the person's is deleted."""
         item, request = self._data.item("ledger", key), self._data.item("mailbox", key)
         if item is None:
             self._leave("mailbox", key, _MAYBE_QUEUED)

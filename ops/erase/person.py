@@ -21,11 +21,11 @@ _BETWEEN = r"[\s().\-]{0,3}"
 """What people write between the digits of a number."""
 Image = Mapping[str, Value]
 Role = Literal["whole", "part", "mention"]
-"""A message to the person alone; to others as well; to others, with the person named in it somewhere."""
+"""A message only to the person; to others as well; to others, with the person named in it somewhere."""
 
 KEYS = ("id", "event_type")
 PEOPLE = ("to", "email", "cc", "bcc", "recipients")
-"""Whom a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries;
+"""Who a message is for, in the mailbox or in the ledger. `recipients` has them as names of its entries;
 `email` is any text where there is a `to`."""
 CHANNELS = {"mail": PEOPLE, "sms": PEOPLE, "push": PEOPLE, "fax": PEOPLE, "webhook": PEOPLE}
 """Where a channel's items say whom they are for. Those of a channel without a row say so in what its contract
@@ -149,8 +149,8 @@ def mentioned_beside_keys(image: Image, person: Person) -> bool:
 
 
 def without(image: Image, person: Person) -> dict[str, Value]:
-    """The message without this recipient, and without any mention of them save in its key. Where a mail is
-    left to nobody but those in cc, it goes to these; those in bcc are never made visible."""
+    """The message without this recipient, and without any mention of them save in its key. Where only
+    those in cc are left of a mail, it goes to them; those in bcc are never made visible."""
     left: dict[str, Value] = {}
     whom, names = _whom(image), _names(image, person)
     for name, value in image.items():
@@ -166,7 +166,7 @@ def without(image: Image, person: Person) -> dict[str, Value]:
 
 
 def hides_all(image: Image, person: Person) -> bool:
-    """Whether a mail without this recipient would be left to those in bcc alone: that cannot be sent."""
+    """Whether a mail without this recipient would be left only to those in bcc: that cannot be sent."""
     return _lost_its_to(image, without(image, person))
 
 

@@ -21,9 +21,9 @@ from ops.erase.tables import ErasureRun, ItemChanged, Read, key_of
 from ops.people.suppressions import FAULTS, Lists
 
 Step = Callable[[str], AbstractContextManager[Read]]
-"""Begins a step of that name; what it yields is told of everything that is read."""
+"""Begins a step of that name; what it yields counts everything that is read."""
 Settle = Callable[[Key], bool]
-"""Sees to it that nothing comes of a message to the person alone, and says whether it could."""
+"""Makes sure that a message only to the person is never sent. False: that is not possible now."""
 CHOICES = {"preferences": ("recipient", "topic"), "suppressions": ("recipient", "channel")}
 """The tables of choices, with their keys."""
 _ITEM_OF: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"fax": fax.item_of}
@@ -59,7 +59,7 @@ _INCOMPLETE = "could not be looked through to its end; run this again"
 
 
 def other_places(run: ErasureRun, own: set[Key], settle: Settle, step: Step) -> list[Place]:
-    """All places beside the messages' own. `own` are the messages to the person alone."""
+    """All places beside the messages' own. `own` are the messages only to the person."""
     places = []
     for table in CHOICES:
         with step(table) as read:
@@ -109,7 +109,7 @@ def _choices(run: ErasureRun, table: str, read: Read) -> Place:
 
 
 def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> Place:
-    """What was told of dead letters. A letter that still lies there is told of anew."""
+    """Records of dead letters. A letter that still lies in its queue is recorded anew."""
     place = Place("dead-letters")
     for image in run.data.scan("dead-letters", read):
         about = key_of(image) if "id" in image else None
@@ -281,7 +281,7 @@ class _DeadLetters:
         self._settle = settle
 
     def erase(self, own: set[Key], read: Read) -> Place:
-        """`own` are messages to the person alone. Their letters go where the ledger was emptied of them."""
+        """`own` are messages only to the person. Their letters go if the ledger was emptied of them."""
         place = Place("dead-letter queues")
         for queue in self._queues.found():
             # Of a FIFO queue's group ten can be seen at once: those behind them come when these are gone.
@@ -313,7 +313,7 @@ class _DeadLetters:
         return deleted
 
     def _is_theirs(self, seen: ExplainedDeadLetter, own: set[Key]) -> bool:
-        """A callback tells of a message and not of its recipient, unless its text does."""
+        """A callback names a message and not its recipient, unless its text does."""
         if seen.subject.kind != "callback" and seen.subject.key in own:
             return True
         if self._run.person.kind == "id":  # which stands in no text for itself
@@ -321,7 +321,7 @@ class _DeadLetters:
         return self._run.person.is_in(seen.letter.body)
 
     def _is_to_them(self, seen: ExplainedDeadLetter) -> bool:
-        """Whether its body is a message to the person alone."""
+        """Whether its body is a message only to the person."""
         if seen.subject.kind != "message" or seen.subject.key is None:
             return False
         body = decode(seen.letter.body)  # it was read before: what is no JSON is malformed
@@ -333,10 +333,10 @@ class _DeadLetters:
         return role_of(image, self._run.person) == "whole"
 
     def _is_settled(self, seen: ExplainedDeadLetter) -> bool:
-        """Whether nothing can come any more of a message that its body says is for the person alone."""
+        """Whether its body is a message only to the person, which now is never sent."""
         return self._is_to_them(seen) and seen.subject.key is not None and self._settle(seen.subject.key)
 
 
 def _is_over(seen: ExplainedDeadLetter) -> bool:
-    """Whether nothing would come of the letter any more: its message was the person's, and is emptied."""
+    """Whether the letter could be sent no more: its message was the person's, and is emptied."""
     return seen.subject.kind in ("message", "event", "callback") and ERASED_AT in seen.item

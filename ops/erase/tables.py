@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
 Read = Callable[[int], None]
-"""Is told how many more items or objects were read."""
+"""Is called with how many more items or objects were read."""
 SEGMENTS = 4
 """Read side by side; one page of each is held, a megabyte at most."""
 
@@ -47,7 +47,7 @@ class StageData:
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         """Asks dispatch's environment, and by whom this is asked. Raises Refused where the stage is not
-        deployed, or by a version that tells something else, and ClientError."""
+        deployed, or by a version with other settings, and ClientError."""
         facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
         account = session.client("sts").get_caller_identity()["Account"]
         self.session = session

@@ -76,12 +76,12 @@ class Plan:
 
     @property
     def seconds(self) -> float:
-        """How long all of them take; one alone takes as long as it takes."""
+        """How long all of them take; never less than one message takes."""
         return max(self.messages / self.speed, self.senders.pace + self.assumed.latency)
 
     @property
     def bounds(self) -> dict[Bound, float]:
-        """Messages a second that each bound alone would allow."""
+        """Messages a second that each bound would allow without the other."""
         batch = self.senders.batch
         workers = self.senders.workers * batch / (batch * self.assumed.latency + self.assumed.between)
         return {**({"rate": self.senders.rate} if self.senders.rate else {}), "workers": workers}
@@ -94,7 +94,7 @@ class Plan:
 
     @property
     def least_seconds(self) -> float:
-        """How long all of them take at the very least, by that bound alone."""
+        """How long all of them take at the very least, if only that bound counts."""
         return self.messages / self.bounds[self.bound]
 
     def workers_for_rate(self) -> int | None:

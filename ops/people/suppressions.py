@@ -51,7 +51,7 @@ Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
 
 class Suppressed(Struct, frozen=True):
     """Why a recipient gets nothing more on a channel, and since when; `message_id` is the message whose event
-    told it ("": none), `detail` is for people."""
+    caused it ("": none), `detail` is for people."""
 
     recipient: str
     channel: str
@@ -143,7 +143,7 @@ def list_(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print who is on the list, the newest first, and by which message it was told.
+    """Print who is on the list, the newest first, and which message put them there.
 
     Example: mailroom suppressions list --stage prod --channel mail
     """
@@ -242,10 +242,10 @@ def _question(channel: str, stage: str, *, listed: bool) -> str:
 
 
 def _sentence(found: Suppressed) -> str:
-    told = f" Told by message {found.message_id}." if found.message_id else ""
+    cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
     since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
-    return f"{found.recipient} gets no {found.channel} {since}.{told}"
+    return f"{found.recipient} gets no {found.channel} {since}.{cause}"
 
 
 def _table(found: list[Suppressed]) -> Table:

@@ -28,7 +28,7 @@ class Change(Struct, frozen=True):
 
 class PlanOutput(Struct, frozen=True, kw_only=True):
     """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each
-    bound alone would allow; `provider_priced`: whether the provider's price is included in `dollars`;
+    bound would allow without the other; `provider_priced`: whether `dollars` include the provider's price;
     `warning`: why so many do not fit; "": they do."""
 
     stage: str

@@ -233,12 +233,12 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
     (
         "sesv2.GetConfigurationSetEventDestinations",
         {"EventDestinations": [world.destination(EVENTS)]},
-        *("mail", "events", "failed", "not tell of COMPLAINT"),
+        *("mail", "events", "failed", "sends no events of type COMPLAINT"),
     ),
     (
         "sesv2.GetConfigurationSetEventDestinations",
         {"EventDestinations": [world.destination([*EVENTS, "COMPLAINT"], "arn:aws:sns:us-east-1:1:other")]},
-        *("mail", "events", "failed", "is not told to the stage"),
+        *("mail", "events", "failed", "gets no events about mails sent with"),
     ),
     (
         "secretsmanager.GetSecretValue",

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -217,39 +217,46 @@ _POLICY = "Look at the bucket's policy, and at what stands between here and S3."
 
 
 def signing_key(stage: DeployedStage) -> Iterator[Finding]:
-    """What webhooks and callbacks are signed with, tried on an empty one."""
+    """The key that webhooks and callbacks are signed with, tried on an empty one."""
+
+    def sign(secret: Secret) -> object:
+        return Signer(secret, 0, time.time).headers("doctor.example", "msg_doctor", "{}")
+
     for each in stage.senders("webhook"):
         arn = each.environment["SIGNING_SECRET_ARN"]
-        try:
-            Signer(_secret(stage, arn), 0, time.time).headers("doctor.example", "msg_doctor", "{}")
-        except UnusableKey as fault:
-            yield failed(f"Webhooks cannot be signed: {fault}.", _put(arn, '"$(openssl rand -base64 33)"'))
-        except stage.client("secretsmanager").exceptions.ResourceNotFoundException:
-            yield _missing(stage, arn)
-        else:
-            yield ok("Webhooks can be signed: the key is of the right form.")
+        yield _key(stage, arn, "Webhooks", sign, '"$(openssl rand -base64 33)"')
 
 
 def opt_out_key(stage: DeployedStage) -> Iterator[Finding]:
-    """What the links for opting out are signed with, tried on one that leads nowhere."""
+    """The key that links for opting out are signed with, tried on a link that leads nowhere."""
+
+    def sign(secret: Secret) -> object:
+        return Tokens(secret).sign(Choice("doctor", "doctor"))
+
     arns = {each.environment.get("UNSUBSCRIBE_SECRET_ARN", "") for each in stage.senders("mail")} - {""}
     if not arns:
         yield skipped("No function of the stage makes links for opting out.")
     for arn in sorted(arns):
-        try:
-            Tokens(_secret(stage, arn)).sign(Choice("doctor", "doctor"))
-        except Keyless as fault:
-            key = '{"key": "\'"$(openssl rand -hex 32)"\'"}'
-            yield failed(f"Links for opting out cannot be signed: {fault}.", _put(arn, f"'{key}'"))
-        except stage.client("secretsmanager").exceptions.ResourceNotFoundException:
-            yield _missing(stage, arn)
-        else:
-            yield ok("Links for opting out can be signed: the key is of the right form.")
+        value = """'{"key": "'"$(openssl rand -hex 32)"'"}'"""
+        yield _key(stage, arn, "Links for opting out", sign, value)
+
+
+def _key(stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str) -> Finding:
+    client = stage.client("secretsmanager")
+    try:
+        sign(Secret(client, arn, time.time))
+    except (UnusableKey, Keyless) as fault:
+        # The whole ARN: its last part is the secret's name and six random characters, which is no name.
+        fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"
+        return failed(f"{what} cannot be signed: {fault}.", fix)
+    except client.exceptions.ResourceNotFoundException:
+        return _missing(stage, arn)
+    return ok(f"{what} can be signed: the key is of the right form.")
 
 
 def secrets_of(stage: DeployedStage, channel: str) -> Iterator[Finding]:
-    """Whether each secret that a channel's senders are told of can be read. This is all that is known of a
-    channel without checks of its own."""
+    """Whether each secret that a channel's senders use can be read, for channels without checks of their
+    own."""
     arns = {
         arn
         for each in stage.senders(channel)
@@ -268,14 +275,5 @@ def secrets_of(stage: DeployedStage, channel: str) -> Iterator[Finding]:
             yield ok(f"The secret {arn} has a value.")
 
 
-def _secret(stage: DeployedStage, arn: str) -> Secret:
-    return Secret(stage.client("secretsmanager"), arn, time.time)
-
-
 def _missing(stage: DeployedStage, arn: str) -> Finding:
     return failed(f"The secret {arn} is not there, or has no value.", stage.deploy)
-
-
-def _put(arn: str, value: str) -> str:
-    # The whole ARN: its last part is the secret's name and six random characters, which is no name.
-    return f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"

@@ -281,14 +281,14 @@ def _destinations(
         for each in found
         if each.get("Enabled") and each.get("SnsDestination", {}).get("TopicArn") in believed
     ]
-    told = {kind for each in to_us for kind in each.get("MatchingEventTypes", [])}
+    sent = {kind for each in to_us for kind in each.get("MatchingEventTypes", [])}
     if not to_us:
-        return failed(f"What becomes of mails sent with {name} is not told to the stage.", stage.deploy)
-    if NEEDED - told:
-        return failed(f"{name} does not tell of {', '.join(sorted(NEEDED - told))}.", stage.deploy)
-    if USEFUL - told:
-        return warning(f"{name} does not tell of {', '.join(sorted(USEFUL - told))}.", stage.deploy)
-    return ok(f"{name} tells the stage what becomes of its mails.")
+        return failed(f"The stage gets no events about mails sent with {name}.", stage.deploy)
+    if NEEDED - sent:
+        return failed(f"{name} sends no events of type {', '.join(sorted(NEEDED - sent))}.", stage.deploy)
+    if USEFUL - sent:
+        return warning(f"{name} sends no events of type {', '.join(sorted(USEFUL - sent))}.", stage.deploy)
+    return ok(f"{name} sends the stage the events about its mails.")
 
 
 def _names(stage: DeployedStage) -> list[str]:

@@ -110,7 +110,7 @@ def alarms_ringing(stage: DeployedStage) -> Iterator[Finding]:
 
 
 def _graver(stage: DeployedStage) -> Any:
-    """What a protected stage fails for, others are warned of: nobody watches a stage for trying things."""
+    """A protected stage fails where others are warned: nobody watches a stage for trying things."""
     return failed if stage.protected else warning
 
 
@@ -125,6 +125,6 @@ def _listed(names: list[str]) -> str:
 
 
 def _protocols(subscriptions: list[dict[str, Any]]) -> str:
-    # Where to, nobody has to see: that are addresses and numbers.
+    # Without the endpoints, which are addresses and numbers.
     counts = Counter(each["Protocol"] for each in subscriptions)
     return ", ".join(f"{count} by {protocol}" for protocol, count in sorted(counts.items()))
