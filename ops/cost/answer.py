@@ -7,7 +7,7 @@ from msgspec import Struct
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
-from ops.estimates.lanes import Assumed, Lane, Plan, Senders, Stages, use_of
+from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages, use_of
 from ops.estimates.prices import BETWEEN, DATED, Use, estimate_of
 from ops.estimates.prices import dollars as sent_dollars
 
@@ -15,7 +15,7 @@ API = "api"
 """What comes by the HTTP API, among the channels."""
 
 
-class Wanted(Struct, frozen=True):
+class WantedMessages(Struct, frozen=True):
     """So many messages a month by a channel; bulk goes by the lane of campaigns."""
 
     channel: str
@@ -60,7 +60,7 @@ class Cost(Struct, frozen=True):
 def cost(
     stages: Stages,
     stage: str,
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedMessages],
     resources: Resources,
     *,
     callbacks: bool = False,
@@ -94,7 +94,7 @@ def cost(
 
 def _channel(path: MessagePath, messages: int) -> ChannelCost:
     lane = path.lane
-    sent = sent_dollars(use_of(lane, Plan(lane.senders, _assumed(lane), messages)), messages)
+    sent = sent_dollars(use_of(lane, SendingPlan(lane.senders, _assumed(lane), messages)), messages)
     beside = {name: price * messages for name, price in parts(path).items()}
     # The provider stands last, as in a plan.
     provider = {name: sent.pop(name) for name in (path.estimate.provider,) if name in sent}
@@ -108,16 +108,16 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float], miss
     return ChannelCost(channel, lane, messages, _rounded(found), _cents(total), per_1000, missing)
 
 
-def _assumed(lane: Lane) -> Assumed:
+def _assumed(lane: ConfiguredLane) -> Assumed:
     return Assumed(estimate_of(lane.channel).latency, BETWEEN)
 
 
-def _alone(lane: Lane, messages: int) -> float:
+def _alone(lane: ConfiguredLane, messages: int) -> float:
     """What one batch each costs more than full ones: requests, invocations, and the sender's time."""
 
     def of(batch: int) -> float:
         senders = Senders(lane.workers, batch, lane.senders.rate)
-        seconds = Plan(senders, _assumed(lane), messages).invocation / batch
+        seconds = SendingPlan(senders, _assumed(lane), messages).invocation / batch
         use = Use(lane.channel, seconds, lane.memory_mb, batch, 0, lane.fifo)
         return sum(sent_dollars(use, messages).values())
 

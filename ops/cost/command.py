@@ -61,7 +61,7 @@ def cost(
 
     counts = {"mail": mail, "sms": sms, "push": push, "fax": fax, "webhook": webhook, **_counts(other or ())}
     wanted = [
-        answer.Wanted(channel, messages, "bulk" if bulk and channel == "mail" else "normal")
+        answer.WantedMessages(channel, messages, "bulk" if bulk and channel == "mail" else "normal")
         for channel, messages in counts.items()
         if messages
     ]

@@ -6,7 +6,7 @@ All are US dollars a message.
 from dataclasses import dataclass
 
 from ops.estimates import prices
-from ops.estimates.lanes import Lane
+from ops.estimates.lanes import ConfiguredLane
 from ops.estimates.prices import ChannelEstimate, estimate_of
 from stacks.derived import PUT_SECONDS
 from stacks.settings import Settings
@@ -42,7 +42,7 @@ class MessagePath:
     """The lane that a message goes by, and whether it has a `callback_url`."""
 
     settings: Settings
-    lane: Lane
+    lane: ConfiguredLane
     has_callback: bool = False
 
     @property

@@ -7,7 +7,7 @@ from msgspec import Struct
 State = Literal["ok", "warning", "failed", "skipped"]
 
 
-class Finding(Struct, frozen=True):
+class CheckFinding(Struct, frozen=True):
     """One thing that was examined: a sentence about it, and what mends it; "" where nothing has to be."""
 
     state: State
@@ -37,24 +37,24 @@ class Diagnosis(Struct, frozen=True):
     checks: list[Checked]
 
 
-def ok(sentence: str) -> Finding:
+def ok(sentence: str) -> CheckFinding:
     """It is as it should be."""
-    return Finding("ok", sentence)
+    return CheckFinding("ok", sentence)
 
 
-def warning(sentence: str, fix: str = "") -> Finding:
+def warning(sentence: str, fix: str = "") -> CheckFinding:
     """Messages go out all the same; somebody should know."""
-    return Finding("warning", sentence, fix)
+    return CheckFinding("warning", sentence, fix)
 
 
-def failed(sentence: str, fix: str = "") -> Finding:
+def failed(sentence: str, fix: str = "") -> CheckFinding:
     """Messages do not go out, or what went wrong already waits to be mended."""
-    return Finding("failed", sentence, fix)
+    return CheckFinding("failed", sentence, fix)
 
 
-def skipped(sentence: str) -> Finding:
+def skipped(sentence: str) -> CheckFinding:
     """It was not examined, and why."""
-    return Finding("skipped", sentence)
+    return CheckFinding("skipped", sentence)
 
 
 def worst(states: list[State]) -> State:

@@ -15,7 +15,7 @@ from botocore.exceptions import ConnectionError as Unconnected
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from mailroom.clock import Clock, iso
-from ops.doctor.answer import Checked, Diagnosis, Finding, failed, skipped, warning, worst
+from ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from ops.doctor.checks import CHECKS, Check
 from ops.doctor.checks.stacks import clock as clock_check
 from ops.doctor.stage import ConfiguredStage, DeployedStage
@@ -36,7 +36,7 @@ class ChecksRun:
     tracebacks: dict[str, str] = field(default_factory=dict)
 
 
-Results = SimpleQueue[tuple[int, list[Finding], str]]
+Results = SimpleQueue[tuple[int, list[CheckFinding], str]]
 """A check's number, its findings, and the traceback of one that is broken."""
 
 
@@ -91,7 +91,7 @@ def run(
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.
         threading.Thread(target=_one, args=(stage, number, check, results), daemon=True).start()
-    ran, findings = ChecksRun(), dict[int, list[Finding]]()
+    ran, findings = ChecksRun(), dict[int, list[CheckFinding]]()
     for number, found, trace in _until(results, len(checks), seconds):
         findings[number] = found
         if trace:
@@ -104,7 +104,7 @@ def run(
     return ran
 
 
-def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, list[Finding], str]]:
+def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, list[CheckFinding], str]]:
     deadline = time.monotonic() + seconds
     for _ in range(count):
         try:
@@ -114,7 +114,7 @@ def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, 
 
 
 def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> None:
-    found: list[Finding] = []
+    found: list[CheckFinding] = []
     trace = ""
     try:
         found.extend(check.run(stage))
@@ -128,7 +128,7 @@ def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> N
     results.put((number, found, trace))
 
 
-def _of_error(stage: DeployedStage, error: Exception) -> Finding:
+def _of_error(stage: DeployedStage, error: Exception) -> CheckFinding:
     """What AWS's error says of a check: may it not be asked, is it not known there, or is something wrong."""
     if not isinstance(error, ClientError):
         return failed(f"No answer: {error}", "Check the network from here, and the region.")

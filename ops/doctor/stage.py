@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from mailroom import environment
 from mailroom.clock import Clock
-from ops.estimates.lanes import CDK_JSON, Lane, Stages
+from ops.estimates.lanes import CDK_JSON, ConfiguredLane, Stages
 from ops.stage import prefix
 from stacks.sentences import SettingsError
 from stacks.settings import Settings
@@ -39,7 +39,7 @@ class ConfiguredStage:
     """A stage's settings and lanes; without them `trouble` says why."""
 
     settings: Settings | None = None
-    lanes: list[Lane] = field(default_factory=list)
+    lanes: list[ConfiguredLane] = field(default_factory=list)
     trouble: str = "No settings were read."
 
     @classmethod

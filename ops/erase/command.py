@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from mailroom.clock import iso
-from ops.erase.answer import Erased, Place
+from ops.erase.answer import Erased, ErasurePlace
 from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
@@ -29,7 +29,7 @@ class Survey(Struct):
     """What one look at a stage has found: the messages, and a place each."""
 
     messages: FoundMessages
-    places: dict[str, Place]
+    places: dict[str, ErasurePlace]
 
 
 def erase(
@@ -86,9 +86,9 @@ def _survey(counting: ErasureRun, step: Step) -> Survey:
         messages = find(counting.data, counting.person, read)
     found = list(messages.found.values())
     places = [
-        Place("mailbox", sum(each.mailbox is not None for each in found)),
-        Place("ledger", sum(each.ledger is not None for each in found)),
-        Place("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
+        ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
+        ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
+        ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
         *other_places(counting, set(messages.keys("whole")), lambda _: False, step),
     ]
     return Survey(messages, {each.place: each for each in places})

@@ -17,7 +17,7 @@ from mailroom.clock import Clock, epoch
 from mailroom.ledger.erasure import ERASED_AT, Erasure
 from mailroom.mailbox.oversize import PREFIX, due
 from mailroom.message.message import Key
-from ops.erase.answer import Place
+from ops.erase.answer import ErasurePlace
 from ops.erase.person import (
     Image,
     Person,
@@ -147,7 +147,7 @@ class MessageErasure:
         self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = clock
         self._held: set[Key] = set()
-        self.places = {each: Place(each) for each in ("mailbox", "ledger", "payloads")}
+        self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads")}
         self.cancelled = 0
 
     def erase(self, messages: FoundMessages, read: Read) -> None:

@@ -15,7 +15,7 @@ from mailroom.ledger.erasure import ERASED_AT
 from mailroom.message.body import decode
 from mailroom.message.message import Key
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
-from ops.erase.answer import Place, Ses
+from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without
 from ops.erase.tables import ErasureRun, ItemChanged, Read, key_of
 from ops.people.suppressions import FAULTS, Lists
@@ -58,13 +58,13 @@ _DEAD_LETTER = {
 _INCOMPLETE = "could not be looked through to its end; run this again"
 
 
-def other_places(run: ErasureRun, own: set[Key], settle: Settle, step: Step) -> list[Place]:
+def other_places(run: ErasureRun, own: set[Key], settle: Settle, step: Step) -> list[ErasurePlace]:
     """All places beside the messages' own. `own` are the messages only to the person."""
     places = []
     for table in CHOICES:
         with step(table) as read:
             places.append(_choices(run, table, read))
-    works: tuple[tuple[str, Callable[[Read], Place]], ...] = (
+    works: tuple[tuple[str, Callable[[Read], ErasurePlace]], ...] = (
         ("dead-letters", lambda read: _dead_letter_records(run, own, read)),
         ("campaign-runs", lambda read: _campaign_runs(run, read)),
         ("unprocessed", lambda read: _Batches(run).erase(read)),
@@ -91,9 +91,9 @@ def lift_from_ses(run: ErasureRun) -> Ses:
         return "failed"
 
 
-def _choices(run: ErasureRun, table: str, read: Read) -> Place:
+def _choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
     """Opt-outs, or the suppression list: those of the person, also what was lifted."""
-    place = Place(table)
+    place = ErasurePlace(table)
     for image in run.data.scan(table, read):
         recipient = image.get("recipient", {}).get("S", "")
         theirs = run.person.is_kept_as(recipient) or mentioned(image, run.person)
@@ -108,9 +108,9 @@ def _choices(run: ErasureRun, table: str, read: Read) -> Place:
     return place
 
 
-def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> Place:
+def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> ErasurePlace:
     """Records of dead letters. A letter that still lies in its queue is recorded anew."""
-    place = Place("dead-letters")
+    place = ErasurePlace("dead-letters")
     for image in run.data.scan("dead-letters", read):
         about = key_of(image) if "id" in image else None
         if about in own or mentioned(image, run.person):
@@ -121,9 +121,9 @@ def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> Place:
     return place
 
 
-def _campaign_runs(run: ErasureRun, read: Read) -> Place:
+def _campaign_runs(run: ErasureRun, read: Read) -> ErasurePlace:
     """Faults of campaigns' audiences quote what was wrong with a line."""
-    place = Place("campaign-runs")
+    place = ErasurePlace("campaign-runs")
     for image in run.data.scan("campaign-runs", read):
         if mentioned(image, run.person):
             place.found += 1
@@ -152,7 +152,7 @@ def _campaign_run(run: ErasureRun, image: Image) -> bool:
     return True
 
 
-def _other_tables(run: ErasureRun, read: Read) -> list[Place]:
+def _other_tables(run: ErasureRun, read: Read) -> list[ErasurePlace]:
     """How many items of each table mention the person. So a table that is new to the stage is not forgotten;
     it is not changed either."""
     prefix = run.data.table("")
@@ -161,7 +161,7 @@ def _other_tables(run: ErasureRun, read: Read) -> list[Place]:
         name.removeprefix(prefix) for page in pages for name in page["TableNames"] if name.startswith(prefix)
     ]
     return [
-        Place(each, sum(mentioned(image, run.person) for image in run.data.scan(each, read)))
+        ErasurePlace(each, sum(mentioned(image, run.person) for image in run.data.scan(each, read)))
         for each in names
         if each not in KNOWN_TABLES
     ]
@@ -177,9 +177,9 @@ class _Batches:
         self._bucket = run.data.unprocessed
         self._person = run.person
 
-    def erase(self, read: Read) -> Place:
+    def erase(self, read: Read) -> ErasurePlace:
         """Look through all objects of the bucket; each holds a batch, 6 MB at most."""
-        place = Place("unprocessed")
+        place = ErasurePlace("unprocessed")
         for name in self._names():
             read(1)
             try:
@@ -280,9 +280,9 @@ class _DeadLetters:
         self._run = run
         self._settle = settle
 
-    def erase(self, own: set[Key], read: Read) -> Place:
+    def erase(self, own: set[Key], read: Read) -> ErasurePlace:
         """`own` are messages only to the person. Their letters go if the ledger was emptied of them."""
-        place = Place("dead-letter queues")
+        place = ErasurePlace("dead-letter queues")
         for queue in self._queues.found():
             # Of a FIFO queue's group ten can be seen at once: those behind them come when these are gone.
             deleted = self._pass(queue, own, place, read)
@@ -290,7 +290,7 @@ class _DeadLetters:
                 deleted = self._pass(queue, own, place, read)
         return place
 
-    def _pass(self, queue: DeadQueue, own: set[Key], place: Place, read: Read) -> int:
+    def _pass(self, queue: DeadQueue, own: set[Key], place: ErasurePlace, read: Read) -> int:
         """One look through a queue; how many letters were deleted."""
         deleted = 0
         with self._queues.scan(queue) as letters:

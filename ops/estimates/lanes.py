@@ -56,7 +56,7 @@ class Assumed:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SendingPlan:
     """What becomes of the numbers."""
 
     senders: Senders
@@ -116,7 +116,7 @@ class SettingKeys:
 
 
 @dataclass(frozen=True)
-class Lane:
+class ConfiguredLane:
     """One lane of one channel. It may send its `share` of the `allowed` messages a second (None: as many as
     it can)."""
 
@@ -157,13 +157,13 @@ class Stages:
         """A stage's settings. Raises SettingsError."""
         return load(self._context, stage)
 
-    def lanes(self, stage: str) -> list[Lane]:
+    def lanes(self, stage: str) -> list[ConfiguredLane]:
         """All lanes of a stage. Raises SettingsError."""
         settings = self.settings(stage)
         rows = [_of_row(settings, row) for row in lane_rows(settings)]
         return [*rows, *_of_fax(settings), _of_webhook(settings)]
 
-    def lane(self, stage: str, channel: str, name: str) -> Lane:
+    def lane(self, stage: str, channel: str, name: str) -> ConfiguredLane:
         """A lane of a stage. Raises SettingsError with what there is instead."""
         found = self.lanes(stage)
         channels = dict.fromkeys(each.channel for each in found)
@@ -191,10 +191,10 @@ class Stages:
         return Stages(context, self._campaigns)
 
 
-def _of_row(settings: Settings, row: LaneRow) -> Lane:
+def _of_row(settings: Settings, row: LaneRow) -> ConfiguredLane:
     channel = f"channels.{row.event_type}"
     lane = f"{channel}.lanes.{row.lane}"
-    return Lane(
+    return ConfiguredLane(
         channel=row.event_type,
         name=row.lane,
         queue=row.queue,
@@ -211,12 +211,12 @@ def _of_row(settings: Settings, row: LaneRow) -> Lane:
     )
 
 
-def _of_fax(settings: Settings) -> Iterator[Lane]:
+def _of_fax(settings: Settings) -> Iterator[ConfiguredLane]:
     fax = settings.fax
     if fax is None:
         return
     kept = settings.retention.days_of(fifo=True)
-    yield Lane(
+    yield ConfiguredLane(
         channel="fax",
         name="normal",
         queue="fax",
@@ -232,9 +232,9 @@ def _of_fax(settings: Settings) -> Iterator[Lane]:
     )
 
 
-def _of_webhook(settings: Settings) -> Lane:
+def _of_webhook(settings: Settings) -> ConfiguredLane:
     webhook = settings.webhook
-    return Lane(
+    return ConfiguredLane(
         channel="webhook",
         name="normal",
         queue="webhook",
@@ -249,7 +249,7 @@ def _of_webhook(settings: Settings) -> Lane:
     )
 
 
-def use_of(lane: Lane, plan: Plan) -> Use:
+def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:
     """What one of the plan's messages takes."""
     # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
     reads = int(estimate_of(lane.channel).suppressible) + (lane.name == "bulk")

@@ -48,7 +48,7 @@ _ARN = "arn:"
 """How a push's endpoint or topic begins."""
 
 
-class Choices:
+class OptOuts:
     """One stage's."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
@@ -113,7 +113,7 @@ def show(
     Example: mailroom preferences show ada@example.com --stage prod
     """
     with aws_faults(stage):
-        found = [_opted_out(each) for each in Choices(boto3.Session(), stage).of(recipient, topic)]
+        found = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).of(recipient, topic)]
     if as_json:
         tell(PreferencesAnswer(stage, found))
     else:
@@ -129,7 +129,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
     Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        choices = Choices(boto3.Session(), stage)
+        choices = OptOuts(boto3.Session(), stage)
         changed = choices.opt_out(recipient, topic)
         found = [_opted_out(each) for each in choices.of(recipient, topic)]
     if as_json:
@@ -148,7 +148,7 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
     """
     with aws_faults(stage):
-        old = [_opted_out(each) for each in Choices(boto3.Session(), stage).opt_in(recipient, topic)]
+        old = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).opt_in(recipient, topic)]
     if as_json:
         tell(PreferencesAnswer(stage, old))
     elif old:

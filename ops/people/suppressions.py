@@ -49,7 +49,7 @@ Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
 """What became of an address on SES's own list; no other channel has one there."""
 
 
-class Suppressed(Struct, frozen=True):
+class SuppressedRecipient(Struct, frozen=True):
     """Why a recipient gets nothing more on a channel, and since when; `message_id` is the message whose event
     caused it ("": none), `detail` is for people."""
 
@@ -65,7 +65,7 @@ class SuppressionsAnswer(Struct, frozen=True):
     """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
 
     stage: str
-    suppressions: list[Suppressed]
+    suppressions: list[SuppressedRecipient]
 
 
 class Lifted(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Lifted(Struct, frozen=True):
 
     stage: str
     channel: str
-    lifted: list[Suppressed]
+    lifted: list[SuppressedRecipient]
     ses: Ses
 
 
@@ -241,14 +241,14 @@ def _question(channel: str, stage: str, *, listed: bool) -> str:
     return f"Take it off the {channel} list of {stage}{also}?" if listed else "Take it off SES's own list?"
 
 
-def _sentence(found: Suppressed) -> str:
+def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
     since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
     return f"{found.recipient} gets no {found.channel} {since}.{cause}"
 
 
-def _table(found: list[Suppressed]) -> Table:
+def _table(found: list[SuppressedRecipient]) -> Table:
     table = table_of()
     table.add_column("recipient", overflow="fold", min_width=20)
     table.add_column("channel")
@@ -268,7 +268,13 @@ def _table(found: list[Suppressed]) -> Table:
     return table
 
 
-def _suppressed(found: Suppression) -> Suppressed:
+def _suppressed(found: Suppression) -> SuppressedRecipient:
     """An entry of the list in the form of the answer."""
-    since = iso(found.at / 1000)
-    return Suppressed(found.recipient, found.channel, found.reason, since, found.detail, found.message_id)
+    return SuppressedRecipient(
+        found.recipient,
+        found.channel,
+        found.reason,
+        iso(found.at / 1000),
+        found.detail,
+        found.message_id,
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ops.estimates.lanes import LEAST_WORKERS, Assumed, Bound, Lane, Plan, Stages, use_of
+from ops.estimates.lanes import LEAST_WORKERS, Assumed, Bound, ConfiguredLane, SendingPlan, Stages, use_of
 from ops.estimates.prices import dollars, estimate_of
 from stacks.derived import PUT_SECONDS
 from stacks.sentences import SettingsError
@@ -16,7 +16,7 @@ _WORTH = 0.95
 """A change that saves less than a twentieth is not worth a line."""
 
 
-class Change(Struct, frozen=True):
+class SettingChange(Struct, frozen=True):
     """A setting by its full key, and how long all would take with another value, or what forbids it."""
 
     setting: str
@@ -41,14 +41,14 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     bound: Bound
     bounds: dict[Bound, float]
     assumed: Assumed
-    changes: list[Change]
+    changes: list[SettingChange]
     dollars: dict[str, float]
     provider_priced: bool
     notes: list[str]
     warning: str
 
 
-def plan_output(stages: Stages, stage: str, lane: Lane, plan: Plan) -> PlanOutput:
+def plan_output(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> PlanOutput:
     """The answer for one lane of a stage. Raises SettingsError where the stage's campaigns cannot be read."""
     return PlanOutput(
         stage=stage,
@@ -69,7 +69,7 @@ def plan_output(stages: Stages, stage: str, lane: Lane, plan: Plan) -> PlanOutpu
     )
 
 
-def _changes(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[Change]:
+def _changes(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> Iterator[SettingChange]:
     if plan.bound == "rate" and lane.keys.rate and lane.allowed:
         yield _change(stages, stage, lane, plan, (lane.keys.rate, lane.allowed, lane.allowed * 2))
         return
@@ -82,18 +82,20 @@ def _changes(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[Cha
             yield change
 
 
-def _change(stages: Stages, stage: str, lane: Lane, plan: Plan, to: tuple[str, float, float]) -> Change:
+def _change(
+    stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan, to: tuple[str, float, float]
+) -> SettingChange:
     key, now, then = to
     setting = f"mailroom.{stage}.{key}"
     try:
         changed = stages.changed(stage, key, then).lane(stage, lane.channel, lane.name)
     except SettingsError as error:
-        return Change(setting, now, then, None, str(error))
-    seconds = Plan(changed.senders, plan.assumed, plan.messages).seconds
-    return Change(setting, now, then, round(seconds, 1))
+        return SettingChange(setting, now, then, None, str(error))
+    seconds = SendingPlan(changed.senders, plan.assumed, plan.messages).seconds
+    return SettingChange(setting, now, then, round(seconds, 1))
 
 
-def _notes(lane: Lane, plan: Plan) -> Iterator[str]:
+def _notes(lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
     if plan.bound == "rate" and plan.seconds > plan.least_seconds * 1.01:
         yield "It stays under the rate because each invocation waits for its pace anew."
     enough = max(plan.workers_for_rate() or 0, LEAST_WORKERS)
@@ -103,7 +105,7 @@ def _notes(lane: Lane, plan: Plan) -> Iterator[str]:
         yield note
 
 
-def _composing(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[str]:
+def _composing(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
     if lane.name != "bulk":
         return
     workers = stages.composing(stage)
@@ -119,7 +121,7 @@ def _composing(stages: Stages, stage: str, lane: Lane, plan: Plan) -> Iterator[s
     yield "Composing itself is not in the cost: collect, compose, their queues and what they read."
 
 
-def _warning(stage: str, lane: Lane, plan: Plan) -> str:
+def _warning(stage: str, lane: ConfiguredLane, plan: SendingPlan) -> str:
     if plan.seconds <= lane.room:
         return ""
     days = plan.seconds / 86_400

@@ -10,8 +10,8 @@ from ops.screen import AsJson, WrittenStage, errors, print_line, screen, table_o
 from ops.times import exactly
 
 if TYPE_CHECKING:
-    from ops.estimates.lanes import Lane, Plan
-    from ops.plan.answer import Change, PlanOutput
+    from ops.estimates.lanes import ConfiguredLane, SendingPlan
+    from ops.plan.answer import PlanOutput, SettingChange
 
 _USUAL = ChannelEstimate().latency
 _LATENCIES = ", ".join(
@@ -51,7 +51,7 @@ def plan(
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from ops.estimates.lanes import Assumed, Plan, Stages
+    from ops.estimates.lanes import Assumed, SendingPlan, Stages
     from ops.plan.answer import plan_output
     from stacks.sentences import SettingsError
 
@@ -59,7 +59,7 @@ def plan(
     try:
         found = stages.lane(stage, channel, lane)
         assumed = Assumed(estimate_of(channel).latency if latency is None else latency, between)
-        planned = Plan(found.senders, assumed, messages)
+        planned = SendingPlan(found.senders, assumed, messages)
         output = plan_output(stages, stage, found, planned)
     except SettingsError as error:
         print_line(str(error), "red", errors)
@@ -71,7 +71,7 @@ def plan(
     raise typer.Exit(1 if output.warning else 0)
 
 
-def _show(output: "PlanOutput", lane: "Lane", plan: "Plan") -> None:
+def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> None:
     def line(text: str, style: str = "") -> None:
         screen.print(text, style=style, soft_wrap=True, highlight=False)
 
@@ -97,7 +97,7 @@ def speed_of(speed: float) -> str:
     return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
 
 
-def _bounds(lane: "Lane", plan: "Plan") -> Table:
+def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
     batch = f"({lane.batch} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
     how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
     if lane.allowed:
@@ -113,14 +113,14 @@ def _bounds(lane: "Lane", plan: "Plan") -> Table:
     return table
 
 
-def _bound(stage: str, lane: "Lane", plan: "Plan") -> str:
+def _bound(stage: str, lane: "ConfiguredLane", plan: "SendingPlan") -> str:
     if plan.bound == "workers":
         return f"the number of workers: mailroom.{stage}.{lane.keys.workers}"
     share = f", of which the lane has a share of {lane.share:g}" if lane.share != 1 else ""
     return f"the rate: mailroom.{stage}.{lane.keys.rate}{share}"
 
 
-def _changed(change: "Change", output: "PlanOutput") -> str:
+def _changed(change: "SettingChange", output: "PlanOutput") -> str:
     what = f"{change.setting} {change.now:g} -> {change.then:g}"
     if change.seconds is None:
         return f"{what} is not possible by itself: {change.forbidden}"

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from ops.estimates.lanes import Assumed, Plan, Stages, use_of
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
 from ops.estimates.prices import dollars
 from ops.plan.answer import PlanOutput, plan_output
 
@@ -38,15 +38,15 @@ def answered(
 ) -> PlanOutput:
     stages = Stages(context(**mail))
     found = stages.lane("dev", "mail", lane)
-    return plan_output(stages, "dev", found, Plan(found.senders, assumed, messages))
+    return plan_output(stages, "dev", found, SendingPlan(found.senders, assumed, messages))
 
 
-def planned(messages: int = 100_000, **mail: Any) -> Plan:
+def planned(messages: int = 100_000, **mail: Any) -> SendingPlan:
     """The model behind `answered`, whose numbers are not rounded."""
-    return Plan(Stages(context(**mail)).lane("dev", "mail", "bulk").senders, USUAL, messages)
+    return SendingPlan(Stages(context(**mail)).lane("dev", "mail", "bulk").senders, USUAL, messages)
 
 
 def dollars_of(messages: int = 100_000, lane: str = "bulk", **mail: Any) -> dict[str, float]:
     """What `answered` costs, not rounded."""
     found = Stages(context(**mail)).lane("dev", "mail", lane)
-    return dollars(use_of(found, Plan(found.senders, USUAL, messages)), messages)
+    return dollars(use_of(found, SendingPlan(found.senders, USUAL, messages)), messages)

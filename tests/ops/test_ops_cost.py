@@ -8,7 +8,7 @@ import pytest
 
 from local.workspace import REPOSITORY
 from ops.cost import fixed
-from ops.cost.answer import Cost, Wanted, cost
+from ops.cost.answer import Cost, WantedMessages, cost
 from ops.cost.parts import (
     MessagePath,
     callbacks_cost,
@@ -19,7 +19,7 @@ from ops.cost.parts import (
     request_parts,
     storage_cost,
 )
-from ops.estimates.lanes import Assumed, Plan, Stages, use_of
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
 from ops.estimates.prices import BETWEEN, dollars, estimate_of
 from stacks.load import load
 
@@ -35,7 +35,7 @@ def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: A
     return MessagePath(load(context, stage), Stages(context).lane(stage, channel, lane))
 
 
-def reckoned(*wanted: Wanted, stage: str = "prod", **options: Any) -> Cost:
+def reckoned(*wanted: WantedMessages, stage: str = "prod", **options: Any) -> Cost:
     return cost(Stages.of(), stage, wanted, NOTHING, **options)
 
 
@@ -48,8 +48,8 @@ def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> 
     stages = Stages.of()
     found = stages.lane(stage, channel, lane)
     assumed = Assumed(estimate_of(channel).latency, BETWEEN)
-    plan = dollars(use_of(found, Plan(found.senders, assumed, MILLION)), MILLION)
-    (said,) = reckoned(Wanted(channel, MILLION, lane), stage=stage).channels
+    plan = dollars(use_of(found, SendingPlan(found.senders, assumed, MILLION)), MILLION)
+    (said,) = reckoned(WantedMessages(channel, MILLION, lane), stage=stage).channels
     assert plan
     assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}
 
@@ -107,7 +107,8 @@ def test_a_callback_is_an_invocation_a_few_requests_and_a_write() -> None:
 
 
 def test_callbacks_cost_only_where_messages_have_them() -> None:
-    without, with_ = (reckoned(Wanted("mail", 1000), callbacks=each).channels[0] for each in (False, True))
+    wanted = WantedMessages("mail", 1000)
+    without, with_ = (reckoned(wanted, callbacks=each).channels[0] for each in (False, True))
     assert "callbacks" not in without.parts
     assert with_.parts["callbacks"] == pytest.approx(1000 * callbacks_cost(around("mail")), abs=1e-4)
     assert with_.parts["logs"] > without.parts["logs"]
@@ -137,7 +138,7 @@ def test_a_request_of_the_api_beside_its_message() -> None:
         "function's time": pytest.approx(0.05 * 0.5 * 13.3334),
         "logs": pytest.approx(0.50),
     }
-    said = reckoned(Wanted("mail", 10), requests=MILLION)
+    said = reckoned(WantedMessages("mail", 10), requests=MILLION)
     assert [each.channel for each in said.channels] == ["mail", "api"]
 
 
@@ -182,7 +183,7 @@ def test_all_is_the_sum_of_its_parts() -> None:
     said = cost(
         Stages.of(),
         "prod",
-        [Wanted("mail", MILLION), Wanted("sms", 20_000), Wanted("fax", 500)],
+        [WantedMessages("mail", MILLION), WantedMessages("sms", 20_000), WantedMessages("fax", 500)],
         fixed.of_settings(Stages.of().settings("prod")),
         requests=1000,
     )
@@ -195,9 +196,8 @@ def test_all_is_the_sum_of_its_parts() -> None:
 
 
 def test_what_providers_take_is_not_guessed() -> None:
-    missing = {
-        each.channel: each.not_included for each in reckoned(Wanted("mail", 1), Wanted("sms", 1)).channels
-    }
+    found = reckoned(WantedMessages("mail", 1), WantedMessages("sms", 1)).channels
+    missing = {each.channel: each.not_included for each in found}
     assert missing["mail"] == ""
     assert "country" in missing["sms"]
 
@@ -207,8 +207,8 @@ def test_messages_that_come_alone_cost_more_than_full_batches() -> None:
     # waited already: the pace is the same, and each invocation has its own submit's 0.1 s.
     gap = 4 / 7
     more = 0.9 * 0.20 + 1.8 * 0.40 + ((gap + 0.1) - (gap * 10 + 0.1) / 10) * 0.25 * 13.3334
-    assert reckoned(Wanted("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
-    assert reckoned(Wanted("fax", MILLION)).alone == 0
+    assert reckoned(WantedMessages("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
+    assert reckoned(WantedMessages("fax", MILLION)).alone == 0
 
 
 def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
@@ -218,6 +218,6 @@ def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
         "messages_per_second": 1,
         "lanes": {"normal": {"share": 1}},
     }
-    (said,) = cost(Stages(context), "prod", [Wanted("chat", MILLION)], NOTHING).channels
+    (said,) = cost(Stages(context), "prod", [WantedMessages("chat", MILLION)], NOTHING).channels
     assert said.parts["mailbox and ledger writes"] == pytest.approx(3 * 0.625)
     assert said.not_included == "its price is not known here"

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from ops.doctor.answer import Diagnosis, Finding, ok
+from ops.doctor.answer import CheckFinding, Diagnosis, ok
 from ops.doctor.checks import Check
 from ops.doctor.command import doctor
 from ops.doctor.run import run
@@ -150,7 +150,7 @@ def _stage() -> DeployedStage:
     return DeployedStage(Aws(healthy()), STAGE)
 
 
-def _broken(_: DeployedStage) -> Iterator[Finding]:
+def _broken(_: DeployedStage) -> Iterator[CheckFinding]:
     yield ok("So far so good.")
     raise KeyError("oops")
 
@@ -181,7 +181,7 @@ def test_a_traceback_is_printed_where_it_is_asked_for(
 def test_a_check_that_hangs_is_given_up_and_the_others_are_told() -> None:
     end = threading.Event()
 
-    def hanging(_: DeployedStage) -> Iterator[Finding]:
+    def hanging(_: DeployedStage) -> Iterator[CheckFinding]:
         end.wait(30)
         yield ok("At last.")
 
@@ -200,7 +200,7 @@ def test_a_check_that_finds_nothing_says_so() -> None:
 
 
 def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer]) -> None:
-    def asking(stage: DeployedStage) -> Iterator[Finding]:
+    def asking(stage: DeployedStage) -> Iterator[CheckFinding]:
         stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from local.workspace import REPOSITORY
-from ops.estimates.lanes import Assumed, Plan, Stages
+from ops.estimates.lanes import Assumed, SendingPlan, Stages
 from ops.estimates.prices import Use, dollars
 from ops.plan.answer import plan_output
 from stacks.derived import lane_rows
@@ -95,7 +95,7 @@ def test_composing_is_as_fast_as_the_smallest_concurrency_of_the_stages_campaign
     def note() -> str:
         stages = Stages({"dev": {**CONTEXT["dev"], "campaigns": campaigns}}, tmp_path)
         lane = stages.lane("dev", "mail", "bulk")
-        said = plan_output(stages, "dev", lane, Plan(lane.senders, USUAL, 1))
+        said = plan_output(stages, "dev", lane, SendingPlan(lane.senders, USUAL, 1))
         (found,) = (each for each in said.notes if "functions put" in each)
         return found
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from mailroom.channels.contracts import CONTRACTS
-from ops.doctor.answer import Finding, skipped
+from ops.doctor.answer import CheckFinding, skipped
 from ops.doctor.checks import channels, functions, mail, queues, stacks
 from ops.doctor.stage import DeployedStage
 
-Run = Callable[[DeployedStage], Iterator[Finding]]
+Run = Callable[[DeployedStage], Iterator[CheckFinding]]
 
 
 class Check(Struct, frozen=True):
@@ -47,7 +47,7 @@ def checks_of(channel: str) -> Iterator[Check]:
 def _where_sent(channel: str, run: Run) -> Run:
     """The same, skipped where the stage does not send by the channel."""
 
-    def checked(stage: DeployedStage) -> Iterator[Finding]:
+    def checked(stage: DeployedStage) -> Iterator[CheckFinding]:
         if stage.senders(channel):
             yield from run(stage)
         else:

@@ -23,20 +23,20 @@ from mailroom.http.answers import body_of
 from mailroom.http.once import NotSent, Unclear
 from mailroom.recipients.unsubscribe_links import Choice, Keyless, Tokens
 from mailroom.redaction import discreet
-from ops.doctor.answer import Finding, failed, ok, skipped, warning
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, DeployedStage, json_of
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"
 
 
-def sms_credentials(stage: DeployedStage) -> Iterator[Finding]:
+def sms_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
     """The provider's, tried by questions that change nothing."""
     for each in stage.senders("sms"):
         yield from _twilio(stage, each) if each.environment["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
 
-def _twilio(stage: DeployedStage, function: DeployedFunction) -> Iterator[Finding]:
+def _twilio(stage: DeployedStage, function: DeployedFunction) -> Iterator[CheckFinding]:
     arn, base = function.environment["TWILIO_SECRET_ARN"], function.environment["SMS_BASE_URL"].rstrip("/")
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
@@ -63,14 +63,14 @@ def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[in
     return answer.status_code, body_of(answer.status_code, answer.text)
 
 
-def _login(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[Finding]:
+def _login(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
     if answer[0] == 200:
         yield ok("Twilio takes the credentials that messages are sent with.")
     else:
         yield failed(f"Twilio refuses the credentials that messages are sent with: {_said(*answer)}.", put)
 
 
-def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[Finding]:
+def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
     status, body = answer
     if status != 200:
         yield failed(
@@ -88,7 +88,7 @@ def _said(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {discreet(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
-def _aws(stage: DeployedStage) -> Iterator[Finding]:
+def _aws(stage: DeployedStage) -> Iterator[CheckFinding]:
     client = stage.client("pinpoint-sms-voice-v2")
     attributes = client.describe_account_attributes()["AccountAttributes"]
     tier = {each["Name"]: each["Value"] for each in attributes}.get("ACCOUNT_TIER")
@@ -101,7 +101,7 @@ def _aws(stage: DeployedStage) -> Iterator[Finding]:
             yield _limit(limit["EnforcedLimit"], limit["MaxLimit"])
 
 
-def _limit(enforced: int, most: int) -> Finding:
+def _limit(enforced: int, most: int) -> CheckFinding:
     sentence = f"AWS spends at most ${enforced:,} a month on text messages (of ${most:,} that it would)."
     if enforced <= 1:
         return warning(f"{sentence} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
@@ -112,7 +112,7 @@ SOON = timedelta(days=30)
 _EXPIRES = "AppleCertificateExpirationDate"
 
 
-def applications(stage: DeployedStage) -> Iterator[Finding]:
+def applications(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each platform application: there, on, and its certificate good for a while."""
     found = {
         name: arn
@@ -138,7 +138,7 @@ def applications(stage: DeployedStage) -> Iterator[Finding]:
             yield ok(f"The platform application {name} is on.")
 
 
-def topics(stage: DeployedStage) -> Iterator[Finding]:
+def topics(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each topic that a message may go to."""
     arns = [arn for each in stage.senders("push") for arn in json_of(each.environment.get("TOPICS", "[]"))]
     if not arns:
@@ -154,7 +154,7 @@ def topics(stage: DeployedStage) -> Iterator[Finding]:
             yield ok(f"The topic {name} is there.")
 
 
-def _certificate(stage: DeployedStage, name: str, until: str) -> Finding:
+def _certificate(stage: DeployedStage, name: str, until: str) -> CheckFinding:
     end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
     fix = f"Put a new certificate or a token into the platform application {name}."
     if end <= now:
@@ -168,7 +168,7 @@ _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 _FOLDER = "doctor"
 
 
-def fax_credentials(stage: DeployedStage) -> Iterator[Finding]:
+def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
     """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
     the last minute."""
     for each in stage.senders("fax"):
@@ -189,13 +189,13 @@ def fax_credentials(stage: DeployedStage) -> Iterator[Finding]:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 
 
-def fax_media(stage: DeployedStage) -> Iterator[Finding]:
+def fax_media(stage: DeployedStage) -> Iterator[CheckFinding]:
     """A PDF in the payload bucket, fetched by a URL as the provider gets it; from here, not from there."""
     for bucket in sorted({each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}):
         yield _fetched(bucket)
 
 
-def _fetched(bucket: str) -> Finding:
+def _fetched(bucket: str) -> CheckFinding:
     # By the sender's own client: one made otherwise may sign for another host than the provider is given.
     client, key = clients.s3(), f"{_FOLDER}/{secrets.token_hex(8)}.pdf"
     content = secrets.token_bytes(64)
@@ -216,7 +216,7 @@ def _fetched(bucket: str) -> Finding:
 _POLICY = "Look at the bucket's policy, and at what stands between here and S3."
 
 
-def signing_key(stage: DeployedStage) -> Iterator[Finding]:
+def signing_key(stage: DeployedStage) -> Iterator[CheckFinding]:
     """The key that webhooks and callbacks are signed with, tried on an empty one."""
 
     def sign(secret: Secret) -> object:
@@ -227,7 +227,7 @@ def signing_key(stage: DeployedStage) -> Iterator[Finding]:
         yield _key(stage, arn, "Webhooks", sign, '"$(openssl rand -base64 33)"')
 
 
-def opt_out_key(stage: DeployedStage) -> Iterator[Finding]:
+def opt_out_key(stage: DeployedStage) -> Iterator[CheckFinding]:
     """The key that links for opting out are signed with, tried on a link that leads nowhere."""
 
     def sign(secret: Secret) -> object:
@@ -241,7 +241,9 @@ def opt_out_key(stage: DeployedStage) -> Iterator[Finding]:
         yield _key(stage, arn, "Links for opting out", sign, value)
 
 
-def _key(stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str) -> Finding:
+def _key(
+    stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str
+) -> CheckFinding:
     client = stage.client("secretsmanager")
     try:
         sign(Secret(client, arn, time.time))
@@ -254,7 +256,7 @@ def _key(stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], obj
     return ok(f"{what} can be signed: the key is of the right form.")
 
 
-def secrets_of(stage: DeployedStage, channel: str) -> Iterator[Finding]:
+def secrets_of(stage: DeployedStage, channel: str) -> Iterator[CheckFinding]:
     """Whether each secret that a channel's senders use can be read, for channels without checks of their
     own."""
     arns = {
@@ -275,5 +277,5 @@ def secrets_of(stage: DeployedStage, channel: str) -> Iterator[Finding]:
             yield ok(f"The secret {arn} has a value.")
 
 
-def _missing(stage: DeployedStage, arn: str) -> Finding:
+def _missing(stage: DeployedStage, arn: str) -> CheckFinding:
     return failed(f"The secret {arn} is not there, or has no value.", stage.deploy)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr
 from typing import Any
 
-from ops.doctor.answer import Finding, failed, ok, skipped, warning
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import DeployedStage, json_of
 from ops.plan.command import speed_of
 from stacks.settings import Monitoring
@@ -16,7 +16,7 @@ _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
 _UNLIMITED = -1
 
 
-def account(stage: DeployedStage) -> Iterator[Finding]:
+def account(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Sandbox or production, paused or not, under review or not."""
     said = stage.client("sesv2").get_account()
     if said.get("ProductionAccessEnabled"):
@@ -35,7 +35,7 @@ def account(stage: DeployedStage) -> Iterator[Finding]:
     yield _suppression(said.get("SuppressionAttributes", {}).get("SuppressedReasons", []))
 
 
-def quota(stage: DeployedStage) -> Iterator[Finding]:
+def quota(stage: DeployedStage) -> Iterator[CheckFinding]:
     """What may be sent a second and in 24 hours, against what the senders would."""
     said = stage.client("sesv2").get_account()["SendQuota"]
     most, rate = said["Max24HourSend"], deployed_rate(stage, "mail")
@@ -44,7 +44,7 @@ def quota(stage: DeployedStage) -> Iterator[Finding]:
         yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
 
 
-def reputation(stage: DeployedStage) -> Iterator[Finding]:
+def reputation(stage: DeployedStage) -> Iterator[CheckFinding]:
     """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
     for kind, (warned, alarmed) in _thresholds(stage).items():
         share = _share(stage, _METRICS[kind])
@@ -70,14 +70,14 @@ def _thresholds(stage: DeployedStage) -> dict[str, tuple[float, float]]:
     }
 
 
-def _suppression(reasons: list[str]) -> Finding:
+def _suppression(reasons: list[str]) -> CheckFinding:
     missing = {"BOUNCE", "COMPLAINT"} - set(reasons)
     if not missing:
         return ok("SES's list of the account takes in bounces and complaints.")
     return ok("SES's list of the account does not take in all; the configuration set's own setting counts.")
 
 
-def _rate(stage: DeployedStage, rate: float | None, most: float) -> Finding:
+def _rate(stage: DeployedStage, rate: float | None, most: float) -> CheckFinding:
     if rate is None:
         return skipped(f"SES takes {most:g} a second; no deployed sender keeps to a rate.")
     if rate <= most * 1.01:
@@ -91,7 +91,7 @@ def _rate(stage: DeployedStage, rate: float | None, most: float) -> Finding:
     return warning(sentence, f"Set {key} to {most:g}, or request a higher rate: {_CONSOLE}")
 
 
-def _day(sent: float, most: float, rate: float) -> Finding:
+def _day(sent: float, most: float, rate: float) -> CheckFinding:
     lasts = f"; at the full rate they last for {most / rate / 3600:.1f} h" if rate else ""
     sentence = f"{sent:,.0f} of {most:,.0f} mails of 24 hours are used{lasts}."
     if sent >= most:
@@ -120,7 +120,7 @@ _IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
 Identity = dict[str, Any]
 
 
-def senders(stage: DeployedStage) -> Iterator[Finding]:
+def senders(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each sender's identity: its address's, its domain's, or a domain's above that."""
     addresses = _addresses(stage)
     yield from _as_configured(stage, addresses)
@@ -144,7 +144,7 @@ def _addresses(stage: DeployedStage) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _as_configured(stage: DeployedStage, deployed: list[str]) -> Iterator[Finding]:
+def _as_configured(stage: DeployedStage, deployed: list[str]) -> Iterator[CheckFinding]:
     settings = stage.configured.settings
     if settings is None or not deployed:
         return
@@ -172,7 +172,7 @@ def _identity(stage: DeployedStage, name: str) -> Identity | None:
     return identity
 
 
-def _verified(address: str, name: str, identity: Identity | None) -> Finding:
+def _verified(address: str, name: str, identity: Identity | None) -> CheckFinding:
     if identity is None:
         domain = address.rpartition("@")[2]
         return failed(
@@ -187,7 +187,7 @@ def _verified(address: str, name: str, identity: Identity | None) -> Finding:
     )
 
 
-def _domain(name: str, identity: Identity) -> Iterator[Finding]:
+def _domain(name: str, identity: Identity) -> Iterator[CheckFinding]:
     dkim = identity.get("DkimAttributes", {})
     if dkim.get("SigningEnabled") and dkim.get("Status") == "SUCCESS":
         yield ok(f"Mails of {name} are signed (DKIM).")
@@ -200,7 +200,7 @@ def _domain(name: str, identity: Identity) -> Iterator[Finding]:
     yield _mail_from(name, identity.get("MailFromAttributes", {}))
 
 
-def _mail_from(name: str, attributes: dict[str, str]) -> Finding:
+def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
     domain, status = attributes.get("MailFromDomain"), attributes.get("MailFromDomainStatus")
     if not domain:
         return warning(
@@ -221,7 +221,7 @@ NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
 USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 
-def configuration_set(stage: DeployedStage) -> Iterator[Finding]:
+def configuration_set(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Whether it is there, may send, counts, and keeps SES's own suppression list."""
     names = _names(stage)
     client = stage.client("sesv2")
@@ -234,7 +234,7 @@ def configuration_set(stage: DeployedStage) -> Iterator[Finding]:
         yield from _set(name, found)
 
 
-def events(stage: DeployedStage) -> Iterator[Finding]:
+def events(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Whether its events come to the stage's own topic."""
     believed = _topics(stage)
     client = stage.client("sesv2")
@@ -246,7 +246,7 @@ def events(stage: DeployedStage) -> Iterator[Finding]:
         yield _destinations(stage, name, found.get("EventDestinations", []), believed)
 
 
-def _set(name: str, found: dict[str, Any]) -> Iterator[Finding]:
+def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
     if found.get("SendingOptions", {}).get("SendingEnabled", True):
         yield ok(f"Sending with the configuration set {name} is on.")
     else:
@@ -275,7 +275,7 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[Finding]:
 
 def _destinations(
     stage: DeployedStage, name: str, found: list[dict[str, Any]], believed: set[str]
-) -> Finding:
+) -> CheckFinding:
     to_us = [
         each
         for each in found

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ops.doctor.answer import Finding, failed, ok, skipped, warning
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import DeployedStage
 from ops.stage import depth
 
 
-def dead_letters(stage: DeployedStage) -> Iterator[Finding]:
+def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each dead-letter queue, whatever lies in it visible or hidden."""
     queues = {name: url for name, url in stage.queues.items() if name.removesuffix(".fifo").endswith("-dlq")}
     if not queues:
@@ -28,7 +28,7 @@ def dead_letters(stage: DeployedStage) -> Iterator[Finding]:
     yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
 
 
-def given_up(stage: DeployedStage) -> Iterator[Finding]:
+def given_up(stage: DeployedStage) -> Iterator[CheckFinding]:
     """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
     bucket = f"{stage.prefix}unprocessed-{stage.account}-{stage.region}"
     client = stage.client("s3")
@@ -50,7 +50,7 @@ TOPIC = "alarms"
 _SHOWN = 5
 
 
-def alarms_there(stage: DeployedStage) -> Iterator[Finding]:
+def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
     """An alarm for each dead-letter queue, at least; and actions on all."""
     names = {each["AlarmName"] for each in stage.alarms}
     letters = (name.removesuffix(".fifo") for name in stage.queues)
@@ -72,7 +72,7 @@ def alarms_there(stage: DeployedStage) -> Iterator[Finding]:
         )
 
 
-def alarms_heard(stage: DeployedStage) -> Iterator[Finding]:
+def alarms_heard(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Who has subscribed to the topic of the alarms, and has confirmed it."""
     client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
     try:
@@ -96,7 +96,7 @@ def alarms_heard(stage: DeployedStage) -> Iterator[Finding]:
         yield _graver(stage)("Nobody hears the alarms.", subscribe)
 
 
-def alarms_ringing(stage: DeployedStage) -> Iterator[Finding]:
+def alarms_ringing(stage: DeployedStage) -> Iterator[CheckFinding]:
     """What rings now."""
     ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
     for each in ringing:

@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 import requests
 
-from ops.doctor.answer import Finding, failed, ok, skipped, warning
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedStage
 
 PARTS = ("mailbox", "feedback", "api", "channels", "webhook", "routing", "dead-letters", "monitoring")
@@ -14,7 +14,7 @@ _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 
-def deployed(stage: DeployedStage) -> Iterator[Finding]:
+def deployed(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each stack there is, by CloudFormation's word for it; and those that are missing."""
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
@@ -30,7 +30,7 @@ def deployed(stage: DeployedStage) -> Iterator[Finding]:
         yield ok(f"{good} stacks are deployed and complete.")
 
 
-def pinned(stage: DeployedStage) -> Iterator[Finding]:
+def pinned(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Whether cdk.json has the stage, and whether the stage lives where it says."""
     settings = stage.configured.settings
     if settings is None:
@@ -63,7 +63,7 @@ def _parts(stage: DeployedStage) -> tuple[str, ...]:
     return (*PARTS, *fax, *campaigns)
 
 
-def _trouble(name: str, status: str) -> Finding:
+def _trouble(name: str, status: str) -> CheckFinding:
     events = f"aws cloudformation describe-stack-events --stack-name {name}"
     if status in _ROLLED_BACK:
         return warning(f"{name} went back to its last state: {status}.", events)
@@ -77,7 +77,7 @@ EXPIRING = ("mailbox", "ledger", "campaign-runs", "dead-letters")
 _EXPIRY = {"ENABLED", "ENABLING"}
 
 
-def protection(stage: DeployedStage) -> Iterator[Finding]:
+def protection(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Active, protected from deletion, and recoverable."""
     names = _tables(stage)
     if not names:
@@ -96,7 +96,7 @@ def protection(stage: DeployedStage) -> Iterator[Finding]:
         yield ok(f"{len(names)} tables are active, and protected as the settings want it.{backups}")
 
 
-def expiry(stage: DeployedStage) -> Iterator[Finding]:
+def expiry(stage: DeployedStage) -> Iterator[CheckFinding]:
     """DynamoDB's deletion of what is over."""
     if stage.local:
         yield skipped("The local AWS does not take expiry from CloudFormation.")
@@ -125,7 +125,7 @@ def _tables(stage: DeployedStage) -> list[str]:
 
 def _table(
     stage: DeployedStage, name: str, table: dict[str, object], *, recoverable: bool
-) -> Iterator[Finding]:
+) -> Iterator[CheckFinding]:
     settings = stage.configured.settings
     if table["TableStatus"] != "ACTIVE":
         yield warning(f"{name} is {str(table['TableStatus']).lower()}.", "Wait for it, and run it again.")
@@ -151,7 +151,7 @@ GOOD_SECONDS, MOST_SECONDS = 60, 300
 _FIX = "Let the machine keep its time by NTP, such as `timedatectl set-ntp true`."
 
 
-def clock(stage: DeployedStage) -> Iterator[Finding]:
+def clock(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Held against the Date of an answer of AWS, which needs no signature."""
     before = stage.clock()
     try:
@@ -171,7 +171,7 @@ def clock(stage: DeployedStage) -> Iterator[Finding]:
     yield clock_finding((before + after) / 2 - parsedate_to_datetime(date).timestamp() - 0.5)
 
 
-def clock_finding(ahead: float) -> Finding:
+def clock_finding(ahead: float) -> CheckFinding:
     """What a clock that is so many seconds ahead means; under 0 it is behind."""
     off, way = abs(ahead), "ahead" if ahead > 0 else "behind"
     if off <= GOOD_SECONDS:
