@@ -71,7 +71,10 @@ def _show(diagnosis: Diagnosis) -> None:
             screen.print(Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state]), end="")
             print_line(each.sentence)
             screen.print(Text("  → ").append_text(plain(each.fix)), soft_wrap=True)
-    screen.print(_counted(diagnosis))
+    counts = Text()
+    for state, style in _STYLES.items():
+        counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
+    screen.print(counts)
 
 
 def _table(checks: list[Checked]) -> Table:
@@ -93,10 +96,3 @@ def _table(checks: list[Checked]) -> Table:
         )
         subject, name = each.subject, each.check
     return table
-
-
-def _counted(diagnosis: Diagnosis) -> Text:
-    text = Text()
-    for state, style in _STYLES.items():
-        text.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
-    return text

@@ -1,6 +1,7 @@
 """What messages cost on AWS, by the part: list prices, and how often each is paid a message."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -52,8 +53,8 @@ class ChannelEstimate:
     price: float = 0.0
     unpriced: str = "its price is not known here"
     """Why the provider's price is not included; "": it is, or nobody takes one."""
-    ledger_units: float = 2.0
-    """Write units of the ledger: the claim and the completion."""
+    ledger_units: Callable[[], float] = lambda: 2.0
+    """Write units of the ledger: the claim and the completion. Measured ones are read when asked."""
     suppressible: bool = False
     """Whether its sender looks its recipients up in the suppression list."""
     events: int = 0
@@ -86,7 +87,7 @@ CHANNELS = {
         provider="SES",
         price=SES_MAIL,
         unpriced="",
-        ledger_units=measured()["write_units_per_mail"],
+        ledger_units=lambda: float(measured()["write_units_per_mail"]),
         suppressible=True,
         events=2,
         callbacks=2,
@@ -95,7 +96,7 @@ CHANNELS = {
     "sms": ChannelEstimate(
         latency=0.3,
         unpriced=_DIFFERS,
-        ledger_units=3.0,  # the index of numbers is written as well
+        ledger_units=lambda: 3.0,  # the index of numbers is written as well
         suppressible=True,
         events=3,
         events_apart=True,
@@ -109,7 +110,7 @@ CHANNELS = {
     "fax": ChannelEstimate(
         latency=60.0,  # the whole call
         unpriced=_DIFFERS,
-        ledger_units=measured()["fax_ledger_units"]["short"],
+        ledger_units=lambda: float(measured()["fax_ledger_units"]["short"]),
         indexed=True,
         stores_pdf=True,
         note="A number gets one fax at a time, so many to the same take longer; so do further attempts.",
@@ -153,7 +154,7 @@ def dollars(use: Use, messages: int) -> dict[str, float]:
     estimate = estimate_of(use.channel)
     request = SQS_FIFO_REQUEST if use.fifo else SQS_REQUEST
     parts = {
-        "mailbox and ledger writes": (1 + estimate.ledger_units) * WRITE_UNIT,
+        "mailbox and ledger writes": (1 + estimate.ledger_units()) * WRITE_UNIT,
         "reads of who may get nothing": use.reads * UNREAD * READ_UNIT,
         "queue requests": (1 / QUEUED + 2 / use.batch) * request,
         "invocations": (1 / DISPATCHED + 1 / use.batch) * LAMBDA_REQUEST,

@@ -57,8 +57,9 @@ class OptOuts:
         self._preferences = Preferences(self._client, self._table)
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
-        """What a recipient has opted out of: of all topics, or of one."""
-        found = [each for form in known_as(recipient) for each in self._of(form)]
+        """What a recipient has opted out of, of all topics or of one, under all names that it may have."""
+        names = dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient)))
+        found = [each for name in names for each in self._of(name)]
         return [each for each in found if topic in (None, each.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
@@ -79,12 +80,6 @@ class OptOuts:
         )
         items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
         return [each for each in items if each is not None]
-
-
-def known_as(recipient: str) -> tuple[str, ...]:
-    """What a recipient may be called in the table: its canonical form, that of before, and what was typed, so
-    that an entry can be undone however odd it is."""
-    return tuple(dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient))))
 
 
 def canonical(recipient: str) -> str:

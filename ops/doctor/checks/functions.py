@@ -22,7 +22,9 @@ def mappings(stage: DeployedStage) -> Iterator[CheckFinding]:
             good += 1
         else:
             yield _trouble(stage, each)
-    lacking = sorted(set(_read(stage)) - {each.source for each in stage.sources})
+    queues = {name.removesuffix(".fifo") for name in stage.queues}
+    read = {name for name in queues if not name.endswith("-dlq")}
+    lacking = sorted(read - {each.source for each in stage.sources})
     if lacking:
         yield failed(f"Nobody reads {', '.join(lacking)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
@@ -92,13 +94,6 @@ def _trouble(stage: DeployedStage, source: EventSource) -> CheckFinding:
         f"{what}.",
         f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
     )
-
-
-def _read(stage: DeployedStage) -> Iterator[str]:
-    for name in stage.queues:
-        short = name.removesuffix(".fifo")
-        if not short.endswith("-dlq"):
-            yield short
 
 
 def _differences(stage: DeployedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
