@@ -126,7 +126,7 @@ def table_of(*columns: str | Column, **options: Any) -> Table:
     return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
 
 
-def tell(answer: object) -> None:
+def print_json(answer: object) -> None:
     """Print a command's answer as JSON, for programs."""
     typer.echo(msgspec.json.encode(answer).decode())
 

@@ -11,7 +11,7 @@ from ops.campaigns import screen as view
 from ops.campaigns.answers import Listed, Runs, Started, stands
 from ops.campaigns.deployed import Campaigns, Start
 from ops.campaigns.files import CampaignFiles
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Messages to many: start a campaign, see how far it is, stop it."
@@ -33,7 +33,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
         enabled = files.enabled(stage)
         rows = listing.rows(files, Campaigns(boto3.Session(), stage))
     if as_json:
-        tell(Listed(stage, rows))
+        print_json(Listed(stage, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -98,7 +98,7 @@ def status(
         campaigns = Campaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        tell(Runs(stage, name, [stands(each) for each in found]))
+        print_json(Runs(stage, name, [stands(each) for each in found]))
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -135,7 +135,7 @@ def stop(
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:
-        tell(stands(now))
+        print_json(stands(now))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
@@ -155,7 +155,7 @@ def _question(starting: Start, stage: str) -> str:
 
 def _say_started(starting: Start, *, as_json: bool) -> None:
     if as_json:
-        tell(Started(starting.campaign, starting.run, starting.scheduled_at))
+        print_json(Started(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))

@@ -13,7 +13,7 @@ from ops.campaigns.deployed import Campaigns, Start
 from ops.campaigns.dry_run import Counted, DryRun
 from ops.campaigns.files import CampaignFiles
 from ops.campaigns.samples import Samples
-from ops.screen import errors, plain, tell
+from ops.screen import errors, plain, print_json
 
 
 def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
@@ -28,7 +28,7 @@ def wait(campaigns: Campaigns, starting: Start, *, as_json: bool) -> int:
 
         ended = waiting.wait(campaigns, starting, seen, time.sleep)
     if as_json:
-        tell(ended.run and stands(ended.run))
+        print_json(ended.run and stands(ended.run))
     elif ended.run:
         view.print_run(ended.run)
     if ended.problem:
@@ -47,7 +47,7 @@ def dry_run(files: CampaignFiles, starting: Start, stage: str, *, as_json: bool)
     rendering = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
     samples = [rendering.render(item) for item in composed.items]
     if as_json:
-        tell(tried(starting, counted, composed, samples))
+        print_json(tried(starting, counted, composed, samples))
     else:
         view.print_dry_run(counted, composed, samples)
     return 1 if composed.failed or any(each.problem for each in samples) else 0

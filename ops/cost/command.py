@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from ops.screen import AsJson, WrittenStage, errors, plain, print_line, screen, table_of, tell
+from ops.screen import AsJson, WrittenStage, errors, plain, print_json, print_line, screen, table_of
 
 if TYPE_CHECKING:
     from ops.cost.answer import ChannelCost, Cost
@@ -77,7 +77,7 @@ def cost(
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
-        tell(found)
+        print_json(found)
     else:
         _show(found)
 

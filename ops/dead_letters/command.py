@@ -29,10 +29,10 @@ from ops.screen import (
     errors,
     lines,
     plain,
+    print_json,
     print_line,
     screen,
     table_of,
-    tell,
 )
 
 app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
@@ -66,7 +66,7 @@ def list_(
                 advance(at, len(chosen))
     total = sum(each.letters for each in found)
     if as_json:
-        tell(DeadLettersListed(stage, total, found))
+        print_json(DeadLettersListed(stage, total, found))
     else:
         screen.print(_table(found))
         screen.print(f"{total} dead letters in {stage}.")
@@ -132,7 +132,7 @@ def show(
     with aws_faults(stage):
         answer = _find(DeadQueues(boto3.Session(), stage), queue, stage, which, limit, body)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         for each in answer.letters:
             _print(each)
@@ -229,7 +229,7 @@ def redrive(
                 typer.confirm("Put them back?", abort=True, err=True)
             answer = _run(planned, quiet=as_json)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _print_end(answer)
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)

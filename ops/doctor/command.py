@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ops.doctor.answer import Checked, Diagnosis, State
-from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_line, screen, table_of, tell
+from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, print_line, screen, table_of
 
 Only = Annotated[
     str,
@@ -42,7 +42,7 @@ def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, de
     for name, trace in tracebacks.items() if debug else ():
         errors.print(f"{name}:\n{trace}", markup=False, soft_wrap=True)
     if as_json:
-        tell(diagnosis)
+        print_json(diagnosis)
     else:
         _show(diagnosis)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)

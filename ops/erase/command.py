@@ -15,7 +15,7 @@ from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
 from ops.erase.tables import ErasureRun, Read, StageData
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_line, screen, table_of, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -73,7 +73,7 @@ def erase(
             with _steps(quiet=as_json) as step:
                 answer = _erase(counting, first, step)
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif not dry_run:
         _show(answer)
     good = not (answer.left or answer.remains or answer.ids)

@@ -14,9 +14,9 @@ from msgspec import Struct
 from mailroom.aws.dynamo import Value
 from mailroom.message.message import Key
 from ops import stage as stages
-from ops.deployed import function_settings
 from ops.erase.answer import Left
 from ops.erase.person import Image, Person
+from ops.stage import function_settings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

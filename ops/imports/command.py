@@ -18,7 +18,7 @@ from ops.imports.job import Job
 from ops.imports.options import options_of
 from ops.imports.source import Source
 from ops.messages.rules import rules_of
-from ops.screen import AsJson, Stage, aws_faults, errors, tell
+from ops.screen import AsJson, Stage, aws_faults, errors, print_json
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 
@@ -83,7 +83,7 @@ def import_(
             job = Job(source, stage, options, rules_of(session, stage), session.client("s3"))
             answer = job.dry_run(quiet=as_json) if dry_run else _run(job, session, workers, restart, as_json)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         view.show(answer)
     bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)

@@ -22,7 +22,7 @@ from ops.messages.failures import (
     moment,
     sentence,
 )
-from ops.screen import AsJson, Stage, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, screen
 from ops.times import short
 
 
@@ -67,7 +67,7 @@ def failures(
     shown = [failure(each, to(each.get("to")), words(sentence(each))) for each in found[:limit]]
     answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _show(answer, summary=summary)
 

@@ -15,8 +15,7 @@ from mailroom.dispatch.validator import Admission
 from mailroom.http.url_policy import Guard
 from mailroom.mailbox.oversize import Oversize
 from mailroom.mailbox.writer import MailboxWriter
-from ops.deployed import function_settings
-from ops.stage import name
+from ops.stage import function_settings, name
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

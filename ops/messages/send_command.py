@@ -8,7 +8,7 @@ import typer
 
 from ops.messages.draft import draft, read
 from ops.messages.sending import GOOD, Post, Sent
-from ops.screen import AsJson, Stage, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, screen
 
 Channel = Annotated[str | None, typer.Argument(help="mail, sms, push, fax or webhook.")]
 To = Annotated[list[str] | None, typer.Option(help="Whom it is for; of a mail as often as need be.")]
@@ -72,7 +72,7 @@ def send(
         if wait and sent.result != "conflict":
             sent = _waited(post, sent, wait_seconds, quiet=as_json)
     if as_json:
-        tell(sent)
+        print_json(sent)
     else:
         _show(sent)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ops.messages.sending import reader_of
 from ops.messages.standing import Standing, Status, standing
-from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, plain, print_json, screen
 from ops.times import short
 
 _STYLES = {
@@ -39,7 +39,7 @@ def status(
     now = time.time()
     answer = Status(id_, stage, [standing(each, stage, now) for each in found])
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif answer.messages:
         for each in answer.messages:
             show(each)

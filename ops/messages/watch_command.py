@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ops.messages.look import Look, Looking, Queue
-from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, plain, print_json, screen
 from ops.times import duration, short
 
 
@@ -39,7 +39,7 @@ def watch(
         try:
             if as_json:
                 for look in looks:
-                    tell(look)
+                    print_json(look)
             elif once or not screen.is_terminal:
                 for look in looks:
                     screen.print(_shown(look))

@@ -13,7 +13,7 @@ from mailroom.message import phone
 from mailroom.message.address import bare
 from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import Recipient, forms
-from ops.screen import AsJson, Refused, Stage, aws_faults, print_line, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, print_json, print_line
 from ops.stage import name
 from ops.times import short
 
@@ -110,7 +110,7 @@ def show(
     with aws_faults(stage):
         found = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).of(recipient, topic)]
     if as_json:
-        tell(PreferencesAnswer(stage, found))
+        print_json(PreferencesAnswer(stage, found))
     else:
         nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
         _print(found, f"{recipient} {nothing} in {stage}.")
@@ -128,7 +128,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
         changed = choices.opt_out(recipient, topic)
         found = [_opted_out(each) for each in choices.of(recipient, topic)]
     if as_json:
-        tell(PreferencesAnswer(stage, found))
+        print_json(PreferencesAnswer(stage, found))
     else:
         _print(found, "")
     raise typer.Exit(0 if changed else 1)
@@ -145,7 +145,7 @@ def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json:
     with aws_faults(stage):
         old = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).opt_in(recipient, topic)]
     if as_json:
-        tell(PreferencesAnswer(stage, old))
+        print_json(PreferencesAnswer(stage, old))
     elif old:
         print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
     else:

@@ -15,7 +15,7 @@ from mailroom.message import phone
 from mailroom.message.address import spellings, split
 from mailroom.message.message import Message
 from mailroom.recipients.suppressions import Reason, Suppression, Suppressions
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_line, screen, table_of, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
 from ops.stage import name
 from ops.times import short
 
@@ -150,7 +150,7 @@ def list_(
     with aws_faults(stage):
         found = [_suppressed(each) for each in Lists(boto3.Session(), stage).listed(channel)]
     if as_json:
-        tell(SuppressionsAnswer(stage, found))
+        print_json(SuppressionsAnswer(stage, found))
         return
     if found:
         screen.print(_table(found))
@@ -166,7 +166,7 @@ def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False)
     with aws_faults(stage):
         found = [_suppressed(each) for each in Lists(boto3.Session(), stage).find(recipient)]
     if as_json:
-        tell(SuppressionsAnswer(stage, found))
+        print_json(SuppressionsAnswer(stage, found))
     elif found:
         for each in found:
             print_line(_sentence(each))
@@ -215,7 +215,7 @@ def lift(
     for each in lifted:
         print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
     if as_json:
-        tell(Lifted(stage, channel, [_suppressed(each) for each in lifted], ses))
+        print_json(Lifted(stage, channel, [_suppressed(each) for each in lifted], ses))
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 

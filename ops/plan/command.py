@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
-from ops.screen import AsJson, WrittenStage, errors, print_line, screen, table_of, tell
+from ops.screen import AsJson, WrittenStage, errors, print_json, print_line, screen, table_of
 from ops.times import exactly
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def plan(
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
-        tell(output)
+        print_json(output)
     else:
         _show(output, found, planned)
     raise typer.Exit(1 if output.warning else 0)

@@ -16,7 +16,7 @@ from ops.reconcile.reconciling import Reconciling
 from ops.reconcile.report import Answer, sentences
 from ops.resend.deployed import Deployed
 from ops.resend.ids import asked_for
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
 from ops.steps import Advance, bar
 from ops.times import seconds_of, written
 
@@ -129,7 +129,7 @@ def _folder() -> Path:
 
 def _say(answer: Answer, *, as_json: bool, named: bool) -> None:
     if as_json:
-        tell(answer)
+        print_json(answer)
         return
     looked = " and ".join(f"{count:,} of the {table}" for table, count in answer.looked_at.items())
     if named:

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from mailroom.environment import Outcomes
 from mailroom.outcomes.retries import Schedule
-from ops.deployed import function_settings, function_variables
 from ops.resend.deployed import Deployed
+from ops.stage import function_settings, function_variables
 
 _WAITS = (
     *("LEASE_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS", "RETRY_AFTER_CAP_SECONDS"),

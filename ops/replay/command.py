@@ -13,7 +13,7 @@ from rich.table import Table
 from mailroom.clock import iso
 from ops.progress import bar
 from ops.replay.replaying import Replay, Unprocessed, Waiting
-from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, plain, print_json, screen
 from ops.times import duration, short
 
 _MOST_NAMED = 50
@@ -80,7 +80,7 @@ def replay(
         with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
             answer = _go(replaying, listed, Replayed(stage, dry_run), advance)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _show(answer)
     raise typer.Exit(1 if answer.left else 0)

@@ -17,7 +17,7 @@ from ops.resend.following import Following
 from ops.resend.ids import asked_for
 from ops.resend.resending import Resending
 from ops.resend.resent import Resent
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
 from ops.steps import Advance, bar
 
 UNASKED = 10
@@ -69,7 +69,7 @@ def resend(
         done = resending.run(asked, operator, dry_run=dry_run)
     answer = Answer(stage, dry_run, _counts(done), done)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _say(answer, operator.shown)
     left = [each for each in done if each.result not in ("ready", "resent")]

@@ -13,7 +13,7 @@ from mailroom.environment import Dispatch
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from ops.clients import config_for_invocations
-from ops.deployed import function_settings
+from ops.stage import function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:

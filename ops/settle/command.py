@@ -11,7 +11,7 @@ from ops.messages.standing import standing
 from ops.messages.status_command import show
 from ops.resend.deployed import Deployed
 from ops.resend.ids import Asked
-from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, plain, print_json, screen
 from ops.settle.settling import Word, found, free_since, refusal, settle
 
 _FOLLOWS: dict[Word, str] = {
@@ -76,7 +76,7 @@ def settle_(
                 answer, result="settled" if done else "refused", why="" if done else _CHANGED
             )
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif answer.why:
         screen.print(plain(f"Not settled: {answer.why}."), soft_wrap=True)
     else:

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from ops.deployed import function_variables
 from ops.resend.contents import items_of
 from ops.resend.deployed import Deployed
 from ops.resend.ids import Asked
 from ops.screen import NotDeployed, Refused
+from ops.stage import function_variables
 from ops.times import short
 
 Item = Mapping[str, Any]
