@@ -7,7 +7,7 @@ from rich.table import Table
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
 from ops.screen import AsJson, WrittenStage, errors, print_json, print_line, screen, table_of
-from ops.times import exactly
+from ops.times import exactly, speed_of
 
 if TYPE_CHECKING:
     from ops.estimates.lanes import ConfiguredLane, SendingPlan
@@ -90,11 +90,6 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
         line(note)
     if output.warning:
         line(output.warning, "red")
-
-
-def speed_of(speed: float) -> str:
-    """Messages a second, with no more digits than mean something."""
-    return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"
 
 
 def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:

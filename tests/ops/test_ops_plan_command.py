@@ -10,8 +10,7 @@ from typer.testing import CliRunner, Result
 from local.workspace import REPOSITORY
 from ops.cli import app
 from ops.estimates.lanes import Stages
-from ops.plan.command import speed_of
-from ops.times import exactly
+from ops.times import exactly, speed_of
 from tests.ops.answers_support import valid
 from tests.ops.plan_support import CONTEXT
 

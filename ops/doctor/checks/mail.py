@@ -7,7 +7,7 @@ from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import DeployedStage, json_of
-from ops.plan.command import speed_of
+from ops.times import speed_of
 from stacks.settings import Monitoring
 
 _METRICS = {"bounce": "Reputation.BounceRate", "complaint": "Reputation.ComplaintRate"}
