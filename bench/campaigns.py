@@ -18,7 +18,7 @@ from local.memory import most_megabytes
 from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 from mailroom.campaigns.runs import Runs
-from ops.campaigns.deployed import Start
+from ops.campaigns.deployed import RunStart
 
 RUNS = 3
 LONGEST = 300.0
@@ -61,7 +61,7 @@ def _run(running: State, name: str) -> dict[str, float]:
     started = time.monotonic()
     seconds: dict[str, float] = {}
     sqs.send_message(
-        QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=Start(CAMPAIGN, name, now).body()
+        QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=RunStart(CAMPAIGN, name, now).body()
     )
     while True:
         elapsed = time.monotonic() - started
