@@ -23,7 +23,7 @@ from mailroom import environment
 from mailroom.aws.attribute_values import size_of
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.message.outcome import Outcome, Sent
-from ops import prices
+from ops.estimates import prices
 
 MAILS = 1000
 SENDER_SECONDS = 0.1

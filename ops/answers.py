@@ -11,16 +11,17 @@ import msgspec
 from ops.campaigns import answers as campaigns
 from ops.campaigns.dry_run import DryRunAnswer
 from ops.cost.answer import Cost
-from ops.dead_letters.answers import LettersShown, Listed, Redriven
-from ops.doctor.verdict import Diagnosis
+from ops.dead_letters.answer import DeadLettersListed, DeadLettersShown, Redriven
+from ops.doctor.answer import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
 from ops.messages.failures import FailuresAnswer
 from ops.messages.send import SendAnswer
 from ops.messages.status import Status
 from ops.messages.watch import Snapshot
-from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
-from ops.plan.answer import Told
+from ops.people.preferences import PreferencesAnswer
+from ops.people.suppressions import Lifted, SuppressionsAnswer
+from ops.plan.answer import PlanOutput
 from ops.reconcile.answer import Reconciled
 from ops.replay import Replayed
 from ops.resend.answer import Resent
@@ -33,14 +34,14 @@ ANSWERS: dict[str, Any] = {
     "campaign status": campaigns.RunsAnswer,
     "campaign stop": campaigns.RunStatus,
     "cost": Cost,
-    "dead-letters list": Listed,
+    "dead-letters list": DeadLettersListed,
     "dead-letters redrive": Redriven,
-    "dead-letters show": LettersShown,
+    "dead-letters show": DeadLettersShown,
     "doctor": Diagnosis,
     "erase": Erased,
     "failures": FailuresAnswer,
     "import": Imported,
-    "plan": Told,
+    "plan": PlanOutput,
     "preferences opt-in": PreferencesAnswer,
     "preferences opt-out": PreferencesAnswer,
     "preferences show": PreferencesAnswer,

@@ -1,23 +1,25 @@
 """The commands, and the order in which `--help` shows them."""
 
+import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import typer
 
-from mailroom.telemetry import quiet
+from mailroom.telemetry import logger, quiet
 from ops.campaigns import commands as campaign_commands
 from ops.cost.command import cost
-from ops.dead_letters import commands as dead_letters
+from ops.dead_letters import command as dead_letters
 from ops.doctor.command import doctor
 from ops.erase.command import erase
 from ops.imports.command import import_
-from ops.logs import complaints_on_stderr
 from ops.messages.failures import failures
 from ops.messages.send import send
 from ops.messages.status import status
 from ops.messages.watch import watch
-from ops.people import preferences_commands, suppressions_commands
+from ops.people import preferences, suppressions
 from ops.plan.command import plan
 from ops.reconcile.command import reconcile
 from ops.replay import replay
@@ -46,8 +48,8 @@ for command in (resend, reconcile, replay, settle):
     app.command(rich_help_panel=REPAIRING)(command)
 
 PEOPLE = "People"
-app.add_typer(suppressions_commands.app, name="suppressions", rich_help_panel=PEOPLE)
-app.add_typer(preferences_commands.app, name="preferences", rich_help_panel=PEOPLE)
+app.add_typer(suppressions.app, name="suppressions", rich_help_panel=PEOPLE)
+app.add_typer(preferences.app, name="preferences", rich_help_panel=PEOPLE)
 app.command(rich_help_panel=PEOPLE)(erase)
 
 BUILDING = "Building"
@@ -62,5 +64,19 @@ def main(context: typer.Context) -> None:
     # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.
     if region := os.environ.get("AWS_REGION"):
         os.environ["AWS_DEFAULT_REGION"] = region
-    context.with_resource(complaints_on_stderr())
+    context.with_resource(_log_on_stderr())
     context.with_resource(quiet())
+
+
+@contextmanager
+def _log_on_stderr() -> Iterator[None]:
+    """What the library logs of calls that fail goes to stderr, and not into the answer."""
+    handlers = [each for each in logger.handlers if isinstance(each, logging.StreamHandler)]
+    streams = [each.stream for each in handlers]
+    for handler in handlers:
+        handler.setStream(sys.stderr)
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, streams, strict=True):
+            handler.setStream(stream)

@@ -15,7 +15,7 @@ from mailroom.clock import iso
 from ops.clients import config_for_invocations
 from ops.progress import bar
 from ops.requeue.requeuer import NotHandedOver, hand_over
-from ops.screen import AsJson, Stage, Yes, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, plain, print_json, screen
 from ops.stage import name
 from ops.times import duration, short
 
@@ -94,7 +94,7 @@ def replay(
                     answer.take(found[0] if dry_run else batches.replay(*found))
                 advance(at, len(waiting))
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _show(answer)
     raise typer.Exit(1 if answer.left else 0)

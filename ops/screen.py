@@ -3,13 +3,15 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
+from rich import box
 from rich.console import Console
+from rich.table import Column, Table
 from rich.text import Text
 
 from mailroom.aws.batch_get import Unread
@@ -114,7 +116,17 @@ def _refused(error: Exception, stage: str) -> Refused | None:
     return None
 
 
-def tell(answer: object) -> None:
+def print_line(text: str, style: str = "", console: Console = screen) -> None:
+    """Print a sentence for people. The terminal breaks it, so that it can be copied whole."""
+    console.print(plain(text), style=style, soft_wrap=True)
+
+
+def table_of(*columns: str | Column, **options: Any) -> Table:
+    """A table as all commands print theirs."""
+    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
+
+
+def print_json(answer: object) -> None:
     """Print a command's answer as JSON, for programs."""
     typer.echo(msgspec.json.encode(answer).decode())
 

@@ -11,11 +11,11 @@ from msgspec import Struct, structs
 from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.message import Key
-from ops.deployed import function_variables
 from ops.messages.status import show, view_of
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.screen import AsJson, NotDeployed, Refused, Stage, Yes, aws_faults, plain, screen, tell
+from ops.screen import AsJson, NotDeployed, Refused, Stage, Yes, aws_faults, plain, print_json, screen
+from ops.stage import function_variables
 from ops.times import short
 
 Item = Mapping[str, Any]
@@ -89,7 +89,7 @@ def settle(
                 changed = "it has changed since it was shown: look again, and run this again"
                 answer = structs.replace(answer, why=changed)
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif answer.why:
         screen.print(plain(f"Not settled: {answer.why}."), soft_wrap=True)
     else:

@@ -1,4 +1,4 @@
-"""Times and spans of time, as operators write them and as they read them."""
+"""Times, spans of time and speeds, as operators write them and as they read them."""
 
 import re
 from datetime import datetime
@@ -62,3 +62,8 @@ def short(time: str | None) -> str:
     if not time:
         return "an unknown time"
     return f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def speed_of(speed: float) -> str:
+    """Messages a second, with no more digits than mean something."""
+    return f"{speed:,.0f}" if speed >= 100 else f"{speed:.3g}"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from mailroom.channels.webhook.signing import UnusableKey, host_key
 from mailroom.http.url_policy import Guard
 from mailroom.http.url_policy import Refused as NoHost
-from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, tell
+from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, print_json
 from ops.stage import name
 
 
@@ -48,7 +48,7 @@ def webhook_key(
         spelt = _host(host)
         answer = WebhookKey(stage, spelt, _key(boto3.Session(), stage, spelt))
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         typer.echo(answer.key)
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from ops.cost.answer import Wanted, cost
+from ops.cost.answer import WantedMessages, cost
 from ops.cost.fixed import of_settings
-from ops.plan.lanes import Stages
-from ops.plan.model import Assumed, Plan
+from ops.estimates.lanes import Assumed, SendingPlan, Stages
 from stacks.paths import ROOT
 from stacks.settings.load import load
 from tests.docs_pages import Page
@@ -33,7 +32,7 @@ def test_each_rung_of_the_ladder_passes_synth_and_is_as_fast_as_its_row_says(run
     settings, (rate, workers, pace, speed, hours, _) = _ladder()[rung]
     stages = _stages(settings)
     found = Stages(stages).lane("prod", "mail", lane)
-    plan = Plan(found.senders, Assumed(latency=0.1, between=0.1), 500_000)
+    plan = SendingPlan(found.senders, Assumed(latency=0.1, between=0.1), 500_000)
     assert (found.allowed, found.workers) == (float(rate), int(workers))
     assert found.senders.pace == pytest.approx(float(pace), rel=0.01)
     assert 2 * plan.speed == pytest.approx(float(speed), rel=0.01)
@@ -65,7 +64,7 @@ def _stages(changes: dict[str, Any]) -> dict[str, Any]:
 def _a_million_mails(stages: dict[str, Any]) -> tuple[float, float]:
     """Dollars for a million mails of prod, without SES's; and for the stage itself."""
     settings = load(stages, "prod")
-    found = cost(Stages(stages), settings, [Wanted("mail", 1_000_000)], of_settings(settings))
+    found = cost(Stages(stages), settings.stage, [WantedMessages("mail", 1_000_000)], of_settings(settings))
     (mails,) = found.channels
     return mails.dollars - mails.parts["SES"], found.fixed.dollars
 

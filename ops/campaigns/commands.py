@@ -15,7 +15,7 @@ from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_s
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
@@ -37,7 +37,7 @@ def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
         enabled = files.enabled(stage)
         rows = campaign_rows(files, DeployedCampaigns(boto3.Session(), stage))
     if as_json:
-        tell(CampaignsAnswer(stage, rows))
+        print_json(CampaignsAnswer(stage, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -106,7 +106,7 @@ def status(
         campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        tell(RunsAnswer(stage, name, [run_status(each) for each in found]))
+        print_json(RunsAnswer(stage, name, [run_status(each) for each in found]))
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -143,7 +143,7 @@ def stop(
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:
-        tell(run_status(now))
+        print_json(run_status(now))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
@@ -163,7 +163,7 @@ def _question(starting: RunStart, stage: str) -> str:
 
 def _say_started(starting: RunStart, *, as_json: bool) -> None:
     if as_json:
-        tell(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
+        print_json(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))
@@ -181,7 +181,7 @@ def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) ->
 
         ended = waiting.wait(campaigns, starting, seen, time.sleep)
     if as_json:
-        tell(ended.run and run_status(ended.run))
+        print_json(ended.run and run_status(ended.run))
     elif ended.run:
         view.print_run(ended.run)
     if ended.problem:
@@ -198,7 +198,7 @@ def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: b
             samples, lambda recipients: progress.update(task, completed=recipients)
         )
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         view.print_dry_run(answer)
     return 1 if answer.failed or any(each.problem for each in answer.samples) else 0

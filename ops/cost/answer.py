@@ -1,29 +1,21 @@
 """What `cost` answers."""
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
-from ops.cost import assumed
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
-from ops.cost.parts import Around, parts, request
-from ops.plan.answer import answer as planned
-from ops.plan.assumed import BETWEEN, latency_of
-from ops.plan.lanes import CDK_JSON, Lane, Stages
-from ops.plan.model import Assumed, Plan
-from ops.prices import DATED, PROVIDERS, UNPRICED, Use
-from ops.prices import dollars as sent_dollars
-from stacks.settings.load import load
-from stacks.settings.stage import Settings
+from ops.cost.parts import MessagePath, assumptions, parts, request_parts
+from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages, use_of
+from ops.estimates.prices import BETWEEN, DATED, Use, estimate_of
+from ops.estimates.prices import dollars as sent_dollars
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
 
 
-class Wanted(Struct, frozen=True):
+class WantedMessages(Struct, frozen=True):
     """So many messages a month by a channel; bulk goes by the lane of campaigns."""
 
     channel: str
@@ -65,15 +57,10 @@ class Cost(Struct, frozen=True):
     assumptions: list[str]
 
 
-def settings_of(stage: str, path: Path = CDK_JSON) -> Settings:
-    """A stage's settings. Raises SettingsError."""
-    return load(json.loads(path.read_text())["context"]["mailroom"], stage)
-
-
 def cost(
     stages: Stages,
-    settings: Settings,
-    wanted: Sequence[Wanted],
+    stage: str,
+    wanted: Sequence[WantedMessages],
     resources: Resources,
     *,
     callbacks: bool = False,
@@ -83,57 +70,54 @@ def cost(
 
     Raises SettingsError for a channel or a lane that the stage does not have.
     """
-    lanes = [stages.lane(settings.stage, each.channel, each.lane) for each in wanted]
-    channels = [
-        _channel(stages, Around(settings, lane, callbacks), each.messages)
-        for lane, each in zip(lanes, wanted, strict=True)
-    ]
+    settings = stages.settings(stage)
+    lanes = [(stages.lane(stage, each.channel, each.lane), each.messages) for each in wanted]
+    channels = [_channel(MessagePath(settings, lane, callbacks), messages) for lane, messages in lanes]
     if requests:
-        channels.append(
-            _costs(API, "normal", requests, {k: v * requests for k, v in request(settings).items()})
-        )
+        found = {name: price * requests for name, price in request_parts(settings).items()}
+        channels.append(_costs(API, "normal", requests, found, ""))
     parts_of_stage = fixed_dollars(resources, len(wanted))
     fixed = FixedCost(resources, _rounded(parts_of_stage), _cents(sum(parts_of_stage.values())))
     total = sum(each.dollars for each in channels) + fixed.dollars
     messages = sum(each.messages for each in wanted)
     return Cost(
-        settings.stage,
+        stage,
         DATED,
         channels,
         fixed,
         _cents(total),
         round(total / messages * 1000, 6) if messages else None,
-        _cents(sum(_alone(lane, each.messages) for lane, each in zip(lanes, wanted, strict=True))),
-        assumed.sentences(forever=settings.retention.mailbox_days is None, callbacks=callbacks),
+        _cents(sum(_alone(lane, messages) for lane, messages in lanes)),
+        assumptions(forever=settings.retention.mailbox_days is None, callbacks=callbacks),
     )
 
 
-def _channel(stages: Stages, around: Around, messages: int) -> ChannelCost:
-    lane = around.lane
-    sent = planned(stages, around.settings.stage, lane, _assumed(lane), messages).dollars
-    beside = {name: price * messages for name, price in parts(around).items()}
-    # Who sends stands last, as in a plan.
-    provider = {name: sent.pop(name) for name, _ in [PROVIDERS.get(lane.channel, ("", 0))] if name in sent}
-    return _costs(lane.channel, lane.name, messages, {**sent, **beside, **provider})
+def _channel(path: MessagePath, messages: int) -> ChannelCost:
+    lane = path.lane
+    sent = sent_dollars(use_of(lane, SendingPlan(lane.senders, _assumed(lane), messages)), messages)
+    beside = {name: price * messages for name, price in parts(path).items()}
+    # The provider stands last, as in a plan.
+    provider = {name: sent.pop(name) for name in (path.estimate.provider,) if name in sent}
+    found = {**sent, **beside, **provider}
+    return _costs(lane.channel, lane.name, messages, found, path.estimate.unpriced)
 
 
-def _costs(channel: str, lane: str, messages: int, found: dict[str, float]) -> ChannelCost:
+def _costs(channel: str, lane: str, messages: int, found: dict[str, float], missing: str) -> ChannelCost:
     total = sum(found.values())
     per_1000 = round(total / messages * 1000, 6)
-    missing = UNPRICED.get(channel, "")
     return ChannelCost(channel, lane, messages, _rounded(found), _cents(total), per_1000, missing)
 
 
-def _assumed(lane: Lane) -> Assumed:
-    return Assumed(latency_of(lane.channel), BETWEEN)
+def _assumed(lane: ConfiguredLane) -> Assumed:
+    return Assumed(estimate_of(lane.channel).latency, BETWEEN)
 
 
-def _alone(lane: Lane, messages: int) -> float:
+def _alone(lane: ConfiguredLane, messages: int) -> float:
     """What one batch each costs more than full ones: requests, invocations, and the sender's time."""
 
     def of(batch: int) -> float:
-        senders = type(lane.senders)(lane.workers, batch, lane.senders.rate)
-        seconds = Plan(senders, _assumed(lane), messages).invocation / batch
+        senders = Senders(lane.workers, batch, lane.senders.rate)
+        seconds = SendingPlan(senders, _assumed(lane), messages).invocation / batch
         use = Use(lane.channel, seconds, lane.memory_mb, batch, 0, lane.fifo)
         return sum(sent_dollars(use, messages).values())
 

@@ -1,13 +1,15 @@
 """`cost`: what a month costs."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
-from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
+from ops.screen import AsJson, WrittenStage, errors, plain, print_json, print_line, screen, table_of
 
 if TYPE_CHECKING:
-    from ops.cost.answer import Cost
+    from ops.cost.answer import ChannelCost, Cost
 
 Mail = Annotated[int, typer.Option(min=0, help="Mails a month.")]
 Sms = Annotated[int, typer.Option(min=0, help="Text messages a month.")]
@@ -15,6 +17,10 @@ Push = Annotated[int, typer.Option(min=0, help="Pushes a month.")]
 Fax = Annotated[int, typer.Option(min=0, help="Faxes a month, of a minute each.")]
 Webhook = Annotated[int, typer.Option(min=0, help="Webhooks a month; callbacks are others.")]
 Requests = Annotated[int, typer.Option("--api", min=0, help="How many come by the HTTP API, one a request.")]
+Other = Annotated[
+    list[str] | None,
+    typer.Option("--messages", help="Messages a month of another channel, as chat=10000; may be repeated."),
+]
 Bulk = Annotated[bool, typer.Option("--bulk", help="The mails are campaigns', by the lane bulk.")]
 Callbacks = Annotated[bool, typer.Option("--callbacks", help="Each message has a callback_url.")]
 Fixed = Annotated[
@@ -29,6 +35,7 @@ def cost(
     fax: Fax = 0,
     webhook: Webhook = 0,
     requests: Requests = 0,
+    other: Other = None,
     stage: WrittenStage = "dev",
     *,
     bulk: Bulk = False,
@@ -39,45 +46,125 @@ def cost(
     """Say what so many messages cost a month on AWS, by channel and by part, and what the stage itself does.
 
     Calls and writes are those that the bench counted, waits are those of the stage's settings in cdk.json,
-    prices those of a dated list: nothing is asked of AWS. What providers take is in it where they have one
-    price.
+    prices those of a dated list: nothing is asked of AWS. Providers' prices are included where they
+    have one price.
 
-    Exit code 2: the stage has no such channel, or its settings are wrong.
+    Exits 2 if the stage has no such channel, or its settings are wrong.
 
     Example: mailroom cost --mail 1000000 --sms 20000 --stage prod
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from ops.cost.screen import show
+    from ops.cost import answer
+    from ops.cost.fixed import of_settings, of_templates, templates
+    from ops.estimates.lanes import Stages
     from stacks.settings.sentences import SettingsError
 
-    counts = {"mail": mail, "sms": sms, "push": push, "fax": fax, "webhook": webhook}
-    try:
-        said = _answer(stage, counts, requests, bulk=bulk, callbacks=callbacks, fixed=fixed)
-    except SettingsError as error:
-        errors.print(plain(str(error)), style="red", soft_wrap=True)
-        raise typer.Exit(2) from None
-    if as_json:
-        tell(said)
-    else:
-        show(said, screen)
-
-
-def _answer(
-    stage: str, counts: dict[str, int], requests: int, *, bulk: bool, callbacks: bool, fixed: bool
-) -> "Cost":
-    from ops.cost import answer, synthesized
-    from ops.cost.fixed import of_settings, of_templates
-    from ops.plan.lanes import Stages
-
-    settings = answer.settings_of(stage)
+    counts = {"mail": mail, "sms": sms, "push": push, "fax": fax, "webhook": webhook, **_counts(other or ())}
     wanted = [
-        answer.Wanted(channel, messages, "bulk" if bulk and channel == "mail" else "normal")
+        answer.WantedMessages(channel, messages, "bulk" if bulk and channel == "mail" else "normal")
         for channel, messages in counts.items()
         if messages
     ]
-    if fixed:
-        with errors.status("synthesizing the stage"):
-            resources = of_templates(synthesized.templates(stage))
+    stages = Stages.of()
+    try:
+        if fixed:
+            with errors.status("synthesizing the stage"):
+                resources = of_templates(templates(stage))
+        else:
+            resources = of_settings(stages.settings(stage))
+        found = answer.cost(stages, stage, wanted, resources, callbacks=callbacks, requests=requests)
+    except SettingsError as error:
+        print_line(str(error), "red", errors)
+        raise typer.Exit(2) from None
+    if as_json:
+        print_json(found)
     else:
-        resources = of_settings(settings)
-    return answer.cost(Stages.of(), settings, wanted, resources, callbacks=callbacks, requests=requests)
+        _show(found)
+
+
+def _counts(texts: Sequence[str]) -> dict[str, int]:
+    """What --messages says."""
+    counts = {}
+    for each in texts:
+        channel, _, count = each.partition("=")
+        if not (channel and count.isdecimal()):
+            raise typer.BadParameter(
+                f"--messages: {each!r:.60} is not a channel and a count; use chat=10000."
+            )
+        counts[channel] = int(count)
+    return counts
+
+
+def _show(cost: "Cost") -> None:
+    for each in cost.channels:
+        screen.print(_channel(each))
+        if each.not_included:
+            note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
+            print_line(note)
+    screen.print(_fixed(cost))
+    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{_each(cost)}."), style="bold")
+    for sentence in _sentences(cost):
+        print_line(sentence)
+
+
+def money(dollars: float) -> str:
+    """In cents, and no more of them where there are thousands of dollars."""
+    if dollars >= 10_000:
+        return f"{dollars:,.0f}"
+    return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"
+
+
+def small(dollars: float) -> str:
+    """What a thousand messages cost: often less than a cent."""
+    if dollars >= 1:
+        return f"{dollars:,.2f}"
+    return f"{dollars:.4f}" if dollars >= 0.00005 else "< 0.0001"
+
+
+def _each(cost: "Cost") -> str:
+    return f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""
+
+
+def _channel(channel: "ChannelCost") -> Table:
+    lane = f", lane {channel.lane}" if channel.lane != "normal" else ""
+    what = "requests of the HTTP API" if channel.channel == "api" else f"messages by {channel.channel}{lane}"
+    table = table_of(show_footer=True, title_justify="left")
+    table.title = f"{channel.messages:,} {what}"
+    table.add_column("part", "together")
+    table.add_column("a thousand", small(channel.dollars_per_1000), justify="right")
+    table.add_column("a month", money(channel.dollars), justify="right")
+    for name, price in channel.parts.items():
+        table.add_row(name, small(price / channel.messages * 1000), money(price))
+    return table
+
+
+def _fixed(cost: "Cost") -> Table:
+    resources = cost.fixed.resources
+    counts = {
+        "alarms": resources.alarm_metrics,
+        "dashboard": resources.dashboards,
+        "polling of queues": resources.queues,
+        "keys": resources.keys,
+        "secrets": resources.secrets,
+    }
+    table = table_of(show_footer=True, title_justify="left")
+    table.title = f"The stage {cost.stage} itself"
+    table.add_column("part", "together")
+    table.add_column("how many", justify="right")
+    table.add_column("a month", money(cost.fixed.dollars), justify="right")
+    for name, price in cost.fixed.parts.items():
+        count = counts.get(name)
+        table.add_row(name, "" if count is None else f"{count}", money(price))
+    return table
+
+
+def _sentences(cost: "Cost") -> Iterator[str]:
+    yield f"Prices: {cost.priced}."
+    if cost.fixed.resources.source == "settings":
+        yield "The stage's alarms and the like were worked out from its settings; --fixed counts them."
+    else:
+        yield "The stage's alarms and the like were counted in its templates."
+    if cost.alone >= 0.005:
+        yield f"Messages that come one by one, and not in full batches, cost {money(cost.alone)} more."
+    for sentence in cost.assumptions:
+        yield f"Assumed: {sentence}"

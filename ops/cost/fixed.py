@@ -1,12 +1,15 @@
 """What a stage costs where nothing is sent."""
 
+import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from ops import prices
-from ops.cost import assumed
+from ops.cost import parts
+from ops.estimates import prices
+from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.settings.stage import Settings
 
 ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-flight-many": 1}
@@ -24,6 +27,8 @@ ALARMS_BESIDE = {
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
 FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
 """Those that read no queue."""
+METRICS_A_SENDER, METRICS_BESIDE = 4, 3
+"""Custom metrics of a stage where all goes well; each further name costs as much."""
 _KEYS = 2  # the topics': those that SES and CloudWatch publish to
 
 
@@ -59,6 +64,16 @@ def of_settings(settings: Settings) -> Resources:
     )
 
 
+def templates(stage: str) -> list[dict[str, Any]]:
+    """Synthesize a stage and read its templates; functions are not bundled, because they are not deployed.
+
+    Raises SettingsError and NagError as `make synth` does.
+    """
+    os.environ.setdefault("JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION", "true")
+    folder = assembly({"stage": stage, **NO_BUNDLES})
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.template.json"))]
+
+
 def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
     """A stage's as CloudFormation would make them."""
     resources = [each for template in templates for each in template.get("Resources", {}).values()]
@@ -81,9 +96,9 @@ def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
 
 def dollars(resources: Resources, senders: int) -> dict[str, float]:
     """What they cost a month; `senders` are the functions that have something to send, and so to count."""
-    polls = assumed.POLLS * assumed.DAYS * 86_400 / assumed.POLL_SECONDS
+    polls = parts.POLLS * parts.DAYS * 86_400 / parts.POLL_SECONDS
     standard = resources.queues - resources.fifo_queues
-    metrics = senders * assumed.METRICS_A_SENDER + assumed.METRICS_BESIDE if senders else 0
+    metrics = senders * METRICS_A_SENDER + METRICS_BESIDE if senders else 0
     return {
         "alarms": max(0, resources.alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
         "dashboard": resources.dashboards * prices.DASHBOARD,

@@ -1,92 +1,113 @@
-"""What a message costs beside what `plan` counts: what is told of it, kept of it and logged of it.
+"""What a message costs beside what `plan` counts: its events, callbacks, storage and logs.
 
 All are US dollars a message.
 """
 
 from dataclasses import dataclass
 
-from ops import prices
-from ops.cost import assumed
-from ops.plan.lanes import Lane
+from ops.estimates import prices
+from ops.estimates.lanes import ConfiguredLane
+from ops.estimates.prices import ChannelEstimate, estimate_of
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.stage import Settings
 
 GB = 1e9
+DAYS = 30.4
+"""Of a month."""
+YEAR_DAYS = 365
+"""What is kept for ever is counted as so many days of it."""
+
+# What no setting says and nothing has measured: `assumptions` names it where a cost is shown.
+MAILBOX_BYTES = 1_000
+ITEM_OVERHEAD_BYTES = 100
+"""What DynamoDB adds to an item that it keeps, by its developer guide."""
+INDEX_BYTES = 200
+"""Of the ledger's index of numbers, an entry for each text message and fax."""
+LOG_BYTES = 1_000
+"""An invocation's: Lambda's own three lines, and one of metrics."""
+PDF_BYTES = 100_000
+
+DISPATCH_SECONDS = 0.002
+FEEDBACK_SECONDS = 0.02
+TWILIO_CALLBACK_SECONDS = 0.05
+API_SECONDS = 0.05
+CALLBACK_SECONDS = 0.3
+"""Of a function, for each message, event, call of Twilio's, request and callback."""
+POLLS, POLL_SECONDS = 5, 20
+"""Long polls of 20 s that Lambda keeps open at a queue, empty or not."""
 
 
 @dataclass(frozen=True)
-class Around:
-    """Where a message goes, and whether it has a `callback_url`."""
+class MessagePath:
+    """The lane that a message goes by, and whether it has a `callback_url`."""
 
     settings: Settings
-    lane: Lane
-    callbacks: bool = False
+    lane: ConfiguredLane
+    has_callback: bool = False
 
     @property
-    def events(self) -> int:
-        """What its provider tells of it."""
-        return assumed.EVENTS.get(self.lane.channel, 0)
+    def estimate(self) -> ChannelEstimate:
+        """What is known of its channel."""
+        return estimate_of(self.lane.channel)
 
     @property
-    def by_calls(self) -> bool:
+    def events_by_calls(self) -> bool:
         """Whether the provider tells by calling the API, one call an event."""
-        return self.lane.channel == "sms" and self.settings.twilio is not None
+        return self.estimate.events_by_twilio and self.settings.twilio is not None
 
 
-def parts(around: Around) -> dict[str, float]:
+def parts(path: MessagePath) -> dict[str, float]:
     """All of them; those that cost nothing are left out."""
     found = {
-        "dispatch's time": prices.lambda_time(assumed.DISPATCH_SECONDS, around.settings.dispatch.memory_mb),
-        "what the provider tells": told(around),
-        "callbacks": called_back(around) if around.callbacks else 0.0,
-        "composing": composed(around) if around.lane.name == "bulk" else 0.0,
-        "kept in tables": kept(around),
-        "PDFs": pdf(around) if around.lane.channel == "fax" else 0.0,
-        "logs": invocations(around) * assumed.LOG_BYTES / GB * prices.LOGGED_GB,
+        "dispatch's time": prices.lambda_time(DISPATCH_SECONDS, path.settings.dispatch.memory_mb),
+        "what the provider tells": events_cost(path),
+        "callbacks": callbacks_cost(path) if path.has_callback else 0.0,
+        "composing": composing_cost(path) if path.lane.name == "bulk" else 0.0,
+        "kept in tables": storage_cost(path),
+        "PDFs": pdf_cost(path.settings) if path.estimate.stores_pdf else 0.0,
+        "logs": _invocations(path) * LOG_BYTES / GB * prices.LOGGED_GB,
     }
     return {name: price for name, price in found.items() if price}
 
 
-def told(around: Around) -> float:
+def events_cost(path: MessagePath) -> float:
     """The events of one message: their way here, and what they write into the ledger."""
-    feedback = around.settings.feedback
+    feedback = path.settings.feedback
     writes = prices.measured()["feedback_writes_per_event"]
     # Where a campaign goes out, and where a phone answers, one message's events come apart.
-    apart = around.lane.name == "bulk" or around.lane.channel == "sms"
+    apart = path.lane.name == "bulk" or path.estimate.events_apart
+    if path.events_by_calls:
+        seconds = prices.lambda_time(TWILIO_CALLBACK_SECONDS, path.settings.api.memory_mb)
+        arrival = prices.HTTP_API_REQUEST + prices.LAMBDA_REQUEST + seconds
+    else:
+        arrival = prices.SNS_PUBLISH
     event = (
-        _way(around)
+        arrival
         + (1 + 2 / prices.QUEUED) * prices.SQS_REQUEST
         + writes["apart" if apart else "together"] * prices.WRITE_UNIT
         + prices.LAMBDA_REQUEST / feedback.batch_size
-        + prices.lambda_time(assumed.FEEDBACK_SECONDS, feedback.memory_mb)
+        + prices.lambda_time(FEEDBACK_SECONDS, feedback.memory_mb)
     )
-    return float(around.events * event)
+    return float(path.estimate.events * event)
 
 
-def _way(around: Around) -> float:
-    if not around.by_calls:
-        return prices.SNS_PUBLISH
-    seconds = prices.lambda_time(assumed.CALLED_BACK_SECONDS, around.settings.api.memory_mb)
-    return prices.HTTP_API_REQUEST + prices.LAMBDA_REQUEST + seconds
-
-
-def called_back(around: Around) -> float:
+def callbacks_cost(path: MessagePath) -> float:
     """What telling a `callback_url` costs: outcomes, the webhook queue and sender, a write into the
     ledger."""
-    webhook = around.settings.webhook
+    webhook = path.settings.webhook
     one = (
         (1 / prices.DISPATCHED + 1 / webhook.batch_size) * prices.LAMBDA_REQUEST
-        + prices.lambda_time(assumed.DISPATCH_SECONDS, around.settings.outcomes.memory_mb)
+        + prices.lambda_time(DISPATCH_SECONDS, path.settings.outcomes.memory_mb)
         + (1 / prices.QUEUED + 2 / webhook.batch_size) * prices.SQS_REQUEST
-        + prices.lambda_time(assumed.CALLBACK_SECONDS, webhook.memory_mb)
+        + prices.lambda_time(CALLBACK_SECONDS, webhook.memory_mb)
         + prices.WRITE_UNIT
     )
-    return assumed.CALLBACKS.get(around.lane.channel, 1) * one
+    return path.estimate.callbacks * one
 
 
-def composed(around: Around) -> float:
+def composing_cost(path: MessagePath) -> float:
     """A campaign's recipient, by the calls that were counted; the put itself is the mailbox's write."""
-    campaigns, calls = around.settings.campaigns, prices.measured()["campaign_calls_by_name"]
+    campaigns, calls = path.settings.campaigns, prices.measured()["campaign_calls_by_name"]
     queue = calls["SendMessageBatch"] + 2 * calls["BatchGetItem"]
     return float(
         (1 + calls["GetItem"]) * prices.UNREAD * prices.READ_UNIT
@@ -97,39 +118,57 @@ def composed(around: Around) -> float:
     )
 
 
-def kept(around: Around) -> float:
+def storage_cost(path: MessagePath) -> float:
     """The mailbox's and the ledger's item for as long as they are kept, and their backups."""
-    retention = around.settings.retention
-    ledger = prices.measured()["ledger_item_bytes"] + assumed.ITEM_OVERHEAD_BYTES
-    if around.lane.channel in {"sms", "fax"}:
-        ledger += assumed.INDEX_BYTES
-    mailbox = assumed.MAILBOX_BYTES + assumed.ITEM_OVERHEAD_BYTES
-    byte_days = ledger * retention.ledger_days + mailbox * (retention.mailbox_days or assumed.YEAR_DAYS)
-    recoverable = around.settings.deployment.point_in_time_recovery
+    retention = path.settings.retention
+    ledger = prices.measured()["ledger_item_bytes"] + ITEM_OVERHEAD_BYTES
+    if path.estimate.indexed:
+        ledger += INDEX_BYTES
+    mailbox = MAILBOX_BYTES + ITEM_OVERHEAD_BYTES
+    byte_days = ledger * retention.ledger_days + mailbox * (retention.mailbox_days or YEAR_DAYS)
+    recoverable = path.settings.deployment.point_in_time_recovery
     price = prices.TABLE_GB + (prices.RECOVERY_GB if recoverable else 0)
-    return float(byte_days / assumed.DAYS / GB * price)
+    return float(byte_days / DAYS / GB * price)
 
 
-def pdf(around: Around) -> float:
-    """A fax's PDF: put, fetched by the provider, and kept."""
-    size = assumed.PDF_BYTES / GB
-    months = around.settings.retention.payload_days / assumed.DAYS
-    return prices.S3_PUT + 2 * prices.S3_GET + size * (prices.OUT_GB + months * prices.BUCKET_GB)
+def pdf_cost(settings: Settings) -> float:
+    """A PDF in the payload bucket: put, fetched by the provider, and kept."""
+    months = settings.retention.payload_days / DAYS
+    kept = PDF_BYTES / GB * (prices.OUT_GB + months * prices.BUCKET_GB)
+    return prices.S3_PUT + 2 * prices.S3_GET + kept
 
 
-def invocations(around: Around) -> float:
+def _invocations(path: MessagePath) -> float:
     """Of all functions, for one message."""
-    feedback = around.events / around.settings.feedback.batch_size + (around.events if around.by_calls else 0)
-    callbacks = assumed.CALLBACKS.get(around.lane.channel, 1) / around.settings.webhook.batch_size
-    return 1 / prices.DISPATCHED + 1 / around.lane.batch + feedback + (callbacks if around.callbacks else 0)
+    events = path.estimate.events
+    feedback = events / path.settings.feedback.batch_size + (events if path.events_by_calls else 0)
+    callbacks = path.estimate.callbacks / path.settings.webhook.batch_size if path.has_callback else 0
+    return 1 / prices.DISPATCHED + 1 / path.lane.batch + feedback + callbacks
 
 
-def request(settings: Settings) -> dict[str, float]:
+def request_parts(settings: Settings) -> dict[str, float]:
     """A message that comes by the HTTP API, one a request, beside what the message itself costs."""
-    messages = settings.api.messages
     return {
         "HTTP API": prices.HTTP_API_REQUEST,
         "invocations": prices.LAMBDA_REQUEST,
-        "function's time": prices.lambda_time(assumed.API_SECONDS, messages.memory_mb),
-        "logs": assumed.LOG_BYTES / GB * prices.LOGGED_GB,
+        "function's time": prices.lambda_time(API_SECONDS, settings.api.messages.memory_mb),
+        "logs": LOG_BYTES / GB * prices.LOGGED_GB,
     }
+
+
+def assumptions(*, forever: bool, callbacks: bool) -> list[str]:
+    """What is assumed, for people. `forever`: the mailbox's items never go."""
+    kept = "for ever (counted: a year of it)" if forever else "as long as the settings say"
+    told = ", each with a callback_url" if callbacks else "; callbacks are not in it (--callbacks)"
+    mail, sms = estimate_of("mail"), estimate_of("sms")
+    return [
+        "Batches are full, as in a backlog, and every message goes well at the first attempt" + told + ".",
+        f"An item of the mailbox has {MAILBOX_BYTES:,} bytes and stays {kept}.",
+        f"SES tells {mail.events} events of a mail, an SMS provider {sms.events} of a text message.",
+        f"An invocation writes {LOG_BYTES:,} bytes of logs; a fax's PDF has {PDF_BYTES // 1000} KB, in the "
+        "payload bucket.",
+        f"Function time: {FEEDBACK_SECONDS:g} s an event, {API_SECONDS:g} s a request, "
+        f"{CALLBACK_SECONDS:g} s a callback, {DISPATCH_SECONDS:g} s a message in dispatch.",
+        f"An empty queue costs {POLLS} long polls of {POLL_SECONDS} s, day and night.",
+        "No free allowance is taken off but the first 10 alarms; no taxes, support, traffic between regions.",
+    ]

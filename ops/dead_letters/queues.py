@@ -1,17 +1,33 @@
-"""The dead-letter queues that a stage has, found by their names: a new queue needs no entry anywhere."""
+"""The dead-letter queues of a stage, found by their names, and scans of them that take nothing out.
 
-from typing import TYPE_CHECKING
+A new queue needs no entry anywhere.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from msgspec import Struct
 
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Sets, string
+from mailroom.dead_letters.cause import Cause, cause_of
+from mailroom.dead_letters.dead_letter import Letter
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
+from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.message.message import Key
 from ops import stage as stages
 from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
 _DEAD = ("-dlq", "-dlq.fifo")
+HIDDEN_SECONDS = 270.0
+"""A dead letter stays hidden for this long, and a little longer, if this process dies before it puts it
+back."""
 
 
 class DeadQueue(Struct, frozen=True):
@@ -34,23 +50,23 @@ class DeadQueue(Struct, frozen=True):
         return self.name.endswith(".fifo")
 
 
-class Counts(Struct, frozen=True):
-    """About how many letters a queue holds; `hidden`: somebody has received them and not put them back."""
+class ExplainedDeadLetter(Struct, frozen=True):
+    """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
+    function dead-letters first reported it (epoch milliseconds; None: not yet)."""
 
-    visible: int
-    hidden: int
-
-    @property
-    def all(self) -> int:
-        """Both."""
-        return self.visible + self.hidden
+    letter: Letter
+    subject: Subject
+    cause: Cause
+    item: dict[str, Any]
+    first_seen: int | None = None
 
 
 class DeadQueues:
-    """One stage's."""
+    """One stage's dead-letter queues."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
         self.client: SQSClient = session.client("sqs")
+        self._dynamodb: DynamoDBClient = session.client("dynamodb")
         self._prefix = stages.prefix(stage)
         self._stage = stage
 
@@ -79,10 +95,40 @@ class DeadQueues:
             raise Refused(f"stage {self._stage} has no queue {name!r:.80}; there are: {there}")
         return chosen
 
-    def counts(self, queue: DeadQueue) -> Counts:
-        """How many letters lie there now."""
-        depth = stages.depth(self.client, queue.url)
-        return Counts(depth.visible, depth.in_flight)
+    def depth(self, queue: DeadQueue) -> stages.Depth:
+        """How many dead letters lie there now; those in flight somebody has received and not put back."""
+        return stages.depth(self.client, queue.url)
+
+    @contextmanager
+    def scan(self, queue: DeadQueue) -> Iterator["ScanPass"]:
+        """A pass through a queue. The end of the block puts back everything that was not deleted."""
+        pass_ = ScanPass(self.client, queue, self)
+        try:
+            yield pass_
+        finally:
+            pass_.put_back()
+
+    def explain(self, letters: list[Letter]) -> Iterator[ExplainedDeadLetter]:
+        """What is known of each of these. The cause is read anew from the ledger, because it may have changed
+        since the letter died."""
+        ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
+        subjects = {each.message_id: subject_of(each) for each in letters}
+        keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
+        found = batch_get(
+            self._dynamodb,
+            {
+                ledger: [_where(key) for key in keys],
+                log: [{"message_id": string(each)} for each in subjects],
+            },
+            consistent=True,
+        )
+        items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
+        reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
+        for letter in letters:
+            subject = subjects[letter.message_id]
+            item = items.get(subject.key, {}) if subject.key is not None else {}
+            cause = cause_of(letter, subject, item)
+            yield ExplainedDeadLetter(letter, subject, cause, item, reported.get(letter.message_id))
 
     def _queue(self, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
@@ -94,7 +140,28 @@ class DeadQueues:
 
 
 def _source(dead: str) -> str:
-    """URL or ARN of the queue whose letters lie in `dead`: the names differ by -dlq alone."""
+    """URL or ARN of the queue that `dead` belongs to: the names differ only by -dlq."""
     if dead.endswith("-dlq.fifo"):
         return dead.removesuffix("-dlq.fifo") + ".fifo"
     return dead.removesuffix("-dlq")
+
+
+class ScanPass(DeadLetterQueue):
+    """Hands out the letters of a queue, each once. When it has ended, `complete` says whether those were all:
+    a pass holds a certain number, and in a long one the first letters come again before the last are seen."""
+
+    def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
+        super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
+        self._queues = queues
+
+    def __iter__(self) -> Iterator[ExplainedDeadLetter]:
+        while not self.full and (letters := self.receive(HIDDEN_SECONDS)):
+            yield from self._queues.explain(letters)
+
+    def delete(self, letter: Letter) -> None:
+        """Take one out for good."""
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
+
+
+def _where(key: Key) -> Sets:
+    return {"id": string(key.id), "event_type": string(key.event_type)}

@@ -1,17 +1,20 @@
-"""`doctor`: look at a stage from all sides."""
+"""`doctor`: whether a stage can send, and whether somebody would hear if it could not."""
 
 from typing import Annotated
 
 import boto3
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from ops.screen import AsJson, Stage, aws_faults, errors, screen, tell
+from ops.doctor.answer import Checked, Diagnosis, State
+from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, print_line, screen, table_of
 
 Only = Annotated[
     str,
     typer.Option(
-        help="Only these subjects, with commas between: stacks, mail, sms, push, fax, webhook, functions, "
-        "queues, alarms, tables, clock.",
+        help="Only these subjects, with commas between: stacks, functions, queues, alarms, tables, clock, "
+        "and channels: mail, sms, push, fax, webhook.",
         show_default="all",
     ),
 ]
@@ -19,20 +22,19 @@ Debug = Annotated[bool, typer.Option("--debug", help="Print the traceback of a c
 
 
 def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, debug: Debug = False) -> None:
-    """Look whether a stage can send, and whether somebody would hear if it could not.
+    """Check that a stage can send, and that somebody would hear if it could not.
 
     Senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions that change
     nothing), mappings, dead letters, alarms, tables and this machine's clock: each is ok, a warning or
     failed, with what mends it. What is deployed is held against cdk.json. It changes nothing; where the stage
     faxes, a small object is laid into the payload bucket, fetched and deleted.
 
-    Exit code 1: something failed. 2: it could not look at all.
+    Exits 1 if a check failed, and 2 if the stage could not be examined at all.
 
     Example: mailroom doctor --stage prod --only mail,alarms
     """
     # With them come SES's, Twilio's and the settings' packages, which the other commands need not wait for.
-    from ops.doctor.examination import examine
-    from ops.doctor.screen import show
+    from ops.doctor.run import examine
 
     subjects = _subjects(only)
     with aws_faults(stage):
@@ -40,9 +42,9 @@ def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, de
     for name, trace in tracebacks.items() if debug else ():
         errors.print(f"{name}:\n{trace}", markup=False, soft_wrap=True)
     if as_json:
-        tell(diagnosis)
+        print_json(diagnosis)
     else:
-        show(diagnosis, screen)
+        _show(diagnosis)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 
 
@@ -54,3 +56,43 @@ def _subjects(only: str) -> list[str]:
     if unknown:
         raise typer.BadParameter(f"--only: {', '.join(unknown)} is none of {', '.join(SUBJECTS)}.")
     return wanted or list(SUBJECTS)
+
+
+_STYLES: dict[State, str] = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    """Print it: a table of what was found, then what mends it, whole and ready to be copied."""
+    place = f"account {diagnosis.account}, {diagnosis.region}"
+    print_line(f"Stage {diagnosis.stage}, {place}", "bold")
+    screen.print(_table(diagnosis.checks))
+    for each in diagnosis.checks:
+        if each.fix and each.state in ("failed", "warning"):
+            screen.print(Text(f"{each.subject}, {each.check}: ", style=_STYLES[each.state]), end="")
+            print_line(each.sentence)
+            screen.print(Text("  → ").append_text(plain(each.fix)), soft_wrap=True)
+    counts = Text()
+    for state, style in _STYLES.items():
+        counts.append(f"{diagnosis.counts.get(state, 0)} {state}  ", style=style)
+    screen.print(counts)
+
+
+def _table(checks: list[Checked]) -> Table:
+    table = table_of()
+    table.add_column("")
+    table.add_column("state", no_wrap=True)
+    table.add_column("check", no_wrap=True)
+    table.add_column("what was found", overflow="fold")
+    subject = name = ""
+    for each in checks:
+        if subject and each.subject != subject:
+            table.add_section()
+        new = (each.subject, each.check) != (subject, name)
+        table.add_row(
+            Text(each.subject if each.subject != subject else "", style="bold"),
+            Text(each.state, style=_STYLES[each.state]),
+            each.check if new else "",
+            plain(each.sentence),
+        )
+        subject, name = each.subject, each.check
+    return table

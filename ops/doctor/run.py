@@ -1,80 +1,143 @@
-"""Runs checks beside each other, each in bounded time."""
+"""Examines a stage: runs its checks beside each other, each in bounded time."""
 
+import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
+import boto3
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
+from rich.progress import Progress, SpinnerColumn, TextColumn
 
-from ops.doctor.look import Look
-from ops.doctor.refusals import verdict_of
-from ops.doctor.verdict import Check, Checked, Verdict, failed, skipped, warning
+from mailroom.clock import Clock, iso
+from ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
+from ops.doctor.checks import CHECKS, Check
+from ops.doctor.checks.stacks import clock as clock_check
+from ops.doctor.stage import ConfiguredStage, DeployedStage
+from ops.screen import NotDeployed, Refused, errors, unsigned
 
 SECONDS = 60.0
-"""What all of them may take together; each call has bounds of its own, far below."""
+"""What all checks may take together; each call has bounds of its own, far below."""
+_DENIED = re.compile(r"AccessDenied|AuthorizationError|Unauthorized|NotAuthorized|^403$|^Forbidden$")
+_ACTION = re.compile(r"not authorized to perform:? ([\w-]+:\w+)")
+_UNKNOWN = re.compile(r"InvalidAction|UnknownOperation|NotImplemented|UnsupportedOperation|^400$|^404$|^501$")
 
 
 @dataclass
-class Ran:
+class ChecksRun:
     """What came of the checks, in their order; and the tracebacks of those that are broken themselves."""
 
     checked: list[Checked] = field(default_factory=list)
     tracebacks: dict[str, str] = field(default_factory=dict)
 
 
-Answers = SimpleQueue[tuple[int, list[Verdict], str]]
+Results = SimpleQueue[tuple[int, list[CheckFinding], str]]
+"""A check's number, its findings, and the traceback of one that is broken."""
+
+
+def examine(
+    session: boto3.Session, name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
+) -> tuple[Diagnosis, dict[str, str]]:
+    """The diagnosis, and the tracebacks of checks that are broken. `quiet` shows no progress.
+
+    Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
+    AWS says nothing at all.
+    """
+    stage = DeployedStage(session, name, ConfiguredStage.read(name), clock)
+    _require(stage)
+    checks = [each for each in CHECKS if each.subject in subjects]
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
+        task = progress.add_task("looking", total=len(checks))
+        ran = run(stage, checks, lambda _: progress.advance(task))
+    states = [each.state for each in ran.checked]
+    diagnosis = Diagnosis(
+        name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), ran.checked
+    )
+    return diagnosis, ran.tracebacks
+
+
+def _require(stage: DeployedStage) -> None:
+    """Raise where there is nothing to examine. Where AWS does not take the signature, it is asked for the
+    time, which needs none."""
+    try:
+        account = stage.account
+    except ClientError as error:
+        wrong = next((each for each in clock_check(stage) if each.fix), None) if unsigned(error) else None
+        if wrong is None:
+            raise
+        raise Refused(f"{wrong.sentence} {wrong.fix}") from None
+    try:
+        found = stage.functions
+    except ClientError:
+        return  # then each check that needs them says what is not allowed
+    if not found:
+        raise NotDeployed(f"function of stage {stage.name}", place=f"account {account}, {stage.region}")
 
 
 def run(
-    look: Look,
+    stage: DeployedStage,
     checks: Sequence[Check],
     ended: Callable[[Check], None] = lambda _: None,
     seconds: float = SECONDS,
-) -> Ran:
-    """Run all of them; `ended` is told of each. A check that raises is a verdict, never an error."""
-    answers: Answers = SimpleQueue()
+) -> ChecksRun:
+    """Run all checks; `ended` is told of each. A check that raises becomes a finding, never an error."""
+    results: Results = SimpleQueue()
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.
-        threading.Thread(target=_one, args=(look, number, check, answers), daemon=True).start()
-    ran, verdicts = Ran(), dict[int, list[Verdict]]()
-    for number, found, trace in _until(answers, len(checks), seconds):
-        verdicts[number] = found
+        threading.Thread(target=_one, args=(stage, number, check, results), daemon=True).start()
+    ran, findings = ChecksRun(), dict[int, list[CheckFinding]]()
+    for number, found, trace in _until(results, len(checks), seconds):
+        findings[number] = found
         if trace:
             ran.tracebacks[checks[number].name] = trace
         ended(checks[number])
     late = [warning(f"Could not look: no answer within {seconds:.0f} s.", "Run it again.")]
     for number, check in enumerate(checks):
-        for each in verdicts.get(number, late):
+        for each in findings.get(number, late):
             ran.checked.append(Checked(check.subject, check.name, each.state, each.sentence, each.fix))
     return ran
 
 
-def _until(answers: Answers, count: int, seconds: float) -> Iterator[tuple[int, list[Verdict], str]]:
+def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, list[CheckFinding], str]]:
     deadline = time.monotonic() + seconds
     for _ in range(count):
         try:
-            yield answers.get(timeout=max(0.0, deadline - time.monotonic()))
+            yield results.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             return
 
 
-def _one(look: Look, number: int, check: Check, answers: Answers) -> None:
-    found: list[Verdict] = []
+def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> None:
+    found: list[CheckFinding] = []
     trace = ""
     try:
-        found.extend(check.run(look))
+        found.extend(check.run(stage))
         found = found or [skipped("There was nothing to look at.")]
     except (ClientError, HTTPClientError, Unconnected) as error:
-        found.append(verdict_of(look, error))
+        found.append(_of_error(stage, error))
     except Exception as error:  # noqa: BLE001 - the command shows it with --debug, and fails
         trace = traceback.format_exc()
-        found.append(
-            failed(
-                f"The check itself is broken: {type(error).__name__}.", "Run it with --debug, and report it."
-            )
-        )
-    answers.put((number, found, trace))
+        sentence = f"The check itself is broken: {type(error).__name__}."
+        found.append(failed(sentence, "Run it with --debug, and report it."))
+    results.put((number, found, trace))
+
+
+def _of_error(stage: DeployedStage, error: Exception) -> CheckFinding:
+    """What AWS's error says of a check: may it not be asked, is it not known there, or is something wrong."""
+    if not isinstance(error, ClientError):
+        return failed(f"No answer: {error}", "Check the network from here, and the region.")
+    code = error.response.get("Error", {}).get("Code", "")
+    operation = error.operation_name
+    if _DENIED.search(code):
+        said = _ACTION.search(error.response["Error"].get("Message", ""))
+        needed = said[1] if said else f"the action {operation}"
+        return warning(f"Could not look: needs {needed}.", "Allow it, or run it with other credentials.")
+    if stage.local and _UNKNOWN.search(code):
+        return skipped(f"The local AWS does not know {operation}.")
+    return failed(f"AWS answered {operation} with {code}.", "Look into the console, or run it again.")

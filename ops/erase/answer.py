@@ -7,7 +7,7 @@ from msgspec import Struct
 Ses = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
 
 
-class Place(Struct):
+class ErasurePlace(Struct):
     """One table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
     because of --keep-choices, and how much a last look has `left` there."""
 
@@ -34,7 +34,7 @@ class Erased(Struct, frozen=True):
 
     stage: str
     dry_run: bool
-    places: list[Place]
+    places: list[ErasurePlace]
     cancelled: int
     remains: list[Left]
     ids: list[str]

@@ -6,16 +6,16 @@ from typing import Annotated
 
 import boto3
 import typer
-from rich import box
+from msgspec import Struct, structs
 from rich.progress import Progress, SpinnerColumn, TextColumn
-from rich.table import Table
 
-from ops.erase.answer import Erased
-from ops.erase.erasing import Erasing, Look, Step
-from ops.erase.find import Read
+from mailroom.clock import iso
+from ops.erase.answer import Erased, ErasurePlace
+from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
-from ops.erase.stage_facts import StageFacts
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
+from ops.erase.tables import ErasureRun, Read, StageData
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -25,11 +25,21 @@ _CHOICES = (
 )
 
 
+class Survey(Struct):
+    """What one look at a stage has found: the messages, and a place each."""
+
+    messages: FoundMessages
+    places: dict[str, ErasurePlace]
+
+
 def erase(
     recipient: Annotated[
         str, typer.Argument(help="An address, a number, a device token or an endpoint's ARN.")
     ],
     stage: Stage = "dev",
+    channel: Annotated[
+        str, typer.Option(help="The channel of a recipient that is none of these, such as a chat's id.")
+    ] = "",
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; erase nothing.")] = False,
     keep_choices: Annotated[
@@ -40,35 +50,85 @@ def erase(
 ) -> None:
     """Erase a recipient from every table, bucket and dead-letter queue of a stage, in all spellings.
 
-    Messages to it alone go, those that wait are cancelled; of messages to several, it alone goes. The ledger
-    keeps the emptied item of each until its time is over, for that keeps late copies from being sent. What a
-    worker holds at this moment is left and named. It can be run again at any time. Exit code 1: something is
-    left; run it again when that is over. Logs and backups: docs/erasing.md.
+    Deletes messages that only this recipient gets, and cancels those that wait; removes the recipient from
+    messages to several. The ledger keeps the emptied item of each until its time is over, which keeps late
+    copies from being sent. What a worker holds at this moment is left and named. Exits 1 if something is
+    left; run it again when that is over, or at any other time. Logs and backups: docs/erasing.md.
 
     Example: mailroom erase ada@example.com --stage prod
     """
     with aws_faults(stage):
-        facts = StageFacts.of(boto3.Session(), stage)
-        person = Person(recipient, facts.default_region)
+        data = StageData(boto3.Session(), stage)
+        person = Person(recipient, data.default_region, channel)
+        counting = ErasureRun(data, person, keep_choices=keep_choices)
         with _steps(quiet=as_json) as step:
-            erasing = Erasing(boto3.Session(), facts, person, step, keep_choices=keep_choices)
-            first = erasing.look()
+            first = _survey(counting, step)
         if not as_json:
             _show_first(first)
         if dry_run:
-            answer = erasing.answer(first, None)
+            answer = _answer(counting, first, None)
         else:
             if not yes:
                 typer.confirm(_question(first, stage, keep_choices), abort=True, err=True)
             with _steps(quiet=as_json) as step:
-                erasing.step = step
-                cancelled, ses = erasing.erase(first)
-                answer = erasing.answer(first, erasing.look(), cancelled, ses)
+                answer = _erase(counting, first, step)
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif not dry_run:
         _show(answer)
-    raise typer.Exit(0 if dry_run or _is_good(answer) else 1)
+    good = not (answer.left or answer.remains or answer.ids)
+    raise typer.Exit(0 if dry_run or good else 1)
+
+
+def _survey(counting: ErasureRun, step: Step) -> Survey:
+    """Find all there is; change nothing."""
+    with step("messages") as read:
+        messages = find(counting.data, counting.person, read)
+    found = list(messages.found.values())
+    places = [
+        ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
+        ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
+        ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
+        *other_places(counting, set(messages.keys("whole")), lambda _: False, step),
+    ]
+    return Survey(messages, {each.place: each for each in places})
+
+
+def _erase(counting: ErasureRun, first: Survey, step: Step) -> Erased:
+    """Erase what was found, and look once more."""
+    run = ErasureRun(counting.data, counting.person, apply=True, keep_choices=counting.keep_choices)
+    messages = MessageErasure(run)
+    with step("messages") as read:
+        messages.erase(first.messages, read)
+    ses = lift_from_ses(run)
+    own = set(first.messages.keys("whole"))
+    done = {each.place: each for each in other_places(run, own, messages.copy_of, step)}
+    for name, place in {**messages.places, **done}.items():
+        first.places[name].erased = place.erased
+        first.places[name].kept = place.kept
+    answer = _answer(run, first, _survey(counting, step))
+    return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
+
+
+def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
+    """What `first` has found, and what of it `last` still finds (None: nothing was erased)."""
+    ids = (last or first).messages.ids
+    if last is not None:
+        for name, place in first.places.items():
+            place.left = max(0, last.places[name].found - last.places[name].kept)
+    places = list(first.places.values())
+    end = max(ids.values(), default=0)
+    return Erased(
+        run.data.stage,
+        last is None,
+        places,
+        0,
+        [] if last is None else run.remains,
+        sorted(ids),
+        iso(end) if end else None,
+        "not_asked",
+        sum(each.found if last is None else each.left for each in places),
+    )
 
 
 @contextmanager
@@ -86,46 +146,37 @@ def _steps(*, quiet: bool) -> Iterator[Step]:
         yield step
 
 
-def _question(first: Look, stage: str, keep_choices: bool) -> str:
+def _question(first: Survey, stage: str, keep_choices: bool) -> str:
     messages = first.messages
-    alone, others = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
-    said = f"Erase it from {stage}: {alone} messages to it alone, and it from {others} to others"
+    whole, shared = len(messages.keys("whole")), len(messages.keys("part")) + len(messages.keys("mention"))
+    said = f"Delete {whole} messages of {stage} and remove the recipient from {shared} shared ones"
     return f"{said}; opt-outs and suppressions stay?" if keep_choices else f"{said}?"
 
 
-def _is_good(answer: Erased) -> bool:
-    return not (answer.left or answer.remains or answer.ids)
-
-
-def _show_first(first: Look) -> None:
-    table = Table("place", "found", box=box.SIMPLE_HEAD, pad_edge=False)
+def _show_first(first: Survey) -> None:
+    table = table_of("place", "found")
     for each in first.places.values():
         table.add_row(each.place, str(each.found))
     screen.print(table)
-    choices = sum(
-        first.places[name].found - first.places[name].kept for name in ("preferences", "suppressions")
-    )
+    choices = sum(first.places[name].found - first.places[name].kept for name in CHOICES)
     if choices:
         screen.print(_CHOICES.format(count=choices), soft_wrap=True)
 
 
 def _show(answer: Erased) -> None:
-    table = Table("place", "found", "erased", "kept", "left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = table_of("place", "found", "erased", "kept", "left")
     for each in answer.places:
         table.add_row(each.place, *(str(count) for count in (each.found, each.erased, each.kept, each.left)))
     screen.print(table)
     if answer.cancelled:
         screen.print(f"{answer.cancelled} messages that the ledger did not know to be over were cancelled.")
     for left in answer.remains[:_MOST_NAMED]:
-        screen.print(plain(f"{left.place}: {left.what} {left.why}."), soft_wrap=True)
+        print_line(f"{left.place}: {left.what} {left.why}.")
     if len(answer.remains) > _MOST_NAMED:
         screen.print(f"and {len(answer.remains) - _MOST_NAMED} more; --json names all of them.")
     if answer.ids:
-        screen.print(
-            plain(
-                f"These ids hold the recipient; the ledger keeps them until {answer.ids_until or 'deleted'}:"
-            )
-        )
+        until = answer.ids_until or "deleted"
+        screen.print(plain(f"These ids hold the recipient; the ledger keeps them until {until}:"))
         for id_ in answer.ids[:_MOST_NAMED]:
-            screen.print(plain(f"  {id_}"), soft_wrap=True)
+            print_line(f"  {id_}")
     screen.print(f"{answer.left} left in {answer.stage}; SES's own list: {answer.ses.replace('_', ' ')}.")

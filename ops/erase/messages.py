@@ -1,33 +1,38 @@
-"""Erasing messages: those to the person alone whole, of those to several this recipient, of others a mention.
+"""Messages: found in both tables, and erased. Messages only to the person are deleted; the recipient is
+removed from messages to several, and mentions are removed from messages to others.
 
-In this order, so that whoever dies in between is found again by the next run: what waits is cancelled in the
-ledger; objects of the payload bucket go; the ledger's item is emptied; the mailbox's item goes.
+The order lets the next run find again what a run that dies has left: what waits is cancelled in the ledger;
+objects of the payload bucket are deleted; the ledger's item is emptied; the mailbox's item is deleted.
 """
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from http import HTTPStatus
 
-import boto3
+from msgspec import Struct
 
-from mailroom.aws.dynamo import Value, plain
+from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
 from mailroom.ledger.erasure import ERASED_AT, Erasure
-from mailroom.mailbox.oversize import due
+from mailroom.mailbox.oversize import PREFIX, due
 from mailroom.message.message import Key
-from ops.erase.answer import Left, Place
-from ops.erase.find import Messages, Read, where
-from ops.erase.images import Image, Role, hides_all, without
-from ops.erase.objects import ObjectErasure
-from ops.erase.person import Person
-from ops.erase.stage_facts import StageFacts
-from ops.erase.tables import Changed, rewrite
+from ops.erase.answer import ErasurePlace
+from ops.erase.person import (
+    Image,
+    Person,
+    Role,
+    hides_all,
+    mentioned_beside_keys,
+    role_of,
+    texts,
+    without,
+)
+from ops.erase.tables import ErasureRun, ItemChanged, Read, StageData, key_of, where
 
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-
+_ROLES: tuple[Role, ...] = ("part", "whole")
 AHEAD = MAX_DELAY_SECONDS + 60
-"""Seconds: what is due later lies in no queue, for none delays longer; clocks' skew included."""
+"""Seconds: what is due later lies in no queue, for no queue delays longer; clocks' skew included."""
 _ON_ITS_WAY = "is on its way ({}); run this again when it is over"
 _CHANGED = "was written meanwhile; run this again"
 _NO_END = (
@@ -43,32 +48,113 @@ _HIDES_ALL = (
     "would be left with nobody but those in bcc, and cannot be sent so; put it anew without the person, or "
     "run this again when it is over"
 )
+SETTLED_AFTER = 15 * 60
+"""Seconds: a producer who put an object longer ago has put its items as well; clocks' skew included."""
+_SHARED = "is needed by messages to others as well, so it stays; see what is in it"
+_CONTENT = (
+    "is named by its content, so others who are sent the same may need it at any moment: it stays until the "
+    "bucket's retention is over; see what is in it, and delete it by hand where it is the person's alone"
+)
+_FRESH = (
+    "was put a moment ago, and items that need it may be on their way, so it stays with its messages; run "
+    "this again in 20 minutes"
+)
+
+
+class FoundMessage(Struct):
+    """One message, as far as it has to do with the person: its item in each table (None: nothing), and the
+    objects of the payload bucket that it names."""
+
+    mailbox: Role | None = None
+    ledger: Role | None = None
+    objects: frozenset[str] = frozenset()
+
+    @property
+    def role(self) -> Role:
+        """What counts most. One table may know of others whom the other does not: before a claim the ledger
+        has no cc, and a mailbox item may have been overwritten."""
+        for role in _ROLES:
+            if role in (self.mailbox, self.ledger):
+                return role
+        return "mention"
+
+
+class FoundMessages(Struct):
+    """All that were found, and the ids that hold the recipient themselves, with the time of their end (epoch
+    seconds)."""
+
+    found: dict[Key, FoundMessage]
+    ids: dict[str, int]
+
+    def keys(self, role: Role) -> list[Key]:
+        """Those of one role."""
+        return [key for key, each in self.found.items() if each.role == role]
+
+
+def find(data: StageData, person: Person, read: Read) -> FoundMessages:
+    """Look through mailbox and ledger. Memory grows only with what is found."""
+    messages = FoundMessages({}, {})
+    for image in data.scan("mailbox", read):
+        role = role_of(image, person)
+        if role is not None:
+            found = messages.found.setdefault(key_of(image), FoundMessage())
+            found.mailbox, found.objects = role, frozenset(objects_of(image, data.payloads))
+    for image in data.scan("ledger", read):
+        _of_ledger(messages, image, data, person)
+    return messages
+
+
+def _of_ledger(messages: FoundMessages, image: Image, data: StageData, person: Person) -> None:
+    if not person.may_be_of(image):
+        return
+    key, role = key_of(image), role_of(image, person)
+    theirs = role == "whole" or ERASED_AT in image
+    if person.is_in(key.id) or (theirs and person.may_be_in(key.id)):
+        messages.ids[key.id] = int(image["ttl"]["N"]) if "ttl" in image else 0
+    if role == "mention" and ERASED_AT in image and not mentioned_beside_keys(image, person):
+        return  # all that is left of it is its key
+    if role is not None:
+        found = messages.found.setdefault(key, FoundMessage())
+        found.ledger = role
+        found.objects |= frozenset(objects_of(image, data.payloads))
+
+
+def objects_of(image: Image, bucket: str) -> Iterator[str]:
+    """The keys of the payload bucket's objects that an item names, in whatever attribute."""
+    start = f"s3://{bucket}/"
+    for name, value in image.items():
+        if name in ("payload_ref", "attachments", "media_urls"):
+            yield from (each.removeprefix(start) for each in texts(value) if each.startswith(start))
+
+
+def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Read) -> set[str]:
+    """Those of `objects` that messages beside `own` need as well."""
+    shared: set[str] = set()
+    for table in ("mailbox", "ledger"):
+        for image in data.scan(table, read):
+            wanted = objects.intersection(objects_of(image, data.payloads))
+            if wanted and key_of(image) not in own:
+                shared |= wanted
+    return shared
 
 
 class MessageErasure:
     """Erases the messages that were found. `cancelled` counts those that will not be sent for it."""
 
-    def __init__(
-        self, session: boto3.Session, facts: StageFacts, person: Person, clock: Clock = time.time
-    ) -> None:
-        self._client: DynamoDBClient = session.client("dynamodb")
-        self._objects = ObjectErasure(session, facts, clock)
-        self._erasure = Erasure(self._client, facts.table("ledger"), facts.ttl)
-        self._facts = facts
-        self._person = person
+    def __init__(self, run: ErasureRun, clock: Clock = time.time) -> None:
+        self._run = run
+        self._data = run.data
+        self._erasure = Erasure(run.data.dynamodb, run.data.table("ledger"), run.data.ttl)
         self._clock = clock
         self._held: set[Key] = set()
-        self.places = {each: Place(each) for each in ("mailbox", "ledger")}
-        self.places["payloads"] = self._objects.place
-        self.remains: list[Left] = []
+        self.places = {each: ErasurePlace(each) for each in ("mailbox", "ledger", "payloads")}
         self.cancelled = 0
 
-    def run(self, messages: Messages, read: Read) -> None:
-        """Erase them; `read` is told of items read on the way."""
+    def erase(self, messages: FoundMessages, read: Read) -> None:
+        """Erase them; `read` counts items that are read on the way."""
         over = [key for key in messages.keys("whole") if self._settle(key)]
         objects = {each for key in over for each in messages.found[key].objects}
-        staying = self._objects.run(objects, set(over), read)
-        self.remains += self._objects.remains
+        staying = self._delete_objects(objects, set(over), read)
         self._held = {key for key in over if messages.found[key].objects & staying}
         for key in over:
             if key not in self._held:
@@ -79,7 +165,7 @@ class MessageErasure:
             self._mention(key)
 
     def copy_of(self, key: Key) -> bool:
-        """A copy of a message to the person alone has turned up somewhere, such as one that was written to a
+        """A copy of a message only to the person has turned up somewhere, such as one that was written to a
         queue directly and that neither table knows. Whether it can come to nothing any more."""
         if not self._settle(key):
             return False
@@ -88,21 +174,21 @@ class MessageErasure:
         return True
 
     def _settle(self, key: Key) -> bool:
-        """Whether a message to the person alone is over, or is so from now on."""
-        item = self._item("ledger", key)
+        """Whether a message only to the person is over, or is so from now on."""
+        item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
         if self._erasure.withdraw(key):
             self.cancelled += 1
             return True
-        item = self._item("ledger", key) or {}
+        item = self._data.item("ledger", key) or {}
         if "completedAt" in item:  # it has ended between the two
             return True
         self._leave("ledger", key, _ON_ITS_WAY.format(item.get("status", {}).get("S", "sending")))
         return False
 
     def _whole(self, key: Key) -> None:
-        item = self._item("ledger", key)
+        item = self._data.item("ledger", key)
         if item is not None:
             if not self._erasure.empty(key, plain(item)):
                 self._leave("ledger", key, _CHANGED)
@@ -111,14 +197,11 @@ class MessageErasure:
         self._delete(key)
 
     def _delete(self, key: Key) -> None:
-        reply = self._client.delete_item(
-            TableName=self._facts.table("mailbox"), Key=where(key), ReturnValues="ALL_OLD"
-        )
-        self.places["mailbox"].erased += "Attributes" in reply
+        self.places["mailbox"].erased += self._data.delete("mailbox", where(key))
 
     def _part(self, key: Key, mailbox: Role | None) -> None:
-        """The other recipients' mail stays as it is. What `mailbox` says is the person's alone goes whole."""
-        item, request = self._item("ledger", key), self._item("mailbox", key)
+        """The other recipients' mail stays as it is. What `mailbox` says is only the person's is deleted."""
+        item, request = self._data.item("ledger", key), self._data.item("mailbox", key)
         if item is None:
             self._leave("mailbox", key, _MAYBE_QUEUED)
             return
@@ -126,7 +209,7 @@ class MessageErasure:
             if not self._waits(item, request):
                 self._leave("ledger", key, _ON_ITS_WAY.format(item["status"]["S"]))
                 return
-            if request is not None and mailbox != "whole" and hides_all(request, self._person):
+            if request is not None and mailbox != "whole" and hides_all(request, self._run.person):
                 self._leave("mailbox", key, _HIDES_ALL)
                 return
         self._rewrite(key, item)
@@ -146,7 +229,7 @@ class MessageErasure:
         return scheduled > ahead and (request is None or due(request) > ahead)
 
     def _mention(self, key: Key) -> None:
-        item = self._item("ledger", key)
+        item = self._data.item("ledger", key)
         if item is None or "completedAt" not in item:
             self._leave("mailbox", key, _NO_END)
             return
@@ -154,24 +237,65 @@ class MessageErasure:
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
         """Both items without the person. The ledger's on condition that it is still where it was."""
-        for table, image in (("ledger", item), ("mailbox", self._item("mailbox", key))):
+        for table, image in (("ledger", item), ("mailbox", self._data.item("mailbox", key))):
             if image is None:
                 continue
-            new = without(image, self._person)
+            new = without(image, self._run.person)
             if new == dict(image):
                 continue
             held = "" if table == "mailbox" or "completedAt" in image else "attribute_not_exists(startedAt)"
             try:
-                rewrite(self._client, self._facts.table(table), where(key), image, new, held)
-            except Changed:
+                self._data.rewrite(table, where(key), image, new, held)
+            except ItemChanged:
                 self._leave(table, key, _CHANGED)
                 return
             self.places[table].erased += 1
 
-    def _item(self, table: str, key: Key) -> dict[str, Value] | None:
-        reply = self._client.get_item(TableName=self._facts.table(table), Key=where(key), ConsistentRead=True)
-        image: dict[str, Any] | None = reply.get("Item")
-        return image
+    def _delete_objects(self, objects: set[str], own: set[Key], read: Read) -> set[str]:
+        """Delete the objects that only `own` messages name. Returns those that another run may delete: the
+        messages that name them have to stay, or nobody would find them again.
+
+        An object may be needed by a message that nobody can see yet: its producer puts the object first and
+        the item a moment later. So an object is deleted only after it has lain there for a while. One that is
+        named by its content is never deleted: a producer who says the same puts the same object once more.
+        """
+        began = self._clock()
+        shared = _named_by_others(self._data, objects, own, read) if objects else set()
+        kept: set[str] = set()
+        for name in sorted(objects):
+            if name in shared:
+                self._run.leave("payloads", name, _SHARED)
+            elif name.startswith(PREFIX):
+                self._run.leave("payloads", name, _CONTENT)
+            elif (put_at := self._put_at(name)) is None:
+                continue  # it is gone
+            elif put_at > began - SETTLED_AFTER:
+                self._run.leave("payloads", name, _FRESH)
+                kept.add(name)
+            elif not self._delete_object(name):
+                kept.add(name)
+        return kept
+
+    def _put_at(self, name: str) -> float | None:
+        """When it was put, in epoch seconds; None: there is no such object."""
+        try:
+            reply = self._data.s3.head_object(Bucket=self._data.payloads, Key=name)
+        except self._data.s3.exceptions.ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] != HTTPStatus.NOT_FOUND:
+                raise
+            return None
+        return reply["LastModified"].timestamp()
+
+    def _delete_object(self, name: str) -> bool:
+        try:
+            self._data.s3.delete_object(Bucket=self._data.payloads, Key=name)
+        except self._data.s3.exceptions.ClientError as error:
+            self._run.leave(
+                "payloads", name, f"was not deleted ({error.response['Error']['Code']}); run this again"
+            )
+            return False
+        self.places["payloads"].erased += 1
+        return True
 
     def _leave(self, place: str, key: Key, why: str) -> None:
-        self.remains.append(Left(place, f"{key.id} ({key.event_type})", why))
+        self._run.leave(place, f"{key.id} ({key.event_type})", why)

@@ -1,73 +1,155 @@
-"""Reading a whole table, and changing one item of it: in pages, with flat memory, several at a time."""
+"""What a stage keeps: its tables and buckets, read whole and changed item by item.
+
+Tables are read in pages, with flat memory, several at a time.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import boto3
+from msgspec import Struct
+
 from mailroom.aws.dynamo import Value
-from ops.erase.images import Image
+from mailroom.message.message import Key
+from ops import stage as stages
+from ops.erase.answer import Left
+from ops.erase.person import Image, Person
+from ops.stage import function_settings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
 
+Read = Callable[[int], None]
+"""Is called with how many more items or objects were read."""
 SEGMENTS = 4
 """Read side by side; one page of each is held, a megabyte at most."""
 
 
-class Changed(Exception):
+class ItemChanged(Exception):
     """The item is another than the one that was read."""
 
 
-def scan(client: "DynamoDBClient", table: str, read: Callable[[int], None]) -> Iterator[dict[str, Value]]:
-    """Every item, in no order, as it stands now; `read` is told how many more were read."""
+class _DispatchFacts(Struct, frozen=True, kw_only=True, rename="upper"):
+    """What is asked of dispatch's environment. Its other settings an erasure does without, so that an older
+    or a newer version of them is no hindrance."""
 
-    def page(segment: int, start: Any) -> Any:
-        more = {"ExclusiveStartKey": start} if start else {}
-        return client.scan(
-            TableName=table, Segment=segment, TotalSegments=SEGMENTS, ConsistentRead=True, **more
-        )
-
-    with ThreadPoolExecutor(SEGMENTS) as pool:
-        pending: dict[Future[Any], int] = {pool.submit(page, at, None): at for at in range(SEGMENTS)}
-        while pending:
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for each in done:
-                segment, reply = pending.pop(each), each.result()
-                if "LastEvaluatedKey" in reply:
-                    pending[pool.submit(page, segment, reply["LastEvaluatedKey"])] = segment
-                yield from reply["Items"]
-                read(len(reply["Items"]))
+    ledger_ttl_seconds: float
+    payload_bucket: str
+    default_region: str = ""
 
 
-def rewrite(
-    client: "DynamoDBClient",
-    table: str,
-    key: Mapping[str, Value],
-    old: Image,
-    new: Image,
-    condition: str = "",
-) -> None:
-    """Bring an item from `old` to `new`, attribute by attribute, and entry by entry of its maps, so that what
-    others write beside it stays. Raises Changed where one of these is not as in `old` any more, or where
-    `condition` does not hold."""
-    update = _Update()
-    _differ(update, (), old, new)
-    if not update.actions:
-        return
-    conditions = [*update.conditions, *([condition] if condition else [])]
-    text = " ".join(f"{verb} {', '.join(parts)}" for verb, parts in update.actions.items())
-    values = {"ExpressionAttributeValues": update.values} if update.values else {}
-    try:
-        client.update_item(
-            TableName=table,
-            Key=key,
-            UpdateExpression=text,
-            ConditionExpression=" AND ".join(conditions),
-            ExpressionAttributeNames=update.names,
-            **values,  # type: ignore[arg-type] # a mapping that may be empty is typed by its values alone
-        )
-    except client.exceptions.ConditionalCheckFailedException:
-        raise Changed(f"{table}: an item has changed meanwhile") from None
+class StageData:
+    """The tables and buckets of one stage. `default_region` is where numbers without a country are dialled
+    ("": nowhere), `ttl` how long a ledger item lives after its last change, in seconds."""
+
+    def __init__(self, session: boto3.Session, stage: str) -> None:
+        """Asks dispatch's environment, and by whom this is asked. Raises Refused where the stage is not
+        deployed, or by a version with other settings, and ClientError."""
+        facts = function_settings(session.client("lambda"), stages.name(stage, "dispatch"), _DispatchFacts)
+        account = session.client("sts").get_caller_identity()["Account"]
+        self.session = session
+        self.stage = stage
+        self.default_region = facts.default_region
+        self.ttl = facts.ledger_ttl_seconds
+        self.payloads = facts.payload_bucket
+        self.unprocessed = stages.name(stage, f"unprocessed-{account}-{session.region_name}")
+        self.dynamodb: DynamoDBClient = session.client("dynamodb")
+        self.s3: S3Client = session.client("s3")
+
+    def table(self, short: str) -> str:
+        """A table's name."""
+        return stages.name(self.stage, short)
+
+    def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
+        """Every item of a table, in no order, as it stands now."""
+
+        def page(segment: int, start: Any) -> Any:
+            more = {"ExclusiveStartKey": start} if start else {}
+            return self.dynamodb.scan(
+                TableName=self.table(table),
+                Segment=segment,
+                TotalSegments=SEGMENTS,
+                ConsistentRead=True,
+                **more,
+            )
+
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            pending: dict[Future[Any], int] = {pool.submit(page, at, None): at for at in range(SEGMENTS)}
+            while pending:
+                done, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for each in done:
+                    segment, reply = pending.pop(each), each.result()
+                    if "LastEvaluatedKey" in reply:
+                        pending[pool.submit(page, segment, reply["LastEvaluatedKey"])] = segment
+                    yield from reply["Items"]
+                    read(len(reply["Items"]))
+
+    def item(self, table: str, key: Key) -> dict[str, Value] | None:
+        """A message's item in one of the two tables of messages."""
+        reply = self.dynamodb.get_item(TableName=self.table(table), Key=where(key), ConsistentRead=True)
+        image: dict[str, Any] | None = reply.get("Item")
+        return image
+
+    def delete(self, table: str, key: Mapping[str, Value]) -> bool:
+        """Delete an item. False: there was none."""
+        reply = self.dynamodb.delete_item(TableName=self.table(table), Key=key, ReturnValues="ALL_OLD")
+        return "Attributes" in reply
+
+    def rewrite(
+        self, table: str, key: Mapping[str, Value], old: Image, new: Image, condition: str = ""
+    ) -> None:
+        """Bring an item from `old` to `new`, attribute by attribute, and entry by entry of its maps, so that
+        what others write beside it stays. Raises ItemChanged where one of these is not as in `old` any more,
+        or where `condition` does not hold."""
+        update = _Update()
+        _differ(update, (), old, new)
+        if not update.actions:
+            return
+        conditions = [*update.conditions, *([condition] if condition else [])]
+        text = " ".join(f"{verb} {', '.join(parts)}" for verb, parts in update.actions.items())
+        values = {"ExpressionAttributeValues": update.values} if update.values else {}
+        try:
+            self.dynamodb.update_item(
+                TableName=self.table(table),
+                Key=key,
+                UpdateExpression=text,
+                ConditionExpression=" AND ".join(conditions),
+                ExpressionAttributeNames=update.names,
+                **values,  # type: ignore[arg-type] # a mapping that may be empty is typed by its values alone
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            raise ItemChanged(f"{table}: an item has changed meanwhile") from None
+
+
+@dataclass
+class ErasureRun:
+    """One pass over all that a stage keeps. It erases a person, or without `apply` only counts.
+    `keep_choices`: opt-outs and the suppression list stay, SES's too. `remains`: what could not be erased."""
+
+    data: StageData
+    person: Person
+    apply: bool = False
+    keep_choices: bool = False
+    remains: list[Left] = field(default_factory=list)
+
+    def leave(self, place: str, what: str, why: str) -> None:
+        """Note what is left, once."""
+        left = Left(place, what, why)
+        if left not in self.remains:
+            self.remains.append(left)
+
+
+def key_of(image: Image) -> Key:
+    """The key of a message's item."""
+    return Key(image["id"]["S"], image["event_type"]["S"])
+
+
+def where(key: Key) -> dict[str, Value]:
+    """A key in DynamoDB's form."""
+    return {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
 
 
 class _Update:

@@ -17,7 +17,7 @@ from ops.imports.importing import Import, Job
 from ops.imports.items import Format, Options
 from ops.imports.source import Source
 from ops.messages.items import pairs, rules_of
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, print_json
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -110,7 +110,7 @@ def import_(
                 with _interrupts(importing):
                     answer = importing.run()
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         view.show(answer)
     bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)

@@ -18,7 +18,7 @@ from rich.table import Table
 from mailroom.aws.attribute_values import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen
 from ops.stage import name
 from ops.times import short, span_of
 
@@ -97,7 +97,7 @@ def failures(
     shown = [_failure(each, full=full) for each in found[:limit]]
     answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _show(answer, summary=summary)
 

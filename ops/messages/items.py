@@ -14,8 +14,8 @@ from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
 from mailroom.mailbox.oversize import Oversize
 from mailroom.mailbox.writer import MailboxWriter
-from ops.deployed import function_settings
 from ops.screen import Refused
+from ops.stage import function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from mailroom.message.body import decode
 from ops.clients import config_for_puts
 from ops.messages.items import attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen
 
 if TYPE_CHECKING:
     from mailroom.client_results import State
@@ -107,7 +107,7 @@ def send(
                     reader, sent, wait_seconds, seen=lambda each: shown.update(f"waiting: {each}")
                 )
     if as_json:
-        tell(sent)
+        print_json(sent)
     else:
         _show(sent)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)

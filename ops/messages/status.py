@@ -14,7 +14,7 @@ from rich.table import Table
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.messages.advice import advice
-from ops.screen import AsJson, Stage, aws_faults, plain, screen, tell
+from ops.screen import AsJson, Stage, aws_faults, plain, print_json, screen
 from ops.stage import name as stage_name
 from ops.times import short
 
@@ -75,7 +75,7 @@ def status(
     now = time.time()
     answer = Status(id_, stage, [view_of(each, stage, now) for each in found])
     if as_json:
-        tell(answer)
+        print_json(answer)
     elif answer.messages:
         for each in answer.messages:
             show(each)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from mailroom.clock import iso
 from ops import stage as stages
-from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, plain, screen, tell
+from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, plain, print_json, screen
 from ops.times import duration, short
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def watch(
         try:
             if as_json:
                 for each in snapshots:
-                    tell(each)
+                    print_json(each)
             elif once or not screen.is_terminal:
                 for each in snapshots:
                     screen.print(_shown(each))

@@ -1,20 +1,54 @@
-"""People's choices, as an operator handles them: which topics they have opted out of."""
+"""`preferences`: which topics people have opted out of, and what an operator does about it for them."""
+
+from typing import Annotated, Literal
 
 import boto3
+import typer
+from msgspec import Struct
 
-from mailroom.aws.dynamo import plain, string
+from mailroom.aws.dynamo import plain as plain_item
+from mailroom.aws.dynamo import string
+from mailroom.clock import iso
 from mailroom.message import phone
 from mailroom.message.address import bare
 from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
-from ops.people.suppressions import forms
-from ops.screen import Refused
+from ops.people.suppressions import Recipient, forms
+from ops.screen import AsJson, Refused, Stage, aws_faults, print_json, print_line
 from ops.stage import name
+from ops.times import short
+
+app = typer.Typer(no_args_is_help=True, help="Topics that people have opted out of: see them, change them.")
+
+Topic = Annotated[str, typer.Option(help="The topic, as messages name it.")]
+
+_BY = {
+    "one_click": "by their mail program's button",
+    "page": "on the page behind a mail's link",
+    "operator": "by an operator, for them",
+}
+
+
+class OptedOut(Struct, frozen=True):
+    """A recipient wants nothing more of a topic; `by` is how that was said."""
+
+    recipient: str
+    topic: str
+    since: str
+    by: Literal["one_click", "page", "operator"]
+
+
+class PreferencesAnswer(Struct, frozen=True):
+    """The answer of `preferences`: what the recipient has opted out of now; of `opt-in`, what it had."""
+
+    stage: str
+    opt_outs: list[OptedOut]
+
 
 _ARN = "arn:"
 """How a push's endpoint or topic begins."""
 
 
-class Choices:
+class OptOuts:
     """One stage's."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
@@ -23,8 +57,9 @@ class Choices:
         self._preferences = Preferences(self._client, self._table)
 
     def of(self, recipient: str, topic: str | None = None) -> list[OptOut]:
-        """What a recipient has opted out of: of all topics, or of one."""
-        found = [each for form in known_as(recipient) for each in self._of(form)]
+        """What a recipient has opted out of, of all topics or of one, under all names that it may have."""
+        names = dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient)))
+        found = [each for name in names for each in self._of(name)]
         return [each for each in found if topic in (None, each.topic)]
 
     def opt_out(self, recipient: str, topic: str) -> bool:
@@ -43,14 +78,8 @@ class Choices:
             ExpressionAttributeValues={":recipient": string(recipient)},
             ConsistentRead=True,
         )
-        items = (opt_out_of(plain(item)) for page in pages for item in page["Items"])
+        items = (opt_out_of(plain_item(item)) for page in pages for item in page["Items"])
         return [each for each in items if each is not None]
-
-
-def known_as(recipient: str) -> tuple[str, ...]:
-    """What a recipient may be called in the table: its canonical form, that of before, and what was typed, so
-    that an entry can be undone however odd it is."""
-    return tuple(dict.fromkeys((*forms("mail", recipient), *forms("sms", recipient))))
 
 
 def canonical(recipient: str) -> str:
@@ -64,3 +93,76 @@ def canonical(recipient: str) -> str:
     if typed.startswith(_ARN):
         return typed
     raise Refused(f"{typed!r} is no mail address, no number such as +16175551234 and no endpoint's ARN.")
+
+
+@app.command()
+def show(
+    recipient: Recipient,
+    stage: Stage = "dev",
+    *,
+    topic: Annotated[str | None, typer.Option(help="Only that topic.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a recipient has opted out of. Exit code 1: of nothing.
+
+    Example: mailroom preferences show ada@example.com --stage prod
+    """
+    with aws_faults(stage):
+        found = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).of(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, found))
+    else:
+        nothing = f"has not opted out of {topic}" if topic else "has opted out of nothing"
+        _print(found, f"{recipient} {nothing} in {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command("opt-out")
+def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Send a recipient no more of a topic, as they have asked for. Exit code 1: that was so already.
+
+    Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
+    """
+    with aws_faults(stage):
+        choices = OptOuts(boto3.Session(), stage)
+        changed = choices.opt_out(recipient, topic)
+        found = [_opted_out(each) for each in choices.of(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, found))
+    else:
+        _print(found, "")
+    raise typer.Exit(0 if changed else 1)
+
+
+@app.command("opt-in")
+def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Send a recipient of a topic again: only where they themselves have asked for it.
+
+    Exit code 1: they had not opted out.
+
+    Example: mailroom preferences opt-in ada@example.com --topic followers --stage prod
+    """
+    with aws_faults(stage):
+        old = [_opted_out(each) for each in OptOuts(boto3.Session(), stage).opt_in(recipient, topic)]
+    if as_json:
+        print_json(PreferencesAnswer(stage, old))
+    elif old:
+        print_line(f"{old[0].recipient} gets {topic} of {stage} again.")
+    else:
+        print_line(f"{recipient} has not opted out of {topic} in {stage}.")
+    raise typer.Exit(0 if old else 1)
+
+
+def _print(found: list[OptedOut], otherwise: str) -> None:
+    for sentence in map(_sentence, found) if found else (otherwise,):
+        print_line(sentence)
+
+
+def _sentence(found: OptedOut) -> str:
+    return f"{found.recipient} gets no {found.topic} since {short(found.since)}: opted out {_BY[found.by]}."
+
+
+def _opted_out(found: OptOut) -> OptedOut:
+    """A choice in the form of the answer."""
+    by: Literal["one_click", "page", "operator"] = "one_click" if found.by == "one-click" else found.by
+    return OptedOut(found.recipient, found.topic, iso(found.opted_out_at / 1000), by)

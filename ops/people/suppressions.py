@@ -1,17 +1,80 @@
-"""The suppression list, as an operator handles it: Mailroom's own, and for mail that of SES as well."""
+"""`suppressions`: who gets nothing more, why, and how that is ended; Mailroom's list, and for mail SES's."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import boto3
+import typer
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+from rich.console import Console
+from rich.table import Table
 
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import iso
 from mailroom.message import phone
 from mailroom.message.address import spellings, split
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.message.message import Message
+from mailroom.recipients.suppressions import Reason, Suppression, Suppressions
+from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
 from ops.stage import name
+from ops.times import short
 
-CHANNELS = ("mail", "sms", "push")
-"""Those that have a list."""
+app = typer.Typer(no_args_is_help=True, help="Recipients to whom nothing more is sent: see them, lift them.")
+
+CHANNELS = tuple(
+    channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
+)
+"""Those whose recipients can be on the list."""
+FAULTS = (ClientError, BotoCoreError)
+"""What `lift_from_ses` raises."""
+_ONLY = f"Only that channel: {', '.join(CHANNELS)}."
+_WHERE = f"The channel where it shall get messages again: {', '.join(CHANNELS)}."
+Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
+
+
+def _listed_channel(channel: str | None) -> str | None:
+    if channel in (None, *CHANNELS):
+        return channel
+    raise typer.BadParameter(f"{channel!r} is not one of {', '.join(CHANNELS)}.")
+
+
+_WHY = {
+    "bounce": "a message to it came back for good",
+    "complaint": "it complained",
+    "gone": "its provider says that it is no more",
+}
+
+
+Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
+"""What became of an address on SES's own list; no other channel has one there."""
+
+
+class SuppressedRecipient(Struct, frozen=True):
+    """Why a recipient gets nothing more on a channel, and since when; `message_id` is the message whose event
+    caused it ("": none), `detail` is for people."""
+
+    recipient: str
+    channel: str
+    reason: Reason
+    since: str
+    detail: str
+    message_id: str
+
+
+class SuppressionsAnswer(Struct, frozen=True):
+    """The answer of `suppressions list`, the newest first, and of `suppressions show`."""
+
+    stage: str
+    suppressions: list[SuppressedRecipient]
+
+
+class Lifted(Struct, frozen=True):
+    """The answer of `suppressions lift`: what was taken off a channel's list, as it stood there."""
+
+    stage: str
+    channel: str
+    lifted: list[SuppressedRecipient]
+    ses: Ses
 
 
 class Lists:
@@ -71,5 +134,147 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
     return (typed,)
 
 
-FAULTS = (ClientError, BotoCoreError)
-"""What `lift_from_ses` raises."""
+@app.command("list")
+def list_(
+    stage: Stage = "dev",
+    channel: Annotated[
+        str | None, typer.Option(callback=_listed_channel, help=f"Only that channel: {', '.join(CHANNELS)}.")
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print who is on the list, the newest first, and which message put them there.
+
+    Example: mailroom suppressions list --stage prod --channel mail
+    """
+    with aws_faults(stage):
+        found = [_suppressed(each) for each in Lists(boto3.Session(), stage).listed(channel)]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+        return
+    if found:
+        screen.print(_table(found))
+    screen.print(f"{len(found)} on the list of {stage}.")
+
+
+@app.command()
+def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
+    """Say why a recipient gets nothing. Exit code 1: it is on no list of Mailroom's.
+
+    Example: mailroom suppressions show ada@example.com --stage prod
+    """
+    with aws_faults(stage):
+        found = [_suppressed(each) for each in Lists(boto3.Session(), stage).find(recipient)]
+    if as_json:
+        print_json(SuppressionsAnswer(stage, found))
+    elif found:
+        for each in found:
+            print_line(_sentence(each))
+    else:
+        print_line(f"{recipient} is not on the list of {stage}.")
+    raise typer.Exit(0 if found else 1)
+
+
+@app.command()
+def lift(
+    recipient: Recipient,
+    channel: Annotated[
+        str,
+        typer.Option(
+            callback=_listed_channel, help=f"Where it shall get messages again: {', '.join(CHANNELS)}."
+        ),
+    ],
+    stage: Stage = "dev",
+    *,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a recipient off the list, so that it gets messages again; a new bounce or complaint puts it back.
+
+    An address of mail is taken off SES's list as well, which all stages of the account share in this region.
+    Exit code 1: it was on no list, or SES did not do its part.
+
+    Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
+    """
+    say = errors if as_json else screen
+    with aws_faults(stage):
+        lists = Lists(boto3.Session(), stage)
+        found = lists.find(recipient, (channel,))
+    for each in found:
+        print_line(_sentence(_suppressed(each)), console=say)
+    ses: Ses = "not_asked"
+    lifted: list[Suppression] = []
+    if not found:
+        print_line(f"{recipient} is not on the {channel} list of {stage}.", console=say)
+    if found or channel == "mail":
+        if not yes:
+            typer.confirm(_question(channel, stage, listed=bool(found)), abort=True, err=as_json)
+        ses = _lift_from_ses(lists, recipient, say) if channel == "mail" else "not_asked"
+        with aws_faults(stage):
+            lifted = [each for each in found if lists.lift(each)]
+    for each in lifted:
+        print_line(f"{each.recipient} gets {channel} of {stage} again.", console=say)
+    if as_json:
+        print_json(Lifted(stage, channel, [_suppressed(each) for each in lifted], ses))
+    raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
+
+
+def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
+    """Before our own list: SES would answer the next mail with a bounce, which marks the recipient anew."""
+    try:
+        said = lists.lift_from_ses(recipient)
+    except FAULTS as error:
+        print_line(f"SES did not take {recipient} off its own list: {error}", console=say)
+        say.print(
+            "It bounces the next mail by itself until that is done: run this command again, or "
+            "`aws sesv2 delete-suppressed-destination`.",
+            soft_wrap=True,
+        )
+        return "failed"
+    where = "was taken off" if said == "lifted" else "was not on"
+    print_line(f"{recipient} {where} SES's own list.", console=say)
+    return said
+
+
+def _question(channel: str, stage: str, *, listed: bool) -> str:
+    also = " and off SES's own, which the whole account shares" if channel == "mail" else ""
+    return f"Take it off the {channel} list of {stage}{also}?" if listed else "Take it off SES's own list?"
+
+
+def _sentence(found: SuppressedRecipient) -> str:
+    cause = f" Caused by message {found.message_id}." if found.message_id else ""
+    detail = f" ({found.detail})" if found.detail else ""
+    since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
+    return f"{found.recipient} gets no {found.channel} {since}.{cause}"
+
+
+def _table(found: list[SuppressedRecipient]) -> Table:
+    table = table_of()
+    table.add_column("recipient", overflow="fold", min_width=20)
+    table.add_column("channel")
+    table.add_column("reason")
+    table.add_column("since (UTC)", no_wrap=True)
+    table.add_column("message", overflow="fold", min_width=12)
+    table.add_column("detail", overflow="fold", ratio=1)
+    for each in found:
+        table.add_row(
+            plain(each.recipient),
+            each.channel,
+            each.reason,
+            short(each.since).removesuffix(" UTC"),
+            plain(each.message_id),
+            plain(each.detail),
+        )
+    return table
+
+
+def _suppressed(found: Suppression) -> SuppressedRecipient:
+    """An entry of the list in the form of the answer."""
+    return SuppressedRecipient(
+        found.recipient,
+        found.channel,
+        found.reason,
+        iso(found.at / 1000),
+        found.detail,
+        found.message_id,
+    )

@@ -1,13 +1,24 @@
 """`plan`: how long many messages take, what bounds it, and what they cost."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.table import Table
 
-from ops.plan.assumed import BETWEEN, LATENCIES_IN_WORDS, latency_of
-from ops.screen import AsJson, WrittenStage, errors, plain, screen, tell
+from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
+from ops.screen import AsJson, WrittenStage, errors, print_json, print_line, screen, table_of
+from ops.times import exactly, speed_of
 
-Channel = Annotated[str, typer.Option(help="The channel: mail, sms, push, fax or webhook.")]
+if TYPE_CHECKING:
+    from ops.estimates.lanes import ConfiguredLane, SendingPlan
+    from ops.plan.answer import PlanOutput, SettingChange
+
+_USUAL = ChannelEstimate().latency
+_LATENCIES = ", ".join(
+    [f"{_USUAL:g}", *(f"{name} {row.latency:g}" for name, row in CHANNELS.items() if row.latency != _USUAL)]
+)
+
+Channel = Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")]
 Messages = Annotated[int, typer.Option(min=1, help="How many messages.")]
 LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
 Latency = Annotated[
@@ -15,7 +26,7 @@ Latency = Annotated[
     typer.Option(
         min=0.001,
         help="Seconds of a message in its sender: the provider's answer and the ledger's writes.",
-        show_default=LATENCIES_IN_WORDS,
+        show_default=_LATENCIES,
     ),
 ]
 Between = Annotated[float, typer.Option(min=0, help="Seconds from one invocation of a function to its next.")]
@@ -33,29 +44,96 @@ def plan(
 ) -> None:
     """Say how long so many messages take with a stage's settings, what bounds it, and what they cost.
 
-    The settings are those of cdk.json: nothing is asked of AWS. It is an estimate: latencies vary.
+    Reads the settings in cdk.json and asks AWS nothing. It is an estimate: latencies vary.
 
-    Exit code 1: so many would wait for longer than their queue keeps them.
+    Exits 1 if the backlog would outlive the queue's retention.
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from ops.plan.answer import answer
-    from ops.plan.lanes import Stages
-    from ops.plan.model import Assumed
-    from ops.plan.screen import show
+    from ops.estimates.lanes import Assumed, SendingPlan, Stages
+    from ops.plan.answer import plan_output
     from stacks.settings.sentences import SettingsError
 
     stages = Stages.of()
     try:
         found = stages.lane(stage, channel, lane)
-        assumed = Assumed(latency_of(channel) if latency is None else latency, between)
-        said = answer(stages, stage, found, assumed, messages)
+        assumed = Assumed(estimate_of(channel).latency if latency is None else latency, between)
+        planned = SendingPlan(found.senders, assumed, messages)
+        output = plan_output(stages, stage, found, planned)
     except SettingsError as error:
-        errors.print(plain(str(error)), style="red", soft_wrap=True)
+        print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
-        tell(said.told())
+        print_json(output)
     else:
-        show(said, screen)
-    raise typer.Exit(1 if said.warning else 0)
+        _show(output, found, planned)
+    raise typer.Exit(1 if output.warning else 0)
+
+
+def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> None:
+    def line(text: str, style: str = "") -> None:
+        screen.print(text, style=style, soft_wrap=True, highlight=False)
+
+    line(f"{plan.messages:,} messages by {lane.channel}, lane {lane.name}, of {output.stage}", "bold")
+    screen.print(_bounds(lane, plan))
+    line(f"Estimated: [bold]{exactly(plan.seconds)}[/bold], {speed_of(plan.speed)} a second.")
+    line(f"Bounded by {_bound(output.stage, lane, plan)}.")
+    for change in output.changes:
+        line(_changed(change, output))
+    screen.print(_costs(output))
+    line(f"Assumed: {plan.assumed.latency:g} s a message in its sender (--latency).")
+    line(f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between).")
+    if unpriced := estimate_of(lane.channel).unpriced:
+        line(f"Not included is what the provider of {lane.channel} takes: {unpriced}.")
+    for note in output.notes:
+        line(note)
+    if output.warning:
+        line(output.warning, "red")
+
+
+def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
+    batch = f"({lane.batch} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
+    how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
+    if lane.allowed:
+        how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
+    table = table_of()
+    table.add_column("bound")
+    table.add_column("how")
+    table.add_column("a second", justify="right")
+    table.add_column("all take at least", justify="right")
+    for name, speed in plan.bounds.items():
+        style = "bold" if name == plan.bound else "dim"
+        table.add_row(name, how[name], speed_of(speed), exactly(plan.messages / speed), style=style)
+    return table
+
+
+def _bound(stage: str, lane: "ConfiguredLane", plan: "SendingPlan") -> str:
+    if plan.bound == "workers":
+        return f"the number of workers: mailroom.{stage}.{lane.keys.workers}"
+    share = f", of which the lane has a share of {lane.share:g}" if lane.share != 1 else ""
+    return f"the rate: mailroom.{stage}.{lane.keys.rate}{share}"
+
+
+def _changed(change: "SettingChange", output: "PlanOutput") -> str:
+    what = f"{change.setting} {change.now:g} -> {change.then:g}"
+    if change.seconds is None:
+        return f"{what} is not possible by itself: {change.forbidden}"
+    provider = estimate_of(output.channel).provider or "the provider"
+    leave = f", if {provider} allows it" if output.bound == "rate" else ""
+    return f"{what} would make it {exactly(change.seconds)}{leave}."
+
+
+def _costs(output: "PlanOutput") -> Table:
+    table = table_of(show_footer=True)
+    table.add_column("cost", "together")
+    table.add_column("US dollars", _money(sum(output.dollars.values())), justify="right")
+    for name, price in output.dollars.items():
+        table.add_row(name, _money(price))
+    table.caption = DATED
+    table.caption_justify = "left"
+    return table
+
+
+def _money(dollars: float) -> str:
+    return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"

@@ -14,7 +14,7 @@ from ops.reconcile.reconciler import Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
@@ -101,7 +101,7 @@ def reconcile(
             with errors.status("requeuing"):
                 answer = reconciler.requeue(candidates, answer)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _show(answer, named=refs is not None)
     raise typer.Exit(1 if answer.incomplete else 0)

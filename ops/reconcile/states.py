@@ -11,10 +11,9 @@ from mailroom.clock import epoch
 from mailroom.environment import Outcomes
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.outcomes.retries import Schedule
-from ops.deployed import function_settings, function_variables
 from ops.requeue.requeuer import Route, StoredMessage, awaits_queuing
 from ops.requeue.stage import DeployedStage
-from ops.stage import depth
+from ops.stage import depth, function_settings, function_variables
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table

@@ -16,9 +16,9 @@ from mailroom.environment import Dispatch
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from ops.clients import config_for_invocations
-from ops.deployed import function_settings
 from ops.requeue.selection import MessageRef
 from ops.screen import Refused
+from ops.stage import function_settings
 from ops.stage import name as stage_name
 
 if TYPE_CHECKING:

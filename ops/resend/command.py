@@ -14,7 +14,7 @@ from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.resend.answer import Resent, ResentMessage
 from ops.resend.resender import Resender
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
+from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
 
 UNASKED = 10
 """So many are sent again without a question."""
@@ -67,7 +67,7 @@ def resend(
     counts = Counter(each.result for each in messages)
     answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
     if as_json:
-        tell(answer)
+        print_json(answer)
     else:
         _say(answer, looked)
     left = [each for each in messages if each.result not in ("ready", "resent")]

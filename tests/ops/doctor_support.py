@@ -20,11 +20,10 @@ from botocore.validate import validate_parameters
 
 from local.http_provider import Provider
 from local.providers import Handler
+from ops.doctor.answer import Checked
 from ops.doctor.checks import CHECKS
-from ops.doctor.look import Look
 from ops.doctor.run import run
-from ops.doctor.verdict import Checked
-from ops.doctor.written import Written, written
+from ops.doctor.stage import ConfiguredStage, DeployedStage
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
@@ -104,7 +103,7 @@ def described(answer: dict[str, Any], shape: Any) -> None:
 
 def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     """All that the doctor asks, answered as it should be. `providers` is the base URL of the simulators."""
-    lanes = written(STAGE).lanes
+    lanes = ConfiguredStage.read(STAGE).lanes
     functions = [
         _function(
             name, lane.memory_mb, {**_environment(lane.channel, providers), "PACE_SECONDS": f"{pace:.6f}"}
@@ -301,7 +300,7 @@ def _function(name: str, memory: int, variables: dict[str, str]) -> dict[str, An
 
 
 def _environment(channel: str, providers: str) -> dict[str, str]:
-    settings = written(STAGE).settings
+    settings = ConfiguredStage.read(STAGE).settings
     assert settings is not None
     assert settings.fax is not None
     return {
@@ -362,11 +361,11 @@ def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict
     return {**answers, "lambda.ListFunctions": functions}
 
 
-def looked(aws: Aws, subjects: Sequence[str] = (), settings: Written | None = None) -> list[Checked]:
+def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | None = None) -> list[Checked]:
     """What the doctor finds."""
-    look = Look(aws, STAGE, settings or written(STAGE), lambda: NOW)
+    stage = DeployedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
-    return run(look, checks).checked
+    return run(stage, checks).checked
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from ops.plan.answer import Answer, answer
-from ops.plan.lanes import Stages
-from ops.plan.model import Assumed
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
+from ops.estimates.prices import dollars
+from ops.plan.answer import PlanOutput, plan_output
 
 CONTEXT: dict[str, Any] = {
     "dev": {
@@ -33,6 +33,20 @@ def context(**mail: Any) -> dict[str, Any]:
     return changed
 
 
-def answered(messages: int = 100_000, assumed: Assumed = USUAL, **mail: Any) -> Answer:
+def answered(
+    messages: int = 100_000, assumed: Assumed = USUAL, lane: str = "bulk", **mail: Any
+) -> PlanOutput:
     stages = Stages(context(**mail))
-    return answer(stages, "dev", stages.lane("dev", "mail", "bulk"), assumed, messages)
+    found = stages.lane("dev", "mail", lane)
+    return plan_output(stages, "dev", found, SendingPlan(found.senders, assumed, messages))
+
+
+def planned(messages: int = 100_000, **mail: Any) -> SendingPlan:
+    """The model behind `answered`, whose numbers are not rounded."""
+    return SendingPlan(Stages(context(**mail)).lane("dev", "mail", "bulk").senders, USUAL, messages)
+
+
+def dollars_of(messages: int = 100_000, lane: str = "bulk", **mail: Any) -> dict[str, float]:
+    """What `answered` costs, not rounded."""
+    found = Stages(context(**mail)).lane("dev", "mail", lane)
+    return dollars(use_of(found, SendingPlan(found.senders, USUAL, messages)), messages)

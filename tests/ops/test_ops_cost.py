@@ -8,12 +8,19 @@ import pytest
 
 from local.workspace import REPOSITORY
 from ops.cost import fixed
-from ops.cost.answer import Cost, Wanted, cost, settings_of
-from ops.cost.parts import Around, called_back, composed, kept, parts, pdf, request, told
-from ops.plan.answer import answer as planned
-from ops.plan.assumed import BETWEEN, latency_of
-from ops.plan.lanes import Stages
-from ops.plan.model import Assumed
+from ops.cost.answer import Cost, WantedMessages, cost
+from ops.cost.parts import (
+    MessagePath,
+    callbacks_cost,
+    composing_cost,
+    events_cost,
+    parts,
+    pdf_cost,
+    request_parts,
+    storage_cost,
+)
+from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
+from ops.estimates.prices import BETWEEN, dollars, estimate_of
 from stacks.settings.load import load
 
 MILLION = 1_000_000
@@ -21,15 +28,15 @@ CONTEXT: dict[str, Any] = json.loads((REPOSITORY / "cdk.json").read_text())["con
 NOTHING = fixed.Resources("settings", 0, 0, 0, 0, 0, 0, 0)
 
 
-def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> Around:
+def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> MessagePath:
     context = copy.deepcopy(CONTEXT)
     for section, values in changes.items():
         context[stage].setdefault(section, {}).update(values)
-    return Around(load(context, stage), Stages(context).lane(stage, channel, lane))
+    return MessagePath(load(context, stage), Stages(context).lane(stage, channel, lane))
 
 
-def reckoned(*wanted: Wanted, stage: str = "prod", **options: Any) -> Cost:
-    return cost(Stages.of(), settings_of(stage), wanted, NOTHING, **options)
+def reckoned(*wanted: WantedMessages, stage: str = "prod", **options: Any) -> Cost:
+    return cost(Stages.of(), stage, wanted, NOTHING, **options)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
@@ -39,9 +46,10 @@ def reckoned(*wanted: Wanted, stage: str = "prod", **options: Any) -> Cost:
 )
 def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
     stages = Stages.of()
-    assumed = Assumed(latency_of(channel), BETWEEN)
-    plan = planned(stages, stage, stages.lane(stage, channel, lane), assumed, MILLION).dollars
-    (said,) = reckoned(Wanted(channel, MILLION, lane), stage=stage).channels
+    found = stages.lane(stage, channel, lane)
+    assumed = Assumed(estimate_of(channel).latency, BETWEEN)
+    plan = dollars(use_of(found, SendingPlan(found.senders, assumed, MILLION)), MILLION)
+    (said,) = reckoned(WantedMessages(channel, MILLION, lane), stage=stage).channels
     assert plan
     assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}
 
@@ -50,26 +58,28 @@ def test_the_events_of_a_mail() -> None:
     # Two events, each: SNS 0.50, SQS 1.2 x 0.40, 0.57 writes x 0.625, a hundredth of 0.20 for an invocation,
     # 0.02 s x 0.25 GB x 13.3334 a GB-second.
     one = 0.50 + 0.48 + 0.35625 + 0.002 + 0.066667
-    assert told(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
+    assert events_cost(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
 
 
 def test_events_of_a_campaign_are_written_one_by_one() -> None:
     more = 2 * (0.99 - 0.57) * 0.625
-    assert (told(around("mail", "bulk")) - told(around("mail"))) * MILLION == pytest.approx(more)
+    assert (events_cost(around("mail", "bulk")) - events_cost(around("mail"))) * MILLION == pytest.approx(
+        more
+    )
 
 
 def test_twilio_calls_the_api_where_aws_publishes_to_a_topic() -> None:
     # The call: 1.00 and an invocation of 0.05 s at 256 MB; then as a mail's event, apart.
     call = 1.00 + 0.20 + 0.05 * 0.25 * 13.3334
     rest = 0.48 + 0.99 * 0.625 + 0.002 + 0.066667
-    assert told(around("sms")) * MILLION == pytest.approx(3 * (call + rest), abs=1e-5)
+    assert events_cost(around("sms")) * MILLION == pytest.approx(3 * (call + rest), abs=1e-5)
     aws = around("sms", sms={"provider": "aws", "sender": "MYSHOP"})
-    assert told(aws) * MILLION == pytest.approx(3 * (0.50 + rest), abs=1e-5)
+    assert events_cost(aws) * MILLION == pytest.approx(3 * (0.50 + rest), abs=1e-5)
 
 
 @pytest.mark.parametrize("channel", ["fax", "webhook"])
 def test_of_faxes_and_webhooks_nothing_is_told(channel: str) -> None:
-    assert told(around(channel)) == 0
+    assert events_cost(around(channel)) == 0
     assert "what the provider tells" not in parts(around(channel))
 
 
@@ -77,27 +87,30 @@ def test_what_is_kept_is_paid_for_by_the_days_with_its_backups() -> None:
     # Ledger (326 + 100) bytes x 90 days, mailbox (1,000 + 100) x 30, a month of 30.4, 0.25 + 0.20 a GB.
     month = (426 * 90 + 1_100 * 30) / 30.4 / 1e9
     days = {"log_days": 90, "mailbox_days": 30}
-    assert kept(around("mail", retention=days)) == pytest.approx(month * 0.45)
+    assert storage_cost(around("mail", retention=days)) == pytest.approx(month * 0.45)
     bare = around("mail", retention=days, deployment={"point_in_time_recovery": False})
-    assert kept(bare) == pytest.approx(month * 0.25)
+    assert storage_cost(bare) == pytest.approx(month * 0.25)
 
 
 def test_what_is_kept_for_ever_is_counted_as_a_years() -> None:
-    assert kept(around("mail")) * MILLION == pytest.approx((426 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000)
+    assert storage_cost(around("mail")) * MILLION == pytest.approx(
+        (426 * 90 + 1_100 * 365) / 30.4 * 0.45 / 1000
+    )
     assert any("for ever (counted: a year of it)" in each for each in reckoned().assumptions)
 
 
 def test_a_callback_is_an_invocation_a_few_requests_and_a_write() -> None:
     # Outcomes 0.01 x 0.20 and 0.002 s; SQS 2.1 x 0.40; the sender 0.20 and 0.3 s; a write 0.625.
     one = 0.002 + 0.002 * 0.25 * 13.3334 + 0.84 + 0.20 + 0.3 * 0.25 * 13.3334 + 0.625
-    assert called_back(around("webhook")) * MILLION == pytest.approx(one, abs=1e-5)
-    assert called_back(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
+    assert callbacks_cost(around("webhook")) * MILLION == pytest.approx(one, abs=1e-5)
+    assert callbacks_cost(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
 
 
 def test_callbacks_cost_only_where_messages_have_them() -> None:
-    without, with_ = (reckoned(Wanted("mail", 1000), callbacks=each).channels[0] for each in (False, True))
+    wanted = WantedMessages("mail", 1000)
+    without, with_ = (reckoned(wanted, callbacks=each).channels[0] for each in (False, True))
     assert "callbacks" not in without.parts
-    assert with_.parts["callbacks"] == pytest.approx(1000 * called_back(around("mail")), abs=1e-4)
+    assert with_.parts["callbacks"] == pytest.approx(1000 * callbacks_cost(around("mail")), abs=1e-4)
     assert with_.parts["logs"] > without.parts["logs"]
 
 
@@ -105,7 +118,7 @@ def test_composing_costs_what_was_counted_beside_the_put() -> None:
     # Reads 1.02 x 0.5 x 0.125, writes 0.0222 x 0.625, SQS (0.0028 + 0.04) x 0.40, invocations 0.02 x 0.20,
     # 0.02 s at 512 MB.
     one = 0.06375 + 0.013875 + 0.01712 + 0.004 + 0.02 * 0.5 * 13.3334
-    assert composed(around("mail", "bulk")) * MILLION == pytest.approx(one, abs=1e-5)
+    assert composing_cost(around("mail", "bulk")) * MILLION == pytest.approx(one, abs=1e-5)
     assert "composing" not in parts(around("mail"))
 
 
@@ -113,19 +126,19 @@ def test_a_faxs_pdf_is_put_fetched_and_kept() -> None:
     # 100 KB: 5.00 to put, 2 x 0.40 to look and fetch, 0.09 a GB out, 0.023 a GB and month for 90 days.
     gb = 0.0001
     by_hand = 5.00 + 0.80 + gb * MILLION * (0.09 + 0.023 * 90 / 30.4)
-    assert pdf(around("fax")) * MILLION == pytest.approx(by_hand)
+    assert pdf_cost(Stages.of().settings("prod")) * MILLION == pytest.approx(by_hand)
     assert "PDFs" not in parts(around("mail"))
 
 
 def test_a_request_of_the_api_beside_its_message() -> None:
-    found = {name: price * MILLION for name, price in request(settings_of("prod")).items()}
+    found = {name: price * MILLION for name, price in request_parts(Stages.of().settings("prod")).items()}
     assert found == {
         "HTTP API": pytest.approx(1.00),
         "invocations": pytest.approx(0.20),
         "function's time": pytest.approx(0.05 * 0.5 * 13.3334),
         "logs": pytest.approx(0.50),
     }
-    said = reckoned(Wanted("mail", 10), requests=MILLION)
+    said = reckoned(WantedMessages("mail", 10), requests=MILLION)
     assert [each.channel for each in said.channels] == ["mail", "api"]
 
 
@@ -169,9 +182,9 @@ def test_resources_are_counted_in_templates() -> None:
 def test_all_is_the_sum_of_its_parts() -> None:
     said = cost(
         Stages.of(),
-        settings_of("prod"),
-        [Wanted("mail", MILLION), Wanted("sms", 20_000), Wanted("fax", 500)],
-        fixed.of_settings(settings_of("prod")),
+        "prod",
+        [WantedMessages("mail", MILLION), WantedMessages("sms", 20_000), WantedMessages("fax", 500)],
+        fixed.of_settings(Stages.of().settings("prod")),
         requests=1000,
     )
     for each in said.channels:
@@ -183,9 +196,8 @@ def test_all_is_the_sum_of_its_parts() -> None:
 
 
 def test_what_providers_take_is_not_guessed() -> None:
-    missing = {
-        each.channel: each.not_included for each in reckoned(Wanted("mail", 1), Wanted("sms", 1)).channels
-    }
+    found = reckoned(WantedMessages("mail", 1), WantedMessages("sms", 1)).channels
+    missing = {each.channel: each.not_included for each in found}
     assert missing["mail"] == ""
     assert "country" in missing["sms"]
 
@@ -195,5 +207,17 @@ def test_messages_that_come_alone_cost_more_than_full_batches() -> None:
     # waited already: the pace is the same, and each invocation has its own submit's 0.1 s.
     gap = 4 / 7
     more = 0.9 * 0.20 + 1.8 * 0.40 + ((gap + 0.1) - (gap * 10 + 0.1) / 10) * 0.25 * 13.3334
-    assert reckoned(Wanted("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
-    assert reckoned(Wanted("fax", MILLION)).alone == 0
+    assert reckoned(WantedMessages("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
+    assert reckoned(WantedMessages("fax", MILLION)).alone == 0
+
+
+def test_a_channel_that_has_no_row_costs_what_every_message_does() -> None:
+    context = copy.deepcopy(CONTEXT)
+    context["prod"]["channels"]["chat"] = {
+        "handler": "send_push",
+        "messages_per_second": 1,
+        "lanes": {"normal": {"share": 1}},
+    }
+    (said,) = cost(Stages(context), "prod", [WantedMessages("chat", MILLION)], NOTHING).channels
+    assert said.parts["mailbox and ledger writes"] == pytest.approx(3 * 0.625)
+    assert said.not_included == "its price is not known here"

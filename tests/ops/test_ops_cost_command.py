@@ -11,10 +11,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from local.workspace import REPOSITORY
-from ops.cost import synthesized
+from ops.cost import fixed
 from ops.cost.answer import Cost
-from ops.cost.command import cost
-from ops.cost.screen import money, small
+from ops.cost.command import cost, money, small
 
 app = typer.Typer()
 app.command()(cost)
@@ -67,7 +66,7 @@ def test_fixed_costs_are_counted_in_the_templates_where_that_is_wanted(
         asked.append(stage)
         return iter([{"Resources": {"Key": {"Type": "AWS::KMS::Key"}}}])
 
-    monkeypatch.setattr(synthesized, "templates", templates)
+    monkeypatch.setattr(fixed, "templates", templates)
     answer = said("--fixed")
     assert asked == ["prod"]
     assert (answer.fixed.resources.source, answer.fixed.resources.keys, answer.fixed.dollars) == (
@@ -84,6 +83,8 @@ def test_fixed_costs_are_counted_in_the_templates_where_that_is_wanted(
         (("--push", "5"), "channel: 'push' is not in dev"),
         (("--stage", "moon"), "use one of dev, prod, local"),
         (("--mail", "-1"), "--mail"),
+        (("--messages", "chat=5"), "channel: 'chat' is not in dev"),
+        (("--messages", "chat"), "use chat=10000"),
     ],
 )
 def test_what_there_is_not_exits_with_2_and_a_sentence(arguments: tuple[str, ...], words: str) -> None:

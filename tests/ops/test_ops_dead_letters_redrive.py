@@ -8,8 +8,8 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from ops.dead_letters.commands import app
-from ops.dead_letters.one_by_one import OneByOne
+from ops.dead_letters.command import app
+from ops.dead_letters.mover import DeadLetterMover
 from ops.dead_letters.queues import DeadQueues
 from tests.ops.letters_support import Stage, run, unknown_call
 from tests.support.dynamodb import in_memory_dynamodb
@@ -22,7 +22,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     with mock_aws(), in_memory_dynamodb():
         stage = Stage()
         monkeypatch.setattr("boto3.Session", lambda: stage)
-        monkeypatch.setattr("ops.dead_letters.one_by_one.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.dead_letters.mover.LONG_POLL_SECONDS", 0)
         yield stage
 
 
@@ -76,7 +76,7 @@ def done(moved: int, status: str = "COMPLETED", **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.dead_letters.move_task.POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.dead_letters.redrive.POLL_SECONDS", 0)
 
 
 def two_letters(stage: Stage) -> None:
@@ -451,7 +451,7 @@ def test_the_rate_is_kept(stage: Stage) -> None:
     queues = DeadQueues(stage, "dev")
     (queue,) = queues.named("mail")
     slept: list[float] = []
-    moving = OneByOne(queues.client, queue, 4, clock=lambda: 0.0, sleep=slept.append)
+    moving = DeadLetterMover(queues.client, queue, 4, clock=lambda: 0.0, sleep=slept.append)
     moved = sum(moving.move(12))
     assert moved == 12
     assert sum(slept) == 12 / 4

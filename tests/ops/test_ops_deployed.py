@@ -3,8 +3,8 @@
 import pytest
 from msgspec import Struct
 
-from ops.deployed import function_settings, function_variables
 from ops.screen import Refused
+from ops.stage import function_settings, function_variables
 from tests.ops.repair_support import Functions
 
 

@@ -16,13 +16,15 @@ from local.sms_network import SmsNetwork
 from local.telnyx_simulator import TelnyxSimulator
 from local.twilio_simulator import TwilioSimulator
 from mailroom.aws import clients
-from ops.doctor.checks.clock import verdict_of
-from ops.doctor.written import Written, written
+from ops.doctor.checks import checks_of
+from ops.doctor.checks.stacks import clock_finding
+from ops.doctor.run import run
+from ops.doctor.stage import ConfiguredStage, DeployedStage
 from stacks.settings.monitoring import SendingRates
 from tests.ops import doctor_support as world
 from tests.ops.doctor_support import PREFIX, Answer, Aws, changed, healthy, looked
 
-LANES = {each.queue: each for each in written("dev").lanes}
+LANES = {each.queue: each for each in ConfiguredStage.read("dev").lanes}
 EVENTS = ["SEND", "DELIVERY", "BOUNCE", "REJECT", "RENDERING_FAILURE", "DELIVERY_DELAY"]
 
 
@@ -51,7 +53,7 @@ def answers(providers: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Answer
         put.append(b"pdf")
         return put[-1]
 
-    monkeypatch.setattr("ops.doctor.checks.fax.secrets.token_bytes", content)
+    monkeypatch.setattr("ops.doctor.checks.channels.secrets.token_bytes", content)
     monkeypatch.setattr("requests.get", lambda url, **_: _http(url, put))
     return found
 
@@ -231,12 +233,12 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
     (
         "sesv2.GetConfigurationSetEventDestinations",
         {"EventDestinations": [world.destination(EVENTS)]},
-        *("mail", "events", "failed", "not tell of COMPLAINT"),
+        *("mail", "events", "failed", "sends no events of type COMPLAINT"),
     ),
     (
         "sesv2.GetConfigurationSetEventDestinations",
         {"EventDestinations": [world.destination([*EVENTS, "COMPLAINT"], "arn:aws:sns:us-east-1:1:other")]},
-        *("mail", "events", "failed", "is not told to the stage"),
+        *("mail", "events", "failed", "gets no events about mails sent with"),
     ),
     (
         "secretsmanager.GetSecretValue",
@@ -412,7 +414,7 @@ def test_the_accounts_quota_is_not_held_against_settings_that_could_not_be_read(
 ) -> None:
     limits = {"ConcurrentExecutions": 5000, "UnreservedConcurrentExecutions": 5000}
     answers["lambda.GetAccountSettings"] = {"AccountLimit": limits}
-    found = looked(Aws(answers), ["functions"], Written(trouble="It is gone."))
+    found = looked(Aws(answers), ["functions"], ConfiguredStage(trouble="It is gone."))
     assert [each.state for each in found if each.check == "concurrency"] == ["ok"]
 
 
@@ -537,7 +539,7 @@ def test_a_pdf_that_cannot_be_fetched_is_found_and_deleted_all_the_same(
 
 
 def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answer]) -> None:
-    settings = written("prod").settings
+    settings = ConfiguredStage.read("prod").settings
     assert settings is not None
     answers["sns.ListSubscriptionsByTopic"] = _subscriptions()
     answers["dynamodb.DescribeTable"] = {
@@ -546,7 +548,7 @@ def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answ
     answers["dynamodb.DescribeContinuousBackups"] = {
         "ContinuousBackupsDescription": {"ContinuousBackupsStatus": "DISABLED"}
     }
-    found = looked(Aws(answers), ["alarms", "tables"], Written(settings, [], ""))
+    found = looked(Aws(answers), ["alarms", "tables"], ConfiguredStage(settings, [], ""))
     assert [each.sentence for each in found if each.state == "failed"] == [
         "Nobody hears the alarms.",
         f"{PREFIX}ledger is not protected from deletion.",
@@ -567,18 +569,18 @@ def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answ
 def test_the_reputation_is_held_against_the_stages_own_alarms(
     answers: dict[str, Answer], kind: str, rates: SendingRates, state: str, words: str
 ) -> None:
-    settings = written("dev").settings
+    settings = ConfiguredStage.read("dev").settings
     assert settings is not None
     monitoring = settings.monitoring.model_copy(update={"ses": rates})
     answers["cloudwatch.GetMetricStatistics"] = _rates(0.015, kind)
-    stage = Written(settings.model_copy(update={"monitoring": monitoring}), [], "")
+    stage = ConfiguredStage(settings.model_copy(update={"monitoring": monitoring}), [], "")
     found = [each for each in looked(Aws(answers), ["mail"], stage) if "1.50% of" in each.sentence]
     assert [each.state for each in found] == [state]
     assert words in found[0].sentence
 
 
 def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: dict[str, Answer]) -> None:
-    found = looked(Aws(answers), (), written("moon"))
+    found = looked(Aws(answers), (), ConfiguredStage.read("moon"))
     others = [each for each in found if each.state != "ok"]
     assert {(each.check, each.state) for each in others} == {
         ("settings", "skipped"),
@@ -598,7 +600,7 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
     ],
 )
 def test_a_clock_may_be_off_by_a_minute(ahead: float, state: str, words: str) -> None:
-    verdict = verdict_of(ahead)
+    verdict = clock_finding(ahead)
     assert (verdict.state, words in verdict.sentence) == (state, True)
 
 
@@ -634,3 +636,20 @@ def test_what_is_not_deployed_is_mended_by_the_target_that_knows_the_cdks_versio
     answers["cloudformation.DescribeStacks"] = {"Stacks": []}
     fixes = [each.fix for each in looked(Aws(answers), ["stacks"]) if each.check == "deployed"]
     assert fixes == ["make deploy STAGE=dev"]
+
+
+@pytest.mark.parametrize(
+    ("value", "state"), [("", "ok"), ("ResourceNotFoundException", "failed"), ("AccessDenied", "warning")]
+)
+def test_a_channel_that_has_no_row_has_its_secrets_read(
+    answers: dict[str, Answer], value: str, state: str
+) -> None:
+    if value:
+        answers["secretsmanager.GetSecretValue"] = value
+    aws = Aws(changed(answers, "send-webhook", CHANNEL="chat"))
+    found = run(DeployedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")]).checked
+    assert [(each.subject, each.check, each.state) for each in found] == [
+        ("chat", "secrets", state),
+        ("webhook", "signing key", "skipped"),
+    ]
+    assert found[1].sentence == "No function of the stage sends by webhook."

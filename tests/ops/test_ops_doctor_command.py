@@ -12,10 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from ops.doctor.answer import CheckFinding, Diagnosis, ok
+from ops.doctor.checks import Check
 from ops.doctor.command import doctor
-from ops.doctor.look import Look
 from ops.doctor.run import run
-from ops.doctor.verdict import Check, Diagnosis, Verdict, ok
+from ops.doctor.stage import DeployedStage
 from tests.ops.doctor_support import SECRETS, STAGE, Answer, Aws, healthy
 
 app = typer.Typer()
@@ -145,18 +146,18 @@ def test_the_help_has_an_example() -> None:
     assert "Example: mailroom doctor --stage prod" in CliRunner().invoke(app, ["--help"]).stdout
 
 
-def _look() -> Look:
-    return Look(Aws(healthy()), STAGE)
+def _stage() -> DeployedStage:
+    return DeployedStage(Aws(healthy()), STAGE)
 
 
-def _broken(_: Look) -> Iterator[Verdict]:
+def _broken(_: DeployedStage) -> Iterator[CheckFinding]:
     yield ok("So far so good.")
     raise KeyError("oops")
 
 
 def test_a_check_that_is_broken_fails_with_its_traceback_and_keeps_what_it_saw() -> None:
     ran = run(
-        _look(), [Check("mail", "broken", _broken), Check("mail", "good", lambda _: iter([ok("Good.")]))]
+        _stage(), [Check("mail", "broken", _broken), Check("mail", "good", lambda _: iter([ok("Good.")]))]
     )
     assert [(each.check, each.state) for each in ran.checked] == [
         ("broken", "ok"),
@@ -170,7 +171,7 @@ def test_a_check_that_is_broken_fails_with_its_traceback_and_keeps_what_it_saw()
 def test_a_traceback_is_printed_where_it_is_asked_for(
     answers: dict[str, Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.doctor.examination.CHECKS", (Check("mail", "broken", _broken),))
+    monkeypatch.setattr("ops.doctor.run.CHECKS", (Check("mail", "broken", _broken),))
     quiet, loud = command("--only", "mail"), command("--only", "mail", "--debug")
     assert (quiet.exit_code, loud.exit_code) == (1, 1)
     assert "Traceback" not in quiet.output
@@ -180,13 +181,13 @@ def test_a_traceback_is_printed_where_it_is_asked_for(
 def test_a_check_that_hangs_is_given_up_and_the_others_are_told() -> None:
     end = threading.Event()
 
-    def hanging(_: Look) -> Iterator[Verdict]:
+    def hanging(_: DeployedStage) -> Iterator[CheckFinding]:
         end.wait(30)
         yield ok("At last.")
 
     ended: list[str] = []
     checks = [Check("mail", "hangs", hanging), Check("mail", "good", lambda _: iter([ok("Good.")]))]
-    ran = run(_look(), checks, lambda check: ended.append(check.name), seconds=0.3)
+    ran = run(_stage(), checks, lambda check: ended.append(check.name), seconds=0.3)
     end.set()
     assert [(each.check, each.state) for each in ran.checked] == [("hangs", "warning"), ("good", "ok")]
     assert "no answer within" in ran.checked[0].sentence
@@ -194,21 +195,21 @@ def test_a_check_that_hangs_is_given_up_and_the_others_are_told() -> None:
 
 
 def test_a_check_that_finds_nothing_says_so() -> None:
-    (found,) = run(_look(), [Check("mail", "empty", lambda _: iter(()))]).checked
+    (found,) = run(_stage(), [Check("mail", "empty", lambda _: iter(()))]).checked
     assert found.state == "skipped"
 
 
 def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer]) -> None:
-    def asking(look: Look) -> Iterator[Verdict]:
-        look.client("pinpoint-sms-voice-v2").describe_spend_limits()
+    def asking(stage: DeployedStage) -> Iterator[CheckFinding]:
+        stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")
 
     unknown: dict[str, Answer] = {
         **answers,
         "pinpoint-sms-voice-v2.DescribeSpendLimits": "UnknownOperationException",
     }
-    look = Look(Aws(unknown), STAGE)
+    stage = DeployedStage(Aws(unknown), STAGE)
     states = []
-    for look.local in (True, False):
-        states.append(run(look, [Check("sms", "limit", asking)]).checked[0].state)
+    for stage.local in (True, False):
+        states.append(run(stage, [Check("sms", "limit", asking)]).checked[0].state)
     assert states == ["skipped", "failed"]

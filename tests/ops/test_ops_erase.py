@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from typer import Typer
 
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.message import Message
 from ops.erase.command import erase
 from tests.ops.letters_support import PAYLOADS, Stage, erasable, run
 
@@ -284,7 +286,7 @@ def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
     before = stage.everything()
     result = run(app, ADA, typed="n\n")
     assert result.exit_code == 1
-    assert "Erase it from dev: 1 messages to it alone, and it from 0 to others?" in result.stderr
+    assert "Delete 1 messages of dev and remove the recipient from 0 shared ones?" in result.stderr
     assert "nothing keeps a campaign" in result.stdout
     assert stage.everything() == before
 
@@ -314,6 +316,62 @@ def test_ids_that_hold_the_recipient_are_named_with_their_end(stage: Stage) -> N
         answer = erased(code=1)
         assert answer["ids"] == [f"welcome-{ADA}"]
         assert answer["ids_until"] == "2027-02-19T23:08:05.000Z"
+
+
+# a channel of one's own
+
+
+class Chat(Message, frozen=True, kw_only=True):
+    """A channel that the command has no row for."""
+
+    addressing: ClassVar[tuple[str, ...]] = ("chat_id",)
+    chat_id: str
+
+
+def chatted(stage: Stage, id_: str, chat_id: str) -> None:
+    stage.put("mailbox", id=id_, event_type="chat", chat_id=chat_id, text="Your code is 12345.")
+    stage.put("ledger", id=id_, event_type="chat", to=chat_id, **OVER)
+
+
+def test_a_recipient_of_a_channel_without_a_row_is_what_its_contract_says(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CONTRACTS, "chat", Chat)
+    chatted(stage, "c-1", "12345")
+    stage.put("suppressions", recipient="12345", channel="chat", reason="gone", at=1)
+    chatted(stage, "c-2", "99999")
+    sent(stage, "m-1", to=BOB, subject="12345")
+    stage.put("suppressions", recipient="12345", channel="mail", reason="gone", at=1)
+    others = [stage.item("ledger", "c-2", "chat"), stage.item("ledger", "m-1")]
+    answer = erased("--channel", "chat", recipient=" 12345 ")
+    assert places(answer, "erased") == {"mailbox": 1, "ledger": 1, "suppressions": 1}
+    assert sorted(each["id"] for each in stage.items("mailbox")) == ["c-2", "m-1"]
+    assert "to" not in stage.item("ledger", "c-1", "chat")
+    assert [stage.item("ledger", "c-2", "chat"), stage.item("ledger", "m-1")] == others
+    assert [each["channel"] for each in stage.items("suppressions")] == ["mail"]
+
+
+def test_a_dead_letter_to_a_recipient_of_a_channel_without_a_row_is_deleted(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CONTRACTS, "chat", Chat)
+    for id_, chat_id in (("c-1", "12345"), ("c-2", "99999")):
+        stage.send("mail-dlq", {"id": id_, "event_type": "chat", "chat_id": chat_id})
+    erased("--channel", "chat", recipient="12345")
+    assert [json.loads(each)["id"] for each in stage.bodies("mail-dlq")] == ["c-2"]
+
+
+@pytest.mark.usefixtures("stage")
+def test_nobody_is_no_recipient_of_any_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTRACTS, "chat", Chat)
+    assert run(app, " ", "--channel", "chat", "--yes").exit_code == 2
+
+
+@pytest.mark.usefixtures("stage")
+def test_a_channel_that_there_is_not_is_refused() -> None:
+    result = run(app, "12345", "--channel", "pigeon", "--yes")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "there is no channel 'pigeon'; there are: mail, sms" in result.stderr
 
 
 # which stage

@@ -2,8 +2,7 @@
 
 from mailroom.aws.attribute_values import image_of
 from mailroom.aws.dynamo import plain
-from ops.erase.images import mentioned, without
-from ops.erase.person import Person
+from ops.erase.person import Person, mentioned, without
 
 ADA = Person("ada@example.com")
 

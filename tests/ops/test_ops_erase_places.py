@@ -122,7 +122,7 @@ def test_an_object_that_was_just_put_keeps_its_message_for_the_next_run(
     with_object(stage, "m-1", ADA, payload_ref=f"s3://{PAYLOADS}/terms")
     stage.send("mail-dlq", {"id": "m-1", "event_type": "mail", "to": ADA})
     with monkeypatch.context() as patch:
-        patch.setattr("ops.erase.objects.SETTLED_AFTER", 900)
+        patch.setattr("ops.erase.messages.SETTLED_AFTER", 900)
         answer = erased(code=1)
     assert [(each["place"], each["what"]) for each in answer["remains"]] == [("payloads", "terms")]
     assert stage.objects(PAYLOADS) == ["terms"]

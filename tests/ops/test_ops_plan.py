@@ -6,8 +6,7 @@ import pytest
 
 from local.workspace import REPOSITORY
 from mailroom.delivery.pace import Pace
-from ops.plan.lanes import Lane, Stages
-from ops.plan.model import Assumed, Plan, Senders
+from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
 from tests.ops.plan_support import CONTEXT, USUAL
@@ -15,7 +14,7 @@ from tests.ops.plan_support import CONTEXT, USUAL
 
 def test_the_articles_example_takes_67_minutes() -> None:
     # 100,000 mails, 5 at once, batches of 3 that take 0.5 s, and 0.1 s in between.
-    plan = Plan(Senders(workers=5, batch=3, rate=None), Assumed(latency=0.5 / 3, between=0.1), 100_000)
+    plan = SendingPlan(Senders(workers=5, batch=3, rate=None), Assumed(latency=0.5 / 3, between=0.1), 100_000)
     assert plan.invocation == pytest.approx(0.5)
     assert plan.seconds == pytest.approx(4000)
     assert round(plan.seconds / 60) == 67
@@ -37,11 +36,11 @@ def test_an_invocation_takes_what_the_senders_own_pace_makes_of_it(
         own.wait()
         sleep(latency)
     senders = Senders(4, batch, 4 / pace if pace else None)
-    assert Plan(senders, Assumed(latency, 0.1), 1).invocation == pytest.approx(now[0] - 1000)
+    assert SendingPlan(senders, Assumed(latency, 0.1), 1).invocation == pytest.approx(now[0] - 1000)
 
 
 def test_the_rate_bounds_where_the_workers_could_do_more() -> None:
-    plan = Plan(Senders(4, 10, 7), USUAL, 100_000)
+    plan = SendingPlan(Senders(4, 10, 7), USUAL, 100_000)
     assert plan.bound == "rate"
     assert plan.bounds == {"rate": 7, "workers": pytest.approx(40 / 1.1)}
     assert plan.least_seconds == pytest.approx(100_000 / 7)
@@ -49,7 +48,7 @@ def test_the_rate_bounds_where_the_workers_could_do_more() -> None:
 
 
 def test_the_workers_bound_where_the_rate_allows_more() -> None:
-    plan = Plan(Senders(2, 10, 100), USUAL, 100_000)
+    plan = SendingPlan(Senders(2, 10, 100), USUAL, 100_000)
     assert plan.bound == "workers"
     assert plan.least_seconds == pytest.approx(100_000 * 1.1 / 20)
     assert plan.seconds == pytest.approx(100_000 * (0.02 + 1.0 + 0.1) / 20)
@@ -57,15 +56,15 @@ def test_the_workers_bound_where_the_rate_allows_more() -> None:
 
 @pytest.mark.parametrize(("rate", "workers"), [(7.0, 1), (9.0, 1), (10.0, 2), (99.0, 11), (None, None)])
 def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) -> None:
-    plan = Plan(Senders(4, 10, rate), USUAL, 1)
+    plan = SendingPlan(Senders(4, 10, rate), USUAL, 1)
     assert plan.workers_for_rate() == workers
     if rate and workers:
-        assert Plan(Senders(workers, 10, rate), USUAL, 1).bound == "rate"
-        assert workers == 1 or Plan(Senders(workers - 1, 10, rate), USUAL, 1).bound == "workers"
+        assert SendingPlan(Senders(workers, 10, rate), USUAL, 1).bound == "rate"
+        assert workers == 1 or SendingPlan(Senders(workers - 1, 10, rate), USUAL, 1).bound == "workers"
 
 
 def test_one_message_takes_as_long_as_it_takes() -> None:
-    assert Plan(Senders(4, 10, 4), Assumed(0.3, 0.1), 1).seconds == pytest.approx(1.3)
+    assert SendingPlan(Senders(4, 10, 4), Assumed(0.3, 0.1), 1).seconds == pytest.approx(1.3)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
@@ -97,7 +96,7 @@ def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
     assert str(caught.value) == sentence
 
 
-def _keys(lane: Lane) -> list[str]:
+def _keys(lane: ConfiguredLane) -> list[str]:
     keys = lane.keys
     return [each for each in (keys.workers, keys.batch, keys.rate, keys.kept) if each]
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from local.workspace import REPOSITORY
-from ops.plan.answer import answer
-from ops.plan.lanes import Stages
-from ops.plan.model import Assumed
-from ops.prices import Use, dollars
+from ops.estimates.lanes import Assumed, SendingPlan, Stages
+from ops.estimates.prices import Use, dollars
+from ops.plan.answer import plan_output
 from stacks.settings.load import load
-from tests.ops.plan_support import CONTEXT, USUAL, answered
+from tests.ops.plan_support import CONTEXT, USUAL, answered, dollars_of, planned
 
 
 def test_where_the_rate_bounds_twice_the_rate_is_shown_and_what_that_does() -> None:
@@ -22,7 +21,7 @@ def test_where_the_rate_bounds_twice_the_rate_is_shown_and_what_that_does() -> N
         14,
         28,
     )
-    assert change.seconds == pytest.approx(answered(messages_per_second=28).plan.seconds, abs=0.1)
+    assert change.seconds == pytest.approx(answered(messages_per_second=28).seconds, abs=0.1)
 
 
 def test_where_the_workers_bound_as_many_are_shown_as_the_rate_needs() -> None:
@@ -30,8 +29,8 @@ def test_where_the_workers_bound_as_many_are_shown_as_the_rate_needs() -> None:
     assert change.setting == "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
     assert (change.now, change.then) == (4, 10)
     more = answered(messages_per_second=180, bulk={"maximum_concurrency": 10})
-    assert more.plan.bound == "rate"
-    assert change.seconds == pytest.approx(more.plan.seconds, abs=0.1)
+    assert more.bound == "rate"
+    assert change.seconds == pytest.approx(more.seconds, abs=0.1)
 
 
 def test_a_small_batch_is_named_where_a_larger_one_helps() -> None:
@@ -41,7 +40,7 @@ def test_a_small_batch_is_named_where_a_larger_one_helps() -> None:
         ("batch_size", 10),
     ]
     assert slow.changes[1].seconds is not None
-    assert slow.changes[1].seconds < slow.plan.seconds / 2
+    assert slow.changes[1].seconds < slow.seconds / 2
     quick = answered(messages_per_second=2000, assumed=Assumed(1, 0.01), bulk={"batch_size": 2})
     assert [each.setting.rpartition(".")[2] for each in quick.changes] == ["maximum_concurrency"]
 
@@ -56,12 +55,12 @@ def test_a_change_that_the_stages_rules_forbid_is_shown_with_their_sentence() ->
 
 
 def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
-    many = answered(10_000_000)
+    many, plan = answered(10_000_000), planned(10_000_000)
     settings = load(CONTEXT, "dev")
     (row,) = (each for each in settings.lane_rows() if each.lane == "bulk")
-    most = int((4 * 86_400 - row.rules.longest_stay) * many.plan.speed)
+    most = int((4 * 86_400 - row.rules.longest_stay) * plan.speed)
     assert many.warning == (
-        f"Too many at once: the last would wait for {many.plan.seconds / 86_400:.1f} days in the queue "
+        f"Too many at once: the last would wait for {plan.seconds / 86_400:.1f} days in the queue "
         "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of that for "
         f"retries; past it SQS deletes them silently. At most {most:,} fit."
     )
@@ -94,7 +93,8 @@ def test_composing_is_as_fast_as_the_smallest_concurrency_of_the_stages_campaign
 
     def note() -> str:
         stages = Stages({"dev": {**CONTEXT["dev"], "campaigns": campaigns}}, tmp_path)
-        said = answer(stages, "dev", stages.lane("dev", "mail", "bulk"), USUAL, 1)
+        lane = stages.lane("dev", "mail", "bulk")
+        said = plan_output(stages, "dev", lane, SendingPlan(lane.senders, USUAL, 1))
         (found,) = (each for each in said.notes if "functions put" in each)
         return found
 
@@ -108,8 +108,7 @@ def test_a_plan_for_campaigns_says_that_composing_is_not_in_its_cost() -> None:
 
 
 def test_nothing_is_said_of_campaigns_where_none_are_sent() -> None:
-    stages = Stages(CONTEXT)
-    normal = answer(stages, "dev", stages.lane("dev", "mail", "normal"), USUAL, 1)
+    normal = answered(1, lane="normal")
     assert not any("campaign" in note or "Composing" in note for note in normal.notes)
 
 
@@ -126,7 +125,7 @@ def test_a_million_mails_cost_what_the_bench_counted() -> None:
 
 def test_waiting_for_the_pace_is_paid_for() -> None:
     def sender(**mail: Any) -> float:
-        return answered(**mail).dollars["sender's time"]
+        return dollars_of(**mail)["sender's time"]
 
     gb_seconds = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25
     assert sender() == pytest.approx(gb_seconds * 0.0000133334)
@@ -136,7 +135,7 @@ def test_waiting_for_the_pace_is_paid_for() -> None:
 
 
 def test_twice_the_messages_cost_twice_as_much() -> None:
-    one, two = answered(1000).dollars, answered(2000).dollars
+    one, two = dollars_of(1000), dollars_of(2000)
     assert two == {name: pytest.approx(2 * price) for name, price in one.items()}
 
 
@@ -148,10 +147,9 @@ def test_small_batches_cost_requests_and_invocations() -> None:
 
 
 def test_bulk_mails_are_looked_up_in_peoples_choices_as_well() -> None:
-    stages = Stages(CONTEXT)
-    normal = answer(stages, "dev", stages.lane("dev", "mail", "normal"), USUAL, 1_000_000)
+    normal = dollars_of(1_000_000, lane="normal")
     reads = "reads of who may get nothing"
-    assert answered(1_000_000).dollars[reads] == pytest.approx(2 * normal.dollars[reads])
+    assert dollars_of(1_000_000)[reads] == pytest.approx(2 * normal[reads])
 
 
 @pytest.mark.parametrize(("channel", "units"), [("sms", 4), ("fax", 4), ("webhook", 3)])

@@ -9,9 +9,8 @@ from typer.testing import CliRunner, Result
 
 from local.workspace import REPOSITORY
 from ops.cli import app
-from ops.plan.lanes import Stages
-from ops.plan.screen import speed_of
-from ops.times import exactly
+from ops.estimates.lanes import Stages
+from ops.times import exactly, speed_of
 from tests.ops.answers_support import valid
 from tests.ops.plan_support import CONTEXT
 
@@ -63,7 +62,7 @@ def test_a_fax_takes_a_minute_if_nobody_says_otherwise_and_its_price_is_not_gues
     result = run("--channel", "fax", "--messages", "500")
     assert result.exit_code == 0
     assert "2 x 1 / (1 x 60 s + 0.1 s)" in result.stdout
-    assert "Not in it is what the provider of fax takes: it differs by country" in result.stdout
+    assert "Not included is what the provider of fax takes: it differs by country" in result.stdout
     assert "A number gets one fax at a time" in result.stdout
 
 

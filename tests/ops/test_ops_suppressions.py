@@ -177,7 +177,7 @@ def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() 
     assert result.exit_code == 0
     assert result.stdout == (
         "ada@example.com gets no mail since 2026-11-21 09:00:00 UTC: a message to it came back for good "
-        "(hard bounce (General)). Told by message m-1.\n"
+        "(hard bounce (General)). Caused by message m-1.\n"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from local.workspace import REPOSITORY
 from ops.cost import fixed
-from ops.cost.answer import settings_of
+from ops.estimates.lanes import Stages
 from tests.pipeline.pipeline_support import Pipeline
 
 SCRIPT = """
@@ -83,7 +83,7 @@ def test_a_secret_that_is_wrong_is_found_and_not_printed(
 def test_the_stages_settings_make_as_much_as_its_templates_hold(pipeline: Pipeline) -> None:
     paths = sorted(pipeline.workspace.assembly.glob("*.template.json"))
     counted = fixed.of_templates(json.loads(path.read_text()) for path in paths)
-    reckoned = fixed.of_settings(settings_of("local"))
+    reckoned = fixed.of_settings(Stages.of().settings("local"))
     assert counted.source == "templates"
     assert {**_counts(counted), "source": ""} == {**_counts(reckoned), "source": ""}
 

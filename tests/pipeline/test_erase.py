@@ -27,8 +27,8 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
-    monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("ops.erase.objects.SETTLED_AFTER", 0)
+    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.erase.messages.SETTLED_AFTER", 0)
 
 
 def everything(pipeline: Pipeline) -> str:

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from local.aws import STAGE
-from ops.dead_letters.commands import app
+from ops.dead_letters.command import app
 from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
@@ -21,7 +21,7 @@ def _at_the_stage(pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
     # An empty answer of SQS proves nothing, unless it was waited for. One of the emulator does.
-    monkeypatch.setattr("ops.dead_letters.look.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
 
 
 def command(*options: str) -> tuple[int, dict[str, object]]:

@@ -1,49 +1,76 @@
-"""All checks, in the order in which they are shown."""
+"""All checks, in the order in which they are shown: those of a channel are its row in CHANNELS."""
 
-from ops.doctor.checks import (
-    alarms,
-    clock,
-    fax,
-    functions,
-    mail_account,
-    mail_events,
-    mail_senders,
-    push,
-    queues,
-    secrets,
-    sms,
-    stacks,
-    tables,
-)
-from ops.doctor.verdict import Check
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from mailroom.channels.contracts import CONTRACTS
+from ops.doctor.answer import CheckFinding, skipped
+from ops.doctor.checks import channels, functions, mail, queues, stacks
+from ops.doctor.stage import DeployedStage
+
+Run = Callable[[DeployedStage], Iterator[CheckFinding]]
+
+
+class Check(Struct, frozen=True):
+    """One question about a stage. `run` may raise whatever AWS answers."""
+
+    subject: str
+    name: str
+    run: Run
+
+
+CHANNELS: dict[str, dict[str, Run]] = {
+    "mail": {
+        "account": mail.account,
+        "quota": mail.quota,
+        "reputation": mail.reputation,
+        "senders": mail.senders,
+        "configuration set": mail.configuration_set,
+        "events": mail.events,
+        "opt-out key": channels.opt_out_key,
+    },
+    "sms": {"credentials": channels.sms_credentials},
+    "push": {"applications": channels.applications, "topics": channels.topics},
+    "fax": {"credentials": channels.fax_credentials, "media": channels.fax_media},
+    "webhook": {"signing key": channels.signing_key},
+}
+"""By name, the checks of each channel. A channel without a row has its secrets read, and no more."""
+
+
+def checks_of(channel: str) -> Iterator[Check]:
+    """The checks of one channel."""
+    rows = CHANNELS.get(channel, {"secrets": lambda stage: channels.secrets_of(stage, channel)})
+    yield from (Check(channel, name, _where_sent(channel, run)) for name, run in rows.items())
+
+
+def _where_sent(channel: str, run: Run) -> Run:
+    """The same, skipped where the stage does not send by the channel."""
+
+    def checked(stage: DeployedStage) -> Iterator[CheckFinding]:
+        if stage.senders(channel):
+            yield from run(stage)
+        else:
+            yield skipped(f"No function of the stage sends by {channel}.")
+
+    return checked
+
 
 CHECKS: tuple[Check, ...] = (
     Check("stacks", "deployed", stacks.deployed),
-    Check("stacks", "settings", stacks.settings),
-    Check("mail", "account", mail_account.account),
-    Check("mail", "quota", mail_account.quota),
-    Check("mail", "reputation", mail_account.reputation),
-    Check("mail", "senders", mail_senders.senders),
-    Check("mail", "configuration set", mail_events.configuration_set),
-    Check("mail", "events", mail_events.events),
-    Check("mail", "opt-out key", secrets.opt_out_key),
-    Check("sms", "credentials", sms.credentials),
-    Check("push", "applications", push.applications),
-    Check("push", "topics", push.topics),
-    Check("fax", "credentials", fax.credentials),
-    Check("fax", "media", fax.media),
-    Check("webhook", "signing key", secrets.signing_key),
+    Check("stacks", "settings", stacks.pinned),
+    *(check for channel in CONTRACTS for check in checks_of(channel)),
     Check("functions", "mappings", functions.mappings),
-    Check("functions", "as the settings say", functions.as_written),
+    Check("functions", "as the settings say", functions.as_configured),
     Check("functions", "concurrency", functions.concurrency),
     Check("queues", "dead letters", queues.dead_letters),
     Check("queues", "given up", queues.given_up),
-    Check("alarms", "there", alarms.there),
-    Check("alarms", "heard", alarms.heard),
-    Check("alarms", "ringing", alarms.ringing),
-    Check("tables", "protection", tables.protection),
-    Check("tables", "expiry", tables.expiry),
-    Check("clock", "this machine's", clock.own),
+    Check("alarms", "there", queues.alarms_there),
+    Check("alarms", "heard", queues.alarms_heard),
+    Check("alarms", "ringing", queues.alarms_ringing),
+    Check("tables", "protection", stacks.protection),
+    Check("tables", "expiry", stacks.expiry),
+    Check("clock", "this machine's", stacks.clock),
 )
 
 SUBJECTS = tuple(dict.fromkeys(each.subject for each in CHECKS))

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from ops.doctor.deployed import Mapped
-from ops.doctor.look import Look
-from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
-from ops.plan.lanes import Lane
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from ops.doctor.stage import DeployedStage, EventSource
+from ops.estimates.lanes import ConfiguredLane
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "
@@ -15,117 +14,112 @@ _PUMPED = {"mailbox", "ledger", "fax"}
 """What the local stage's pump reads, instead of the emulator."""
 
 
-def mappings(look: Look) -> Iterator[Verdict]:
+def mappings(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each of them on, and without trouble in its last round."""
     good = 0
-    for each in look.mappings:
+    for each in stage.sources:
         if each.state == "Enabled" and "PROBLEM" not in each.last_result.upper():
             good += 1
         else:
-            yield _trouble(look, each)
-    lacking = sorted(set(_read(look)) - {each.source for each in look.mappings})
+            yield _trouble(stage, each)
+    queues = {name.removesuffix(".fifo") for name in stage.queues}
+    read = {name for name in queues if not name.endswith("-dlq")}
+    lacking = sorted(read - {each.source for each in stage.sources})
     if lacking:
-        yield failed(f"Nobody reads {', '.join(lacking)}.", look.deploy)
+        yield failed(f"Nobody reads {', '.join(lacking)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
 
 
-def as_written(look: Look) -> Iterator[Verdict]:
+def as_configured(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Whether what is deployed has the numbers of cdk.json."""
-    if not look.written.lanes:
-        yield skipped(look.written.trouble)
+    if not stage.configured.lanes:
+        yield skipped(stage.configured.trouble)
         return
-    by_queue = {each.source: each for each in look.mappings if not each.stream}
+    by_queue = {each.source: each for each in stage.sources if not each.stream}
     differing = [
         difference
-        for lane in look.written.lanes
-        for difference in _differences(look, lane, by_queue.get(lane.queue))
+        for lane in stage.configured.lanes
+        for difference in _differences(stage, lane, by_queue.get(lane.queue))
     ]
     for each in differing:
-        yield warning(each, look.deploy)
+        yield warning(each, stage.deploy)
     if not differing:
-        yield ok(f"{len(look.written.lanes)} lanes are deployed with the numbers of cdk.json.")
+        yield ok(f"{len(stage.configured.lanes)} lanes are deployed with the numbers of cdk.json.")
 
 
-def concurrency(look: Look) -> Iterator[Verdict]:
+def concurrency(stage: DeployedStage) -> Iterator[CheckFinding]:
     """What all mappings may take together, against what the account has; and what functions have reserved."""
-    client = look.client("lambda")
+    client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
     free, total = limits["UnreservedConcurrentExecutions"], limits["ConcurrentExecutions"]
-    together = sum(each.concurrency or 1 for each in look.mappings)
+    together = sum(each.concurrency or 1 for each in stage.sources)
     sentence = (
         f"The stage's queues may run {together:,} functions at once; the account has {free:,} of {total:,}."
     )
     yield ok(sentence) if together < free else warning(f"{sentence} Others are then throttled.", _QUOTA)
-    yield from _as_watched(look, total)
-    for each in look.mappings:
-        reserved = client.get_function_concurrency(FunctionName=f"{look.prefix}{each.function}").get(
+    yield from _as_watched(stage, total)
+    for each in stage.sources:
+        reserved = client.get_function_concurrency(FunctionName=f"{stage.prefix}{each.function}").get(
             "ReservedConcurrentExecutions"
         )
         if reserved is not None and reserved < (each.concurrency or 1):
-            yield _reserved(look, each, reserved)
+            yield _reserved(stage, each, reserved)
 
 
-def _as_watched(look: Look, total: int) -> Iterator[Verdict]:
+def _as_watched(stage: DeployedStage, total: int) -> Iterator[CheckFinding]:
     """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
-    written = look.written.settings
-    if written is None or look.local or written.monitoring.concurrency_quota == total:
+    settings = stage.configured.settings
+    if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
         return
-    monitoring = written.monitoring
+    monitoring = settings.monitoring
     yield warning(
         f"Lambda lets the account run {total:,} functions at once, monitoring.concurrency_quota is "
         f"{monitoring.concurrency_quota:,}: the alarm concurrency rings at {monitoring.many_functions:,}.",
-        f"Set mailroom.{look.stage}.monitoring.concurrency_quota to {total}, then {look.deploy}. {_QUOTA}",
+        f"Set mailroom.{stage.name}.monitoring.concurrency_quota to {total}, then {stage.deploy}. {_QUOTA}",
     )
 
 
-def _trouble(look: Look, mapped: Mapped) -> Verdict:
-    what = f"{mapped.function} does not read {mapped.source}: its mapping is {mapped.state.lower()}"
-    if look.local and mapped.source in _PUMPED and mapped.state == "Disabled":
-        return skipped(f"{mapped.source} is read by the local stage's pump.")
-    if mapped.state == "Enabled":
+def _trouble(stage: DeployedStage, source: EventSource) -> CheckFinding:
+    what = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
+    if stage.local and source.source in _PUMPED and source.state == "Disabled":
+        return skipped(f"{source.source} is read by the local stage's pump.")
+    if source.state == "Enabled":
         return failed(
-            f"{mapped.function} has trouble with {mapped.source}: {mapped.last_result[:200]}.",
-            f"Read its log: /aws/lambda/{look.prefix}{mapped.function}",
+            f"{source.function} has trouble with {source.source}: {source.last_result[:200]}.",
+            f"Read its log: /aws/lambda/{stage.prefix}{source.function}",
         )
-    if mapped.state in {"Creating", "Enabling", "Updating"}:
+    if source.state in {"Creating", "Enabling", "Updating"}:
         return warning(f"{what}.", "Wait for it, and run it again.")
     return failed(
         f"{what}.",
-        f"aws lambda update-event-source-mapping --enabled --uuid {mapped.id}",
+        f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
     )
 
 
-def _read(look: Look) -> Iterator[str]:
-    for name in look.queues:
-        short = name.removesuffix(".fifo")
-        if not short.endswith("-dlq"):
-            yield short
-
-
-def _differences(look: Look, lane: Lane, mapped: Mapped | None) -> Iterator[str]:
-    if mapped is None:
+def _differences(stage: DeployedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
+    if source is None:
         yield f"The settings have the queue {lane.queue}, and it is not deployed."
         return
-    function = look.functions[mapped.function]
+    function = stage.functions[source.function]
     pace = float(function.environment.get("PACE_SECONDS", "0"))
-    for key, written, deployed in (
-        (lane.keys.workers, lane.workers, mapped.concurrency),
-        (lane.keys.batch or "batch_size", lane.batch, mapped.batch),
+    for key, configured, deployed in (
+        (lane.keys.workers, lane.workers, source.concurrency),
+        (lane.keys.batch or "batch_size", lane.batch, source.batch),
         ("memory_mb", lane.memory_mb, function.memory_mb),
         (lane.keys.rate or "pace", round(lane.senders.pace, 4), round(pace, 4)),
     ):
-        if written != deployed:
+        if configured != deployed:
             what = "a submit every so many seconds, of each worker" if key == lane.keys.rate else key
-            yield f"{lane.queue}: {what} is {written:g} in the settings, and deployed is {deployed}."
+            yield f"{lane.queue}: {what} is {configured:g} in the settings, and deployed is {deployed}."
 
 
-def _reserved(look: Look, mapped: Mapped, reserved: int) -> Verdict:
-    name = f"{look.prefix}{mapped.function}"
+def _reserved(stage: DeployedStage, source: EventSource, reserved: int) -> CheckFinding:
+    name = f"{stage.prefix}{source.function}"
     fix = f"aws lambda delete-function-concurrency --function-name {name}"
     if reserved == 0:
-        return failed(f"{mapped.function} is stopped: it has no concurrency.", fix)
+        return failed(f"{source.function} is stopped: it has no concurrency.", fix)
     return warning(
-        f"{mapped.function} may run {reserved} times at once, and its queue hands out {mapped.concurrency}: "
+        f"{source.function} may run {reserved} times at once, and its queue hands out {source.concurrency}: "
         "what is throttled counts as a receive.",
         fix,
     )

@@ -15,17 +15,16 @@ from mailroom.aws import queues
 from mailroom.dead_letters.dead_letter import letter_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN
 from mailroom.dead_letters.subject import subject_of
-from ops.dead_letters.batches import batches
 from ops.dead_letters.queues import DeadQueue
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS = 300
-"""For as long nobody else gets a letter that is being moved, or one that is passed over."""
+"""For this long nobody else gets a letter that is being moved, or one that is passed over."""
 
 
-class OneByOne:
+class DeadLetterMover:
     """Moves letters of one queue. `rate`: letters a second at most; None: as fast as it goes.
 
     Of a FIFO queue a chosen letter goes only with all that stand before it in its line, or it would overtake
@@ -65,7 +64,7 @@ class OneByOne:
             while (most is None or moved < most) and (letters := self._receive()):
                 chosen = self._chosen(letters, only)[: None if most is None else most - moved]
                 self.kept += len(chosen)
-                for batch in batches(chosen, self._batch):
+                for batch in _batches(chosen, self._batch):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += len(gone)
@@ -145,13 +144,13 @@ class OneByOne:
     def _entry(self, at: int, letter: Any) -> Any:
         entry: dict[str, Any] = {"Id": str(at), "MessageBody": letter["Body"]}
         # Without the scheduler's words: it is sent now, and a later death has another cause.
-        told = {
+        attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
             for name, value in letter.get("MessageAttributes", {}).items()
             if name not in OF_THE_SCHEDULER
         }
-        if told:
-            entry["MessageAttributes"] = told
+        if attributes:
+            entry["MessageAttributes"] = attributes
         system = letter["Attributes"]
         if "MessageGroupId" in system:
             entry["MessageGroupId"] = system["MessageGroupId"]
@@ -165,7 +164,33 @@ class OneByOne:
 
 
 def _fresh(letter: Any) -> str:
-    """A deduplication id of this move alone. SQS takes a message under an id that it knows of the last five
+    """A deduplication id of this move only. SQS takes a message under an id that it knows of the last five
     minutes, says yes, and delivers nothing: under its old one the letter would be lost. A call that the SDK
     repeats has the same one, and the ledger drops any copy."""
     return hashlib.sha256(f"{letter['MessageId']} {letter['ReceiptHandle']}".encode()).hexdigest()
+
+
+def _batches(letters: list[Any], most: int) -> Iterator[list[Any]]:
+    """Runs of dead letters that one call takes, in order."""
+    batch: list[Any] = []
+    size = 0
+    for each in letters:
+        bytes_ = len(each["Body"].encode()) + _attributes_size(each)
+        if batch and (len(batch) == most or size + bytes_ > queues.MAX_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += bytes_
+    if batch:
+        yield batch
+
+
+def _attributes_size(letter: Any) -> int:
+    attributes = letter.get("MessageAttributes", {})
+    return sum(
+        len(name.encode())
+        + len(value["DataType"].encode())
+        + len(value.get("StringValue", "").encode())
+        + len(value.get("BinaryValue", b""))
+        for name, value in attributes.items()
+    )

@@ -6,17 +6,17 @@ from msgspec import Struct
 
 from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause
-from ops.dead_letters.look import Seen
+from ops.dead_letters.queues import ExplainedDeadLetter
 
 State = Literal["done", "nothing", "cancelled", "failed", "running"]
 """How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run. `running`: it goes on
-without us."""
+without this process."""
 
 
-class QueueOfLetters(Struct, frozen=True):
-    """`letters` lie in the dead-letter queue of `queue`, `hidden` of them received by somebody; both are
-    approximate. `oldest` and `causes` are of the `looked_at` that were looked at; `complete`: those are all
-    that can be seen."""
+class DeadLetterCounts(Struct, frozen=True):
+    """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
+    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read;
+    `complete`: no others can be seen."""
 
     queue: str
     letters: int
@@ -27,18 +27,19 @@ class QueueOfLetters(Struct, frozen=True):
     complete: bool = True
 
 
-class Listed(Struct, frozen=True):
+class DeadLettersListed(Struct, frozen=True):
     """Answer of `dead-letters list`."""
 
     stage: str
     letters: int
-    queues: list[QueueOfLetters]
+    queues: list[DeadLetterCounts]
 
 
-class Shown(Struct, frozen=True):
-    """One letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
+class ShownDeadLetter(Struct, frozen=True):
+    """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
 
-    `status` and `last_error` are the ledger's. `first_seen`: when it was told of; `body`: where asked for.
+    `status` and `last_error` are the ledger's. `first_seen`: when the function dead-letters first reported
+    it; `body`: only where --body asks for it.
     """
 
     queue: str
@@ -55,21 +56,21 @@ class Shown(Struct, frozen=True):
     body: str | None = None
 
 
-class LettersShown(Struct, frozen=True):
-    """Answer of `dead-letters show`. `looked_at` letters were looked through for them; of the queues in
-    `incomplete` not all that lie there, unless as many as were wanted had been found before."""
+class DeadLettersShown(Struct, frozen=True):
+    """Answer of `dead-letters show`. `looked_at` dead letters were read to find these. The queues in
+    `incomplete` could not be read to their end."""
 
     stage: str
     looked_at: int
-    letters: list[Shown]
+    letters: list[ShownDeadLetter]
     incomplete: list[str] = []
 
 
 class Redriven(Struct, frozen=True):
     """Answer of `dead-letters redrive`. `way`: SQS's own task, or one letter after another by this process.
 
-    `found` letters lay there before, `moved` have gone to `destination`, `left` of those that were meant have
-    not; all are approximate where SQS counts. `reason` says why a task failed.
+    `found` dead letters lay there before, `moved` went to `destination`, `left` should have gone and did not.
+    All are approximate where SQS counts. `reason` says why a task failed.
     """
 
     stage: str
@@ -84,11 +85,11 @@ class Redriven(Struct, frozen=True):
     reason: str | None = None
 
 
-def shown(seen: Seen, queue: str, *, body: bool) -> Shown:
-    """A letter in the form of the answer."""
+def shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
+    """A dead letter in the form of the answer."""
     key, item = seen.subject.key, seen.item
     error = item.get("trouble") or item.get("error")
-    return Shown(
+    return ShownDeadLetter(
         queue,
         seen.letter.message_id,
         seen.subject.kind,

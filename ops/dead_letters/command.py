@@ -1,0 +1,295 @@
+"""`dead-letters`: what lies there, why, and how it is put back on its way."""
+
+from collections import Counter
+from itertools import islice
+from typing import Annotated
+
+import boto3
+import typer
+from rich.table import Table
+
+from mailroom.clock import iso
+from ops.dead_letters.answer import (
+    DeadLetterCounts,
+    DeadLettersListed,
+    DeadLettersShown,
+    Redriven,
+    ShownDeadLetter,
+    shown,
+)
+from ops.dead_letters.queues import DeadQueue, DeadQueues
+from ops.dead_letters.redrive import MAX_RATE, Advance, Redrive
+from ops.progress import bar
+from ops.screen import (
+    AsJson,
+    Refused,
+    Stage,
+    Yes,
+    aws_faults,
+    errors,
+    lines,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    table_of,
+)
+
+app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
+
+Queue = Annotated[str | None, typer.Option(help="Only that queue, such as mail or fax.")]
+
+
+@app.command("list")
+def list_(
+    stage: Stage = "dev",
+    queue: Queue = None,
+    look: Annotated[int, typer.Option(min=0, help="Dead letters of each queue that are read.")] = 100,
+    *,
+    fail_if_any: Annotated[bool, typer.Option("--fail-if-any", help="Exit code 1 if there are any.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print how many dead letters each queue has, since when, and of what causes.
+
+    Reads the first ones of each queue and takes none out; causes are what the ledger says now. Exits 0, or 1
+    with --fail-if-any if there are dead letters.
+
+    Example: mailroom dead-letters list --stage prod
+    """
+    with aws_faults(stage):
+        queues = DeadQueues(boto3.Session(), stage)
+        with bar("looking", quiet=as_json) as advance:
+            chosen = queues.named(queue)
+            found = []
+            for at, each in enumerate(chosen, 1):
+                found.append(_counts(queues, each, look))
+                advance(at, len(chosen))
+    total = sum(each.letters for each in found)
+    if as_json:
+        print_json(DeadLettersListed(stage, total, found))
+    else:
+        screen.print(_table(found))
+        screen.print(f"{total} dead letters in {stage}.")
+    raise typer.Exit(1 if fail_if_any and total else 0)
+
+
+def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
+    depth = queues.depth(queue)
+    total, hidden = depth.all, depth.in_flight
+    if not depth.visible or not most:
+        return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
+    with queues.scan(queue) as letters:
+        seen = list(islice(letters, most))
+        complete = len(seen) == total if len(seen) == most else letters.complete()
+    causes = Counter(each.cause.code for each in seen)
+    oldest = min((each.letter.sent_at for each in seen), default=None)
+    return DeadLetterCounts(
+        queue.queue,
+        total,
+        hidden,
+        len(seen),
+        None if oldest is None else iso(oldest / 1000),
+        dict(causes.most_common()),
+        complete,
+    )
+
+
+def _table(found: list[DeadLetterCounts]) -> Table:
+    table = table_of()
+    table.add_column("queue", no_wrap=True)
+    table.add_column("letters", justify="right")
+    table.add_column("hidden", justify="right")
+    table.add_column("oldest", no_wrap=True)
+    table.add_column("causes", overflow="fold", ratio=1)
+    for each in found:
+        causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())
+        if each.causes and each.looked_at < each.letters:
+            causes += f" (of the {each.looked_at} looked at)"
+        oldest = each.oldest[:16].replace("T", " ") if each.oldest else ""
+        table.add_row(each.queue, str(each.letters), str(each.hidden), oldest, plain(causes))
+    return table
+
+
+@app.command()
+def show(
+    which: Annotated[
+        str | None, typer.Argument(help="A message's id, or SQS's id of a letter; else the first ones.")
+    ] = None,
+    stage: Stage = "dev",
+    queue: Queue = None,
+    limit: Annotated[int, typer.Option(min=1, help="Letters at most.")] = 10,
+    *,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies as well: personal data.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print dead letters: of what message, why they are dead, and what the ledger says.
+
+    Takes none out. A FIFO queue shows only the first ten of each group. Bodies hold personal data, addresses
+    and content, so they are printed only with --body. Exits 1 if there is no such letter.
+
+    Example: mailroom dead-letters show order-42 --stage prod
+    """
+    with aws_faults(stage):
+        answer = _find(DeadQueues(boto3.Session(), stage), queue, stage, which, limit, body)
+    if as_json:
+        print_json(answer)
+    else:
+        for each in answer.letters:
+            _print(each)
+        if not answer.letters:
+            screen.print(f"No such letter among the {answer.looked_at} of {stage}.")
+        if answer.incomplete:
+            sentence = (
+                f"Not all that lies in {', '.join(answer.incomplete)} could be looked at: there are too many "
+                "letters, or of a FIFO queue more than ten in a line. What was not found may be there: "
+                "redrive some, then look again."
+            )
+            print_line(sentence)
+    raise typer.Exit(0 if answer.letters else 1)
+
+
+def _find(
+    queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
+) -> DeadLettersShown:
+    """The dead letters that are asked for."""
+    found: list[ShownDeadLetter] = []
+    incomplete: list[str] = []
+    looked_at = 0
+    for queue in queues.named(name):
+        with queues.scan(queue) as letters:
+            for each in letters:
+                if len(found) == limit:
+                    break
+                looked_at += 1
+                key = each.subject.key
+                if which in (None, each.letter.message_id, key and key.id):
+                    found.append(shown(each, queue.queue, body=body))
+            if len(found) < limit and not letters.complete():
+                incomplete.append(queue.queue)
+    return DeadLettersShown(stage, looked_at, found, incomplete)
+
+
+def _print(found: ShownDeadLetter) -> None:
+    """A line for each thing that is known of a dead letter."""
+    print_line(f"{found.queue}  {found.message_id}", "bold")
+    about = f"{found.id}  {found.event_type}" if found.id is not None else found.kind
+    said = [
+        ("about", about),
+        ("cause", f"{found.cause.code}: {found.cause.message}"),
+        ("ledger", found.status or "no item"),
+        ("died after", f"{found.receives} receives, this look among them; sent {found.sent_at}"),
+    ]
+    if found.last_error:
+        said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
+    if found.first_seen:
+        said.append(("told of", found.first_seen))
+    for name, text in said:
+        print_line(f"  {name:<11}{text}")
+    if found.body is not None:
+        screen.print(lines(found.body), soft_wrap=True)
+
+
+@app.command()
+def redrive(
+    queue: Annotated[str, typer.Option(help="The queue whose dead letters go back, such as mail.")],
+    stage: Stage = "dev",
+    rate: Annotated[
+        int | None, typer.Option(min=1, max=MAX_RATE, help="Letters a second at most; else SQS decides.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="A message's id, or a letter's of SQS; may be repeated.")
+    ] = None,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be moved; move nothing.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put a queue's dead letters back into it, once what they died of is mended.
+
+    SQS does it by a task of its own, at a rate, which Ctrl-C can cancel. This command itself moves letters
+    that --only chooses, and those of a service without such tasks. The ledger drops what was sent already,
+    and expires_at is kept to. Exits 1 if something is left, or the task failed, was cancelled or still runs.
+
+    Example: mailroom dead-letters redrive --queue mail --rate 20 --stage prod
+    """
+    with aws_faults(stage):
+        queues = DeadQueues(boto3.Session(), stage)
+        (chosen,) = queues.named(queue)
+        planned = Redrive(queues, stage, chosen, only or (), rate)
+        if planned.only and planned.running is not None:
+            raise Refused("a task moves all letters of this queue already; wait for its end")
+        if not as_json:
+            _print_plan(planned)
+        if dry_run or (not planned.found and not planned.only and planned.running is None):
+            answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
+        else:
+            if not yes:
+                typer.confirm("Put them back?", abort=True, err=True)
+            answer = _run(planned, quiet=as_json)
+    if as_json:
+        print_json(answer)
+    else:
+        _print_end(answer)
+    raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
+
+
+def _run(planned: Redrive, *, quiet: bool) -> Redriven:
+    with bar("moved", quiet=quiet) as advance:
+        try:
+            return planned.run(advance)
+        except KeyboardInterrupt:
+            if planned.way == "one_by_one":
+                raise
+    return _interrupted(planned, advance)
+
+
+def _interrupted(planned: Redrive, advance: Advance) -> Redriven:
+    """Ctrl-C ends this process, not SQS's task: so it is asked which of the two is meant, if there is one: it
+    may have come before the task was started, or after its end."""
+    over = planned.after_interruption()
+    if over is not None:
+        return over
+    try:
+        if typer.confirm("Cancel the task? What it has moved stays moved.", err=True):
+            return planned.cancel(advance)
+    except typer.Abort:
+        errors.print("Nobody answered.")
+    again = f"mailroom dead-letters redrive --queue {planned.queue.queue} --stage {planned.stage}"
+    errors.print(f"The task goes on; `{again}` follows it.", soft_wrap=True)
+    return planned.leave()
+
+
+def _print_plan(planned: Redrive) -> None:
+    """What a redrive will do, before it does it."""
+    whose = f"dead letters of {planned.queue.queue} ({planned.stage}) go back into that queue"
+    chosen = f"{len(planned.only)} chosen of the" if planned.only else "about"
+    by_sqs = planned.way == "move_task"
+    how = "SQS moves them by itself" if by_sqs else "this command moves them, one after another"
+    rate = f", {planned.rate} a second at most" if planned.rate else ""
+    sentences = [
+        f"{chosen} {planned.found} {whose}; {how}{rate}.",
+        "What was sent already is dropped by the ledger, and what has expired is not sent.",
+    ]
+    if not by_sqs:
+        sentences.append(
+            "If this process dies between sending and deleting, that letter is in both queues: the ledger "
+            "drops the copy, a callback comes twice under one webhook-id."
+        )
+    if planned.running is not None:
+        sentences.append(f"A task is at it already: {planned.running.moved} moved; this command follows it.")
+    for each in sentences:
+        print_line(each)
+
+
+def _print_end(answer: Redriven) -> None:
+    state = "dry run" if answer.dry_run else answer.state
+    reason = f" {answer.reason}" if answer.reason else ""
+    said = f"{answer.queue}: {answer.moved} moved, {answer.left} left ({state}).{reason}"
+    print_line(said)
+    if answer.left and answer.state == "done":
+        screen.print(
+            "Somebody looks at the letters that are left, or they are not there: run it again.",
+            soft_wrap=True,
+        )

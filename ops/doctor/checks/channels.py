@@ -1,0 +1,281 @@
+"""Whether the providers of text messages, pushes, faxes and webhooks would take one, by the channel."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import requests
+
+from mailroom.aws import clients
+from mailroom.aws.secret import Secret
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.adapter import Unconfigured as FaxUnconfigured
+from mailroom.channels.fax.contract import Fax
+from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
+from mailroom.channels.sms.twilio_account import Unconfigured as TwilioUnconfigured
+from mailroom.channels.sms.twilio_client import client as twilio_client
+from mailroom.channels.webhook.signing import Signer, UnusableKey
+from mailroom.clock import epoch
+from mailroom.environment import FaxSender
+from mailroom.http.answers import body_of
+from mailroom.http.once import NotSent, Unclear
+from mailroom.recipients.unsubscribe_links import Choice, Keyless, Tokens
+from mailroom.redaction import discreet
+from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
+from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, DeployedStage, json_of
+
+_AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
+_TWILIO_CONSOLE = "https://console.twilio.com"
+
+
+def sms_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """The provider's, tried by questions that change nothing."""
+    for each in stage.senders("sms"):
+        yield from _twilio(stage, each) if each.environment["SMS_PROVIDER"] == "twilio" else _aws(stage)
+
+
+def _twilio(stage: DeployedStage, function: DeployedFunction) -> Iterator[CheckFinding]:
+    arn, base = function.environment["TWILIO_SECRET_ARN"], function.environment["SMS_BASE_URL"].rstrip("/")
+    put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
+    try:
+        account = account_at(stage.client("secretsmanager"), arn)
+        sending = _asked(account, account.login, f"{base}/2010-04-01/Accounts/{{sid}}/Messages.json")
+        # An API key may not read the account. The token that may is the one that callbacks are signed with.
+        own = _asked(
+            account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
+        )
+    except TwilioUnconfigured as fault:
+        yield failed(f"{fault}.", put)
+    except LookupError:
+        yield failed("Twilio's secret has no value.", put)
+    except (NotSent, Unclear) as trouble:
+        yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
+    else:
+        yield from _login(sending, put)
+        yield from _own(own, put)
+
+
+def _asked(account: TwilioAccount, login: tuple[str, str], url: str) -> tuple[int, dict[str, Any]]:
+    client = twilio_client(*login, account.account_sid, READ_SECONDS)
+    answer = client.request("GET", url.format(sid=account.account_sid), params={"PageSize": 1})
+    return answer.status_code, body_of(answer.status_code, answer.text)
+
+
+def _login(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
+    if answer[0] == 200:
+        yield ok("Twilio takes the credentials that messages are sent with.")
+    else:
+        yield failed(f"Twilio refuses the credentials that messages are sent with: {_said(*answer)}.", put)
+
+
+def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]:
+    status, body = answer
+    if status != 200:
+        yield failed(
+            f"Twilio refuses the account's token, which its callbacks are signed with: {_said(*answer)}.", put
+        )
+    elif body.get("status") != "active":
+        yield failed(f"Twilio has the account as {discreet(str(body.get('status')))}.", _TWILIO_CONSOLE)
+    elif body.get("type") == "Trial":
+        yield warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
+    else:
+        yield ok("Twilio's account is active, and its token is the right one for callbacks.")
+
+
+def _said(status: int, body: dict[str, Any]) -> str:
+    return f"{status}, {discreet(str(body.get('message') or 'no reason given')).rstrip('.')}"
+
+
+def _aws(stage: DeployedStage) -> Iterator[CheckFinding]:
+    client = stage.client("pinpoint-sms-voice-v2")
+    attributes = client.describe_account_attributes()["AccountAttributes"]
+    tier = {each["Name"]: each["Value"] for each in attributes}.get("ACCOUNT_TIER")
+    if tier == "SANDBOX":
+        yield warning("AWS has the account's SMS in a sandbox: only verified numbers get any.", _AWS_CONSOLE)
+    else:
+        yield ok("AWS lets the account send text messages to everybody.")
+    for limit in client.describe_spend_limits()["SpendLimits"]:
+        if limit["Name"] == "TEXT_MESSAGE_MONTHLY_SPEND_LIMIT":
+            yield _limit(limit["EnforcedLimit"], limit["MaxLimit"])
+
+
+def _limit(enforced: int, most: int) -> CheckFinding:
+    sentence = f"AWS spends at most ${enforced:,} a month on text messages (of ${most:,} that it would)."
+    if enforced <= 1:
+        return warning(f"{sentence} That is what new accounts have.", f"Raise it: {_AWS_CONSOLE}")
+    return ok(sentence)
+
+
+SOON = timedelta(days=30)
+_EXPIRES = "AppleCertificateExpirationDate"
+
+
+def applications(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """Each platform application: there, on, and its certificate good for a while."""
+    found = {
+        name: arn
+        for each in stage.senders("push")
+        for name, arn in json_of(each.environment.get("PLATFORM_APPLICATIONS", "{}")).items()
+    }
+    client = stage.client("sns")
+    for name, arn in found.items():
+        try:
+            said = client.get_platform_application_attributes(PlatformApplicationArn=arn)["Attributes"]
+        except client.exceptions.NotFoundException:
+            yield failed(f"The platform application {name} is not there.", f"Create {arn} in SNS.")
+            continue
+        if said.get("Enabled", "true").lower() != "true":
+            fix = (
+                "Put valid credentials, then: aws sns set-platform-application-attributes "
+                f"--platform-application-arn {arn} --attributes Enabled=true"
+            )
+            yield failed(f"SNS has turned off the platform application {name}.", fix)
+        elif _EXPIRES in said:
+            yield _certificate(stage, name, said[_EXPIRES])
+        else:
+            yield ok(f"The platform application {name} is on.")
+
+
+def topics(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """Each topic that a message may go to."""
+    arns = [arn for each in stage.senders("push") for arn in json_of(each.environment.get("TOPICS", "[]"))]
+    if not arns:
+        yield skipped("The stage pushes to no topics.")
+    client = stage.client("sns")
+    for arn in arns:
+        name = arn.rpartition(":")[2]
+        try:
+            client.get_topic_attributes(TopicArn=arn)
+        except client.exceptions.NotFoundException:
+            yield failed(f"The topic {name} is not there.", f"aws sns create-topic --name {name}")
+        else:
+            yield ok(f"The topic {name} is there.")
+
+
+def _certificate(stage: DeployedStage, name: str, until: str) -> CheckFinding:
+    end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
+    fix = f"Put a new certificate or a token into the platform application {name}."
+    if end <= now:
+        return failed(f"Apple's certificate of {name} has expired on {end:%Y-%m-%d}.", fix)
+    if end - now <= SOON:
+        return warning(f"Apple's certificate of {name} expires on {end:%Y-%m-%d}.", fix)
+    return ok(f"The platform application {name} is on; its certificate is good until {end:%Y-%m-%d}.")
+
+
+_NOWHERE = "https://mailroom.invalid/doctor.pdf"
+_FOLDER = "doctor"
+
+
+def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
+    the last minute."""
+    for each in stage.senders("fax"):
+        settings = each.settings(FaxSender)
+        put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}fax --secret-string file://fax.json"
+        question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
+        try:
+            FaxAdapter.of(settings).look_up(question, int(stage.clock() * 1000), ())
+        except FaxUnconfigured as fault:
+            yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
+        except NotSent as trouble:
+            yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
+        except Unclear as trouble:
+            yield failed(
+                f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put
+            )
+        else:
+            yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
+
+
+def fax_media(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """A PDF in the payload bucket, fetched by a URL as the provider gets it; from here, not from there."""
+    for bucket in sorted({each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}):
+        yield _fetched(bucket)
+
+
+def _fetched(bucket: str) -> CheckFinding:
+    # By the sender's own client: one made otherwise may sign for another host than the provider is given.
+    client, key = clients.s3(), f"{_FOLDER}/{secrets.token_hex(8)}.pdf"
+    content = secrets.token_bytes(64)
+    client.put_object(Bucket=bucket, Key=key, Body=content)
+    try:
+        place = {"Bucket": bucket, "Key": key}
+        url = client.generate_presigned_url("get_object", Params=place, ExpiresIn=60)
+        answer = requests.get(url, timeout=(CONNECT_SECONDS, READ_SECONDS), allow_redirects=False)
+    except requests.RequestException as trouble:
+        return failed(f"The payload bucket cannot be reached from here: {type(trouble).__name__}.", _POLICY)
+    finally:
+        client.delete_object(Bucket=bucket, Key=key)
+    if answer.status_code == 200 and answer.content == content:
+        return ok("A PDF in the payload bucket can be fetched by a URL that ends soon.")
+    return failed(f"A PDF in the payload bucket cannot be fetched: S3 answers {answer.status_code}.", _POLICY)
+
+
+_POLICY = "Look at the bucket's policy, and at what stands between here and S3."
+
+
+def signing_key(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """The key that webhooks and callbacks are signed with, tried on an empty one."""
+
+    def sign(secret: Secret) -> object:
+        return Signer(secret, 0, time.time).headers("doctor.example", "msg_doctor", "{}")
+
+    for each in stage.senders("webhook"):
+        arn = each.environment["SIGNING_SECRET_ARN"]
+        yield _key(stage, arn, "Webhooks", sign, '"$(openssl rand -base64 33)"')
+
+
+def opt_out_key(stage: DeployedStage) -> Iterator[CheckFinding]:
+    """The key that links for opting out are signed with, tried on a link that leads nowhere."""
+
+    def sign(secret: Secret) -> object:
+        return Tokens(secret).sign(Choice("doctor", "doctor"))
+
+    arns = {each.environment.get("UNSUBSCRIBE_SECRET_ARN", "") for each in stage.senders("mail")} - {""}
+    if not arns:
+        yield skipped("No function of the stage makes links for opting out.")
+    for arn in sorted(arns):
+        value = """'{"key": "'"$(openssl rand -hex 32)"'"}'"""
+        yield _key(stage, arn, "Links for opting out", sign, value)
+
+
+def _key(
+    stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str
+) -> CheckFinding:
+    client = stage.client("secretsmanager")
+    try:
+        sign(Secret(client, arn, time.time))
+    except (UnusableKey, Keyless) as fault:
+        # The whole ARN: its last part is the secret's name and six random characters, which is no name.
+        fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"
+        return failed(f"{what} cannot be signed: {fault}.", fix)
+    except client.exceptions.ResourceNotFoundException:
+        return _missing(stage, arn)
+    return ok(f"{what} can be signed: the key is of the right form.")
+
+
+def secrets_of(stage: DeployedStage, channel: str) -> Iterator[CheckFinding]:
+    """Whether each secret that a channel's senders use can be read, for channels without checks of their
+    own."""
+    arns = {
+        arn
+        for each in stage.senders(channel)
+        for name, arn in each.environment.items()
+        if name.endswith("_SECRET_ARN") and arn
+    }
+    if not arns:
+        yield skipped(f"The senders of {channel} have no secret.")
+    client = stage.client("secretsmanager")
+    for arn in sorted(arns):
+        try:
+            client.get_secret_value(SecretId=arn)
+        except client.exceptions.ResourceNotFoundException:
+            yield _missing(stage, arn)
+        else:
+            yield ok(f"The secret {arn} has a value.")
+
+
+def _missing(stage: DeployedStage, arn: str) -> CheckFinding:
+    return failed(f"The secret {arn} is not there, or has no value.", stage.deploy)

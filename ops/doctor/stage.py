@@ -1,0 +1,209 @@
+"""The stage that is examined: what is deployed of it, and what cdk.json says of it."""
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import boto3
+import msgspec
+from botocore.config import Config
+from msgspec import Struct
+
+from mailroom import environment
+from mailroom.clock import Clock
+from ops.estimates.lanes import CDK_JSON, ConfiguredLane, Stages
+from ops.stage import prefix
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+
+CONNECT_SECONDS, READ_SECONDS = 3, 10
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_CONFIG = Config(
+    connect_timeout=CONNECT_SECONDS,
+    read_timeout=READ_SECONDS,
+    retries={"mode": "standard", "total_max_attempts": 3},
+    max_pool_connections=20,
+    user_agent="mailroom-doctor",
+)
+T = TypeVar("T", bound=Struct)
+
+
+@dataclass(frozen=True)
+class ConfiguredStage:
+    """A stage's settings and lanes; without them `trouble` says why."""
+
+    settings: Settings | None = None
+    lanes: list[ConfiguredLane] = field(default_factory=list)
+    trouble: str = "No settings were read."
+
+    @classmethod
+    def read(cls, stage: str, path: Path = CDK_JSON) -> "ConfiguredStage":
+        """A stage's, as the file has it. Never raises for what stands there: a stage can be examined from a
+        machine that has other settings, or none."""
+        try:
+            stages = Stages(json.loads(path.read_text())["context"]["mailroom"])
+            return cls(stages.settings(stage), stages.lanes(stage), "")
+        except SettingsError as error:
+            return cls(trouble=f"{error}")
+        except (OSError, ValueError, KeyError) as error:
+            return cls(trouble=f"{path.name} could not be read: {type(error).__name__}.")
+
+
+class DeployedFunction(Struct, frozen=True):
+    """A function: `name` is its short one."""
+
+    name: str
+    memory_mb: int
+    environment: dict[str, str]
+
+    def settings(self, kind: type[T]) -> T:
+        """Its environment as one of `mailroom.environment`'s. Raises msgspec.ValidationError."""
+        return environment.read(kind, self.environment)
+
+
+class EventSource(Struct, frozen=True):
+    """What hands records to a function. `source` is the short name of a queue, without a FIFO queue's
+    ending, or of a table; `concurrency` is None where nothing bounds it."""
+
+    id: str
+    function: str
+    source: str
+    stream: bool
+    state: str
+    batch: int
+    concurrency: int | None
+    last_result: str
+
+
+class DeployedStage:
+    """One stage in one account and region. Checks share it, each in a thread of its own: what several of them
+    ask for is asked once."""
+
+    def __init__(
+        self,
+        session: boto3.Session,
+        name: str,
+        configured: ConfiguredStage | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        """`configured` is what cdk.json says of the stage. Asks AWS nothing."""
+        self.name = name
+        self.configured = configured or ConfiguredStage()
+        self.clock = clock
+        self.prefix = prefix(name)
+        self._session = session
+        self._clients: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        sts = self.client("sts").meta
+        self.region, self.endpoint = str(sts.region_name), str(sts.endpoint_url)
+        self.local = urlsplit(self.endpoint).hostname in _LOOPBACK
+
+    @cached_property
+    def _caller(self) -> dict[str, str]:
+        found: dict[str, str] = self.client("sts").get_caller_identity()
+        return found
+
+    @property
+    def account(self) -> str:
+        """Whose credentials these are. The first time AWS is asked: raises botocore's errors."""
+        return self._caller["Account"]
+
+    @property
+    def deploy(self) -> str:
+        """What deploys the stage as it is configured. The Makefile has the version of the CDK's command
+        line."""
+        return "make down up" if self.local else f"make deploy STAGE={self.name}"
+
+    @property
+    def protected(self) -> bool:
+        """Whether the settings protect the stage as they do in production."""
+        settings = self.configured.settings
+        return settings is not None and settings.deployment.deletion_protection
+
+    def client(self, service: str) -> Any:
+        """The client of a service. Sessions are not made for threads, clients are."""
+        with self._lock:
+            if service not in self._clients:
+                self._clients[service] = self._session.client(
+                    service,  # type: ignore[call-overload] # it wants the name of one service, not any
+                    config=_CONFIG,
+                )
+            return self._clients[service]
+
+    def arn(self, service: str, resource: str) -> str:
+        """The ARN of a resource of this account and region."""
+        partition = self._caller["Arn"].split(":")[1]  # such as aws or aws-us-gov
+        return f"arn:{partition}:{service}:{self.region}:{self.account}:{resource}"
+
+    def pages(self, service: str, operation: str, key: str, **arguments: Any) -> list[Any]:
+        """Everything that a list call has, page by page."""
+        pages = self.client(service).get_paginator(operation).paginate(**arguments)
+        return [each for page in pages for each in page.get(key, [])]
+
+    @cached_property
+    def functions(self) -> dict[str, DeployedFunction]:
+        """The stage's functions by their short names."""
+        found = [
+            DeployedFunction(
+                each["FunctionName"].removeprefix(self.prefix),
+                each.get("MemorySize", 0),
+                each.get("Environment", {}).get("Variables", {}),
+            )
+            for each in self.pages("lambda", "list_functions", "Functions")
+            if each["FunctionName"].startswith(self.prefix)
+        ]
+        return {each.name: each for each in found}
+
+    @cached_property
+    def sources(self) -> list[EventSource]:
+        """What hands records to the functions."""
+        found = self.pages("lambda", "list_event_source_mappings", "EventSourceMappings")
+        ours = f":function:{self.prefix}"
+        return [self._source(each) for each in found if ours in each["FunctionArn"]]
+
+    def _source(self, found: Mapping[str, Any]) -> EventSource:
+        # arn:aws:lambda:region:account:function:name, and :alias at times
+        function = found["FunctionArn"].split(":")[6].removeprefix(self.prefix)
+        source = found.get("EventSourceArn", "")
+        stream = ":dynamodb:" in source
+        name = source.split("/")[1] if stream else source.rpartition(":")[2]
+        return EventSource(
+            found["UUID"],
+            function,
+            name.removeprefix(self.prefix).removesuffix(".fifo"),
+            stream,
+            found.get("State", ""),
+            found.get("BatchSize", 0),
+            found.get("ScalingConfig", {}).get("MaximumConcurrency"),
+            found.get("LastProcessingResult", ""),
+        )
+
+    @cached_property
+    def queues(self) -> dict[str, str]:
+        """The URLs of the stage's queues by their short names, such as fax-dlq.fifo."""
+        urls = self.pages("sqs", "list_queues", "QueueUrls", QueueNamePrefix=self.prefix)
+        return {url.rpartition("/")[2].removeprefix(self.prefix): url for url in sorted(urls)}
+
+    @cached_property
+    def alarms(self) -> list[dict[str, Any]]:
+        """The stage's alarms, as CloudWatch describes them."""
+        return self.pages("cloudwatch", "describe_alarms", "MetricAlarms", AlarmNamePrefix=self.prefix)
+
+    def senders(self, channel: str) -> list[DeployedFunction]:
+        """The deployed functions that send a channel's messages, a lane each."""
+        found = self.functions.values()
+        return [each for each in found if each.environment.get("CHANNEL") == channel]
+
+
+def json_of(text: str) -> Any:
+    """A list or a map in an environment. Raises msgspec.ValidationError where it is no JSON."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise msgspec.ValidationError(f"not JSON: {error}") from None

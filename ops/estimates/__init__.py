@@ -1,0 +1,1 @@
+"""What `plan` and `cost` reckon with: the lanes of a stage, the time of its senders, and prices."""

@@ -1,0 +1,260 @@
+"""A stage's lanes, as its settings in cdk.json make them, and how long their senders take.
+
+A worker is a function that takes one batch after another: it waits before each submit so that all of them
+together keep to the rate (see `mailroom.delivery.pace`), submits, and writes down what came of it. That is an
+estimate, for latency and the time between invocations vary, and Lambda starts with few workers. All times are
+in seconds.
+"""
+
+import copy
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ops.estimates.prices import Use, estimate_of
+from stacks.paths import CAMPAIGNS, ROOT
+from stacks.settings.channels import LaneRow
+from stacks.settings.enabled_campaigns import read_campaigns
+from stacks.settings.fax import fax_rules
+from stacks.settings.load import load
+from stacks.settings.queues import DAY
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import webhook_rules
+
+CDK_JSON = ROOT / "cdk.json"
+LEAST_WORKERS = 2
+"""Lambda's lowest MaximumConcurrency."""
+Bound = Literal["rate", "workers"]
+
+_EXACT = 1e-9
+"""What a floating-point division may be off by."""
+
+
+@dataclass(frozen=True)
+class Senders:
+    """`workers` at once, each with `batch` messages an invocation, and the messages a second that all of them
+    keep to (None: as many as they can)."""
+
+    workers: int
+    batch: int
+    rate: float | None
+
+    @property
+    def pace(self) -> float:
+        """The gap between one worker's submits."""
+        return self.workers / self.rate if self.rate else 0
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What no setting says: `latency` is a message's time in its sender, for the provider's answer and the
+    ledger's writes; `between` is the time from one invocation of a worker to its next."""
+
+    latency: float
+    between: float
+
+
+@dataclass(frozen=True)
+class SendingPlan:
+    """What becomes of the numbers."""
+
+    senders: Senders
+    assumed: Assumed
+    messages: int
+
+    @property
+    def invocation(self) -> float:
+        """One invocation: the first submit waits for its pace as well."""
+        gap, latency = self.senders.pace, self.assumed.latency
+        return gap + (self.senders.batch - 1) * max(gap, latency) + latency
+
+    @property
+    def speed(self) -> float:
+        """Messages a second, everything counted."""
+        return self.senders.workers * self.senders.batch / (self.invocation + self.assumed.between)
+
+    @property
+    def seconds(self) -> float:
+        """How long all of them take; never less than one message takes."""
+        return max(self.messages / self.speed, self.senders.pace + self.assumed.latency)
+
+    @property
+    def bounds(self) -> dict[Bound, float]:
+        """Messages a second that each bound would allow without the other."""
+        batch = self.senders.batch
+        workers = self.senders.workers * batch / (batch * self.assumed.latency + self.assumed.between)
+        return {**({"rate": self.senders.rate} if self.senders.rate else {}), "workers": workers}
+
+    @property
+    def bound(self) -> Bound:
+        """The one that counts."""
+        bounds = self.bounds
+        return min(bounds, key=lambda each: bounds[each])
+
+    @property
+    def least_seconds(self) -> float:
+        """How long all of them take at the very least, if only that bound counts."""
+        return self.messages / self.bounds[self.bound]
+
+    def workers_for_rate(self) -> int | None:
+        """The fewest workers that are no bound any more; None where there is no rate to reach."""
+        if not self.senders.rate:
+            return None
+        one = self.bounds["workers"] / self.senders.workers
+        return math.ceil(self.senders.rate / one - _EXACT)
+
+
+@dataclass(frozen=True)
+class SettingKeys:
+    """Where a lane's numbers are set, below the stage; None: they are not, or are one for a reason."""
+
+    workers: str
+    batch: str | None
+    rate: str | None
+    kept: str = "retention.queue_days"
+
+
+@dataclass(frozen=True)
+class ConfiguredLane:
+    """One lane of one channel. It may send its `share` of the `allowed` messages a second (None: as many as
+    it can)."""
+
+    channel: str
+    name: str
+    queue: str
+    workers: int
+    batch: int
+    allowed: float | None
+    share: float
+    memory_mb: int
+    room: int
+    """The seconds that a message may wait for its turn, so that SQS still keeps it for all its retries."""
+    kept_days: int
+    """How long the queue keeps a message."""
+    keys: SettingKeys
+    fifo: bool = False
+
+    @property
+    def senders(self) -> Senders:
+        """Who sends them."""
+        return Senders(self.workers, self.batch, self.allowed * self.share if self.allowed else None)
+
+
+class Stages:
+    """The context of cdk.json, or what it would be with a number changed, and the folder of campaigns."""
+
+    def __init__(self, context: Mapping[str, Any], campaigns: Path = CAMPAIGNS) -> None:
+        self._context = context
+        self._campaigns = campaigns
+
+    @classmethod
+    def of(cls, path: Path = CDK_JSON) -> "Stages":
+        """Those of the repository."""
+        return cls(json.loads(path.read_text())["context"]["mailroom"])
+
+    def settings(self, stage: str) -> Settings:
+        """A stage's settings. Raises SettingsError."""
+        return load(self._context, stage)
+
+    def lanes(self, stage: str) -> list[ConfiguredLane]:
+        """All lanes of a stage. Raises SettingsError."""
+        settings = self.settings(stage)
+        rows = [_of_row(settings, row) for row in settings.lane_rows()]
+        return [*rows, *_of_fax(settings), _of_webhook(settings)]
+
+    def lane(self, stage: str, channel: str, name: str) -> ConfiguredLane:
+        """A lane of a stage. Raises SettingsError with what there is instead."""
+        found = self.lanes(stage)
+        channels = dict.fromkeys(each.channel for each in found)
+        if channel not in channels:
+            raise SettingsError(f"channel: {channel!r} is not in {stage}; use one of {', '.join(channels)}.")
+        lanes = {each.name: each for each in found if each.channel == channel}
+        if name not in lanes:
+            raise SettingsError(f"lane: {channel} has no {name!r} in {stage}; use {' or '.join(lanes)}.")
+        return lanes[name]
+
+    def composing(self, stage: str) -> int:
+        """How many functions compose campaigns at once: of those that are enabled, the smallest concurrency
+        governs. Raises SettingsError."""
+        enabled = read_campaigns(self.settings(stage), self._campaigns)
+        return min((each.chosen.concurrency for each in enabled), default=LEAST_WORKERS)
+
+    def changed(self, stage: str, key: str, value: float) -> "Stages":
+        """The same with another value of a setting below the stage."""
+        context = copy.deepcopy(dict(self._context))
+        *path, last = key.split(".")
+        section = context[stage]
+        for each in path:
+            section = section.setdefault(each, {})
+        section[last] = value
+        return Stages(context, self._campaigns)
+
+
+def _of_row(settings: Settings, row: LaneRow) -> ConfiguredLane:
+    channel = f"channels.{row.event_type}"
+    lane = f"{channel}.lanes.{row.lane}"
+    return ConfiguredLane(
+        channel=row.event_type,
+        name=row.lane,
+        queue=row.queue,
+        workers=row.polling.maximum_concurrency,
+        batch=row.polling.batch_size,
+        allowed=row.channel.messages_per_second,
+        share=row.polling.share,
+        memory_mb=row.channel.memory_mb,
+        room=settings.retention.queue_days * DAY - row.rules.longest_stay,
+        kept_days=settings.retention.queue_days,
+        keys=SettingKeys(
+            f"{lane}.maximum_concurrency", f"{lane}.batch_size", f"{channel}.messages_per_second"
+        ),
+    )
+
+
+def _of_fax(settings: Settings) -> Iterator[ConfiguredLane]:
+    fax = settings.fax
+    if fax is None:
+        return
+    kept = settings.retention.days_of(fifo=True)
+    yield ConfiguredLane(
+        channel="fax",
+        name="normal",
+        queue="fax",
+        workers=fax.concurrent_calls,
+        batch=1,
+        allowed=fax.calls_per_second,
+        share=1,
+        memory_mb=fax.memory_mb,
+        room=kept * DAY - fax_rules(fax, settings.lease_margin_seconds).longest_stay,
+        kept_days=kept,
+        keys=SettingKeys("fax.concurrent_calls", None, "fax.calls_per_second", "retention.dead_letter_days"),
+        fifo=True,
+    )
+
+
+def _of_webhook(settings: Settings) -> ConfiguredLane:
+    webhook = settings.webhook
+    return ConfiguredLane(
+        channel="webhook",
+        name="normal",
+        queue="webhook",
+        workers=webhook.maximum_concurrency,
+        batch=webhook.batch_size,
+        allowed=None,
+        share=1,
+        memory_mb=webhook.memory_mb,
+        room=settings.retention.queue_days * DAY
+        - webhook_rules(webhook, settings.lease_margin_seconds).longest_stay,
+        kept_days=settings.retention.queue_days,
+        keys=SettingKeys("webhook.maximum_concurrency", None, None),
+    )
+
+
+def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:
+    """What one of the plan's messages takes."""
+    # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
+    reads = int(estimate_of(lane.channel).suppressible) + (lane.name == "bulk")
+    return Use(lane.channel, plan.invocation / lane.batch, lane.memory_mb, lane.batch, reads, lane.fifo)
