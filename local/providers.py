@@ -47,7 +47,9 @@ class InboxPages:
     def handle(self, request: Request) -> Reply:
         match request.method, request.path.partition("?")[0].rstrip("/"):
             case "GET", "/inbox":
-                after = parse_qs(urlsplit(request.path).query).get("after", ["0"])[0]
+                after = parse_qs(urlsplit(request.path).query, True).get("after", ["0"])[0]
+                if not after.isdecimal():
+                    return Reply(HTTPStatus.BAD_REQUEST, b'{"message": "after: give a count, such as 7."}')
                 return _json([each.as_json() for each in self._inbox.all()[int(after) :]])
             case "GET", "/inbox/count":
                 return _json({"count": len(self._inbox)})

@@ -1,9 +1,6 @@
 """SES v2's SendEmail on the wire: what it says, and what SES would refuse in it."""
 
 import base64
-import email
-import email.policy
-from email.message import EmailMessage
 from typing import Any
 
 MAX_RECIPIENTS = 50
@@ -26,7 +23,7 @@ def recipients_of(mail: dict[str, Any]) -> list[str]:
 def refusal_of(mail: dict[str, Any]) -> Refusal | None:
     """The error that SES answers to a request it would not take; None if it would."""
     count = len(recipients_of(mail))
-    if count == 0 and "Raw" not in mail.get("Content", {}):
+    if count == 0:
         return _bad("Destination is required: no recipient is given.")
     if count > MAX_RECIPIENTS:
         return _bad(f"Recipient count exceeds {MAX_RECIPIENTS}.")
@@ -47,9 +44,11 @@ def _bad(message: str) -> Refusal:
 
 
 def content_of(mail: dict[str, Any]) -> dict[str, Any]:
-    """What was sent, in one shape for Simple, Raw and Template content."""
+    """What was sent, as the inbox shows it. Mailroom sends Simple content only."""
     destination = mail.get("Destination") or {}
-    shared = {
+    message = (mail.get("Content") or {}).get("Simple") or {}
+    body = message.get("Body") or {}
+    return {
         "from": mail.get("FromEmailAddress", ""),
         "to": destination.get("ToAddresses") or [],
         "cc": destination.get("CcAddresses") or [],
@@ -57,17 +56,7 @@ def content_of(mail: dict[str, Any]) -> dict[str, Any]:
         "reply_to": mail.get("ReplyToAddresses") or [],
         "configuration_set": mail.get("ConfigurationSetName"),
         "tags": {tag["Name"]: tag["Value"] for tag in mail.get("EmailTags") or []},
-    }
-    content = mail.get("Content") or {}
-    if "Raw" in content:
-        return _raw(base64.b64decode(content["Raw"]["Data"]), shared)
-    return shared | _simple(content.get("Simple") or content.get("Template") or {})
-
-
-def _simple(message: dict[str, Any]) -> dict[str, Any]:
-    body = message.get("Body") or {}
-    return {
-        "subject": (message.get("Subject") or {}).get("Data", message.get("TemplateName", "")),
+        "subject": (message.get("Subject") or {}).get("Data", ""),
         "text": (body.get("Text") or {}).get("Data"),
         "html": (body.get("Html") or {}).get("Data"),
         "headers": {each["Name"]: each["Value"] for each in message.get("Headers") or []},
@@ -76,25 +65,3 @@ def _simple(message: dict[str, Any]) -> dict[str, Any]:
             for each in message.get("Attachments") or []
         ],
     }
-
-
-def _raw(data: bytes, shared: dict[str, Any]) -> dict[str, Any]:
-    parsed = email.message_from_bytes(data, policy=email.policy.default)
-    return {
-        **shared,
-        "from": shared["from"] or str(parsed.get("From", "")),
-        "to": shared["to"] or [str(value) for value in parsed.get_all("To", [])],
-        "subject": str(parsed.get("Subject", "")),
-        "text": _part(parsed, "plain"),
-        "html": _part(parsed, "html"),
-        "headers": {name: str(value) for name, value in parsed.items()},
-        "attachments": [
-            {"name": part.get_filename() or "", "size": len(part.get_payload(decode=True) or b"")}
-            for part in parsed.iter_attachments()
-        ],
-    }
-
-
-def _part(message: EmailMessage, kind: str) -> str | None:
-    part = message.get_body((kind,))
-    return None if part is None else str(part.get_content())

@@ -107,13 +107,14 @@ def stop(workspace: Workspace) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """In the background: twenty thousand files of functions' code take a busy disk many seconds, and nobody
-    needs them to be gone. At once it has another name, so that the next start finds nothing."""
+    """Rename the folder, so that the next start finds nothing, and remove it in the background: a busy disk
+    takes many seconds for the twenty thousand files of the functions' code."""
     gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
     with suppress(FileNotFoundError):
         folder.rename(gone)
-        remover = subprocess.Popen(["rm", "-rf", str(gone)], start_new_session=True)
-        remover.returncode = 0  # nobody waits for it
+        # The shell ends at once and leaves `rm` to the system, which waits for it.
+        command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(gone)]
+        subprocess.run(command, start_new_session=True, check=True)
 
 
 def _people(mailed: int) -> People:

@@ -6,12 +6,10 @@ from typing import Any
 
 MISSING = object()
 
-# What may stand in a pattern's list besides plain values, after AWS's table of comparison operators.
+# AWS's comparison operators that the stacks use.
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "exists": lambda value, wanted: (value is not MISSING) == wanted,
     "prefix": lambda value, wanted: isinstance(value, str) and value.startswith(wanted),
-    "suffix": lambda value, wanted: isinstance(value, str) and value.endswith(wanted),
-    "equals-ignore-case": lambda value, wanted: isinstance(value, str) and value.lower() == wanted.lower(),
     "anything-but": lambda value, wanted: (
         value is not MISSING and value not in (wanted if isinstance(wanted, list) else [wanted])
     ),

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -97,13 +98,6 @@ def test_an_accepted_mail_is_passed_on_and_kept_with_all_it_said(bench: Bench) -
     assert len(bench.emulator.mails) == 1
 
 
-def test_a_raw_mail_is_read_as_well(bench: Bench) -> None:
-    raw = b"From: mailroom@example.com\r\nTo: ada@example.com\r\nSubject: Raw\r\nX-A: 1\r\n\r\nBody"
-    bench.send("ada@example.com", Content={"Raw": {"Data": raw}})
-    content = bench.inbox()[0]["content"]
-    assert (content["subject"], content["text"], content["headers"]["X-A"]) == ("Raw", "Body", "1")
-
-
 def test_the_emulators_refusal_comes_back_as_it_is(bench: Bench) -> None:
     assert bench.refused("ada@example.com", FromEmailAddress="eve@example.com") == ("MessageRejected", 400)
     assert bench.inbox() == []
@@ -170,3 +164,11 @@ def test_the_inbox_is_in_order_counted_and_can_be_emptied(bench: Bench) -> None:
     with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/inbox", method="DELETE")) as answer:
         assert answer.status == 204
     assert bench.inbox() == []
+
+
+@pytest.mark.parametrize("after", ["soon", "-1", ""])
+def test_a_place_in_the_inbox_that_is_no_count_is_refused_with_a_sentence(bench: Bench, after: str) -> None:
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(f"{bench.url}/inbox?after={after}")
+    with caught.value as answer:
+        assert (answer.code, "after" in json.load(answer)["message"]) == (400, True)
