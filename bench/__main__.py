@@ -25,8 +25,8 @@ from bench import (
     imports_of_files,
     rate,
 )
-from local import stage
-from local.workspace import DOT_LOCAL, Workspace
+from local.stage import lifecycle
+from local.stage.workspace import DOT_LOCAL, Workspace
 
 RESULTS = REPOSITORY / "bench" / "results.json"
 TARGETS: dict[str, Callable[[Any], bool]] = {
@@ -51,7 +51,7 @@ console = Console(highlight=False)
 
 def _deployed() -> dict[str, Any]:
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.synthesize(workspace)
+    lifecycle.synthesize(workspace)
     found = bundles.found(workspace.assembly)
     return bundles.measure(found) | imports.measure(found)
 

@@ -11,8 +11,8 @@ from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
 from bench.imports import CLIENTS
 from bench.stubs import answer_at_once
-from local.assembly import read
-from local.memory import most_megabytes
+from local.stage.assembly import read
+from local.stage.memory import most_megabytes
 
 BATCHES = 100
 RUN = ("dispatch", "dispatch_scheduled", "send_mail")

@@ -12,11 +12,11 @@ from typing import Any
 
 from bench import campaign_calls
 from bench.campaign_calls import CAMPAIGN, PEOPLE
-from local import stage
 from local.aws import LocalSession, patient
-from local.memory import most_megabytes
-from local.state import State
-from local.workspace import DOT_LOCAL, Workspace
+from local.stage import lifecycle
+from local.stage.memory import most_megabytes
+from local.stage.state import State
+from local.stage.workspace import DOT_LOCAL, Workspace
 from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import Start
 
@@ -32,15 +32,15 @@ def measure(announce: Callable[[str], None]) -> dict[str, Any]:
 
 def _on_the_emulator(announce: Callable[[str], None]) -> dict[str, Any]:
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.stop(workspace)
+    lifecycle.stop(workspace)
     try:
-        running = stage.start(workspace, announce, PEOPLE)
+        running = lifecycle.start(workspace, announce, PEOPLE)
         running.processes["pump"].stop()
         _run(running, "warm-up")
         seen = [_run(running, f"run-{n}") for n in range(RUNS)]
         memory = {name: _memory(f"mailroom-local-{name}") for name in FUNCTIONS}
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
     rates = {name: [round(PEOPLE / each[name], 1) for each in seen] for name in ("collected", "composed")}
     announce(f"{PEOPLE:,} people of a campaign: {statistics.median(rates['composed']):.0f} a second")
     return {

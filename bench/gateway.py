@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.ledger_size import LedgerSize
-from local import stage
 from local.aws import LocalSession, patient
-from local.state import State
-from local.workspace import DOT_LOCAL, Workspace
+from local.stage import lifecycle
+from local.stage.state import State
+from local.stage.workspace import DOT_LOCAL, Workspace
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
@@ -168,13 +168,13 @@ def _settings() -> FaxSender:
 
 def _webhooks(announce: Callable[[str], None]) -> dict[str, Any]:
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.stop(workspace)
+    lifecycle.stop(workspace)
     try:
-        running = stage.start(workspace, announce)
+        running = lifecycle.start(workspace, announce)
         _rate(running, 100)  # warm
         rates = [_rate(running, WEBHOOKS) for _ in range(RUNS)]
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
     announce(f"{WEBHOOKS} webhooks: {statistics.median(rates):.0f} a second")
     return {
         "webhooks_per_second": round(statistics.median(rates), 1),

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from bench import REPOSITORY
-from local import stage
 from local.aws import STAGE
-from local.memory import most_megabytes_until_its_end
-from local.state import State
-from local.workspace import DOT_LOCAL, Workspace
+from local.stage import lifecycle
+from local.stage.memory import most_megabytes_until_its_end
+from local.stage.state import State
+from local.stage.workspace import DOT_LOCAL, Workspace
 
 ROWS = 100_000
 FEW = 1_000
@@ -27,14 +27,14 @@ def measure(announce: Callable[[str], None]) -> dict[str, Any]:
     """Rows a second, and the most memory that the command had, in MB; of few rows as well, for what it has
     at any size."""
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.stop(workspace)
+    lifecycle.stop(workspace)
     try:
-        running = stage.start(workspace, announce)
+        running = lifecycle.start(workspace, announce)
         running.processes["pump"].stop()
         few, _ = imported(running, workspace.folder, "few", FEW)
         memory, answer = imported(running, workspace.folder, "many", ROWS)
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
     announce(f"{ROWS:,} rows imported: {answer['lines_per_second']:.0f} a second, {memory} MB")
     return {
         "import_rows_per_second": answer["lines_per_second"],

@@ -19,10 +19,10 @@ from typing import Any
 
 from bench import REPOSITORY, bundles
 from bench.events import item
-from local import stage
 from local.aws import LocalSession, patient
-from local.state import MAILBOX, State
-from local.workspace import DOT_LOCAL, Workspace
+from local.stage import lifecycle
+from local.stage.state import MAILBOX, State
+from local.stage.workspace import DOT_LOCAL, Workspace
 
 PAIRS = 3
 WARM_UP = 200
@@ -37,9 +37,9 @@ PUT_BATCH = 25
 def measure(announce: Callable[[str], None]) -> dict[str, Any]:
     """Rates of 1,000 and 10,000 mails, the baseline's of 1,000, and the median ratio of the pairs."""
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.stop(workspace)
+    lifecycle.stop(workspace)
     try:
-        running = stage.start(workspace, announce)
+        running = lifecycle.start(workspace, announce)
         # The providers' events have a figure of their own; here they would take the senders' cores.
         _post(f"{running.endpoints.providers}/events/pause")
         pipeline = Pipeline(running, workspace.assembly)
@@ -53,7 +53,7 @@ def measure(announce: Callable[[str], None]) -> dict[str, Any]:
         long = pipeline.rate(10_000)
         announce(f"10,000 mails, mailroom: {long:.0f} a second")
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
     ratios = [ours / theirs for ours, theirs in zip(*rates.values(), strict=True)]
     return {
         "rate_1000": round(statistics.median(rates["mailroom"]), 1),

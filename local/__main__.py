@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 
 from local import inbox as inbox_view
-from local import stage, state
-from local.deploy import DeployError
-from local.processes import StartError
-from local.workspace import UP
+from local.stage import lifecycle, state
+from local.stage.deploy import DeployError
+from local.stage.processes import StartError
+from local.stage.workspace import UP
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 console = Console(highlight=False)
@@ -51,8 +51,8 @@ def up() -> None:
         return
     if known:
         console.print("Cleaning up after a stage that did not end well.")
-        stage.stop(UP)
-    running = stage.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
+        lifecycle.stop(UP)
+    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
     console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
     console.print(f"API:    {running.variables()['MAILROOM_API']}")
     print(NEXT_STEPS)
@@ -61,7 +61,7 @@ def up() -> None:
 @app.command()
 def down() -> None:
     """Stop what `up` started, also what a crash has left."""
-    console.print("Stopped." if stage.stop(UP) else "Nothing was running.")
+    console.print("Stopped." if lifecycle.stop(UP) else "Nothing was running.")
 
 
 @app.command()

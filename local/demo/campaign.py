@@ -11,16 +11,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from local.aws import LocalSession, patient
-from local.demo.accepted import of_mail
 from local.demo.campaign_people import with_news
-from local.demo.campaign_verdict import CAMPAIGN, ONE_CLICK, PREFIX, Told, link_of
-from local.demo.cast import Item
-from local.demo.patience import POLL_SECONDS, Unsettled
+from local.demo.checks.accepted import of_mail
+from local.demo.checks.campaign import CAMPAIGN, ONE_CLICK, PREFIX, Told, link_of
 from local.demo.postbox import Postbox
+from local.demo.scenarios.mails import Item
+from local.demo.waiter import POLL_SECONDS, Unsettled
 from local.demo.watch import Watch
-from local.processes import wait_until
-from local.state import LEDGER, MAILBOX, State
-from local.workspace import REPOSITORY
+from local.stage.processes import wait_until
+from local.stage.state import LEDGER, MAILBOX, State
+from local.stage.workspace import REPOSITORY
 
 PEOPLE = 500
 """So many get its mail, and one opts out of it."""

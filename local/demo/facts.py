@@ -7,8 +7,8 @@ import sys
 from dataclasses import dataclass
 
 from local.aws import STAGE, LocalSession, patient
-from local.state import State
-from local.workspace import REPOSITORY
+from local.stage.state import State
+from local.stage.workspace import REPOSITORY
 
 
 @dataclass(frozen=True)

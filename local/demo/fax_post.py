@@ -3,7 +3,7 @@
 import json
 
 from local.aws import Endpoints, LocalSession, patient
-from local.demo.fax_cast import Fax
+from local.demo.scenarios.faxes import Fax
 
 PDF = b"%PDF-1.7\n% one page, for the demo\n%%EOF\n"
 

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Sequence
 
-from local.demo.cast import Item
-from local.demo.fax_cast import Fax
 from local.demo.fax_post import FaxPost
-from local.demo.patience import Patience
 from local.demo.postbox import Postbox
+from local.demo.scenarios.faxes import Fax
+from local.demo.scenarios.mails import Item
+from local.demo.waiter import Patience
 from local.demo.watch import FAXES
-from local.state import State
+from local.stage.state import State
 
 SETTLE_SECONDS = 120.0
 

@@ -4,9 +4,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from local.demo.cast import Message
-from local.demo.patience import Patience
 from local.demo.postbox import Postbox
+from local.demo.scenarios.mails import Message
+from local.demo.waiter import Patience
 from local.demo.watch import MAILS
 
 SETTLE_SECONDS = 90.0

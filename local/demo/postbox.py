@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from boto3.dynamodb.types import TypeSerializer
 
 from local.aws import LocalSession, patient
-from local.demo.cast import Item
-from local.state import MAILBOX
+from local.demo.scenarios.mails import Item
+from local.stage.state import MAILBOX
 
 THREADS = 4
 UNLESS_THERE = "attribute_not_exists(id)"

@@ -8,15 +8,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from local.demo.callback_verdict import CallbackVerdict
-from local.demo.campaign_verdict import CampaignVerdict
-from local.demo.channel_verdict import ChannelVerdict
+from local.demo.checks.callback_verdict import CallbackVerdict
+from local.demo.checks.campaign import CampaignVerdict
+from local.demo.checks.faxes import FaxVerdict
+from local.demo.checks.feedback import FeedbackVerdict
+from local.demo.checks.messages import ChannelVerdict
+from local.demo.checks.standing import STATUSES
+from local.demo.checks.verdict import Verdict
 from local.demo.facts import Facts
-from local.demo.fax_verdict import FaxVerdict
-from local.demo.feedback_verdict import FeedbackVerdict
 from local.demo.result import Result
-from local.demo.standing import STATUSES
-from local.demo.verdict import Verdict
 
 SHOWN = 10
 Row = tuple[str, str, str]

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from local.demo.callback_verdict import CallbackVerdict
-from local.demo.campaign_verdict import CampaignVerdict
-from local.demo.channel_verdict import ChannelVerdict
-from local.demo.fax_verdict import FaxVerdict
-from local.demo.feedback_verdict import FeedbackVerdict
-from local.demo.verdict import Verdict
+from local.demo.checks.callback_verdict import CallbackVerdict
+from local.demo.checks.campaign import CampaignVerdict
+from local.demo.checks.faxes import FaxVerdict
+from local.demo.checks.feedback import FeedbackVerdict
+from local.demo.checks.messages import ChannelVerdict
+from local.demo.checks.verdict import Verdict
 
 
 @dataclass(frozen=True)

@@ -6,29 +6,31 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from local import stage
-from local.demo import campaign, devices, feedback, mails, push_cast, report, webhook_cast
-from local.demo.accepted import by_message, of_mail
+from local.demo import campaign, devices, feedback, mails, report
 from local.demo.bars import Bars
-from local.demo.callback_verdict import judge_callbacks
-from local.demo.callbacks import different, read
 from local.demo.campaign import CampaignRun
-from local.demo.campaign_verdict import judge_campaign, ours
-from local.demo.channel_verdict import judge_channel
+from local.demo.checks.accepted import by_message, of_mail
+from local.demo.checks.callback_verdict import judge_callbacks
+from local.demo.checks.callbacks import different, read
+from local.demo.checks.campaign import judge_campaign, ours
+from local.demo.checks.faxes import judge_faxes
+from local.demo.checks.feedback import judge_feedback
+from local.demo.checks.messages import judge_channel
+from local.demo.checks.standing import standing
+from local.demo.checks.verdict import judge
 from local.demo.facts import Facts
-from local.demo.fax_verdict import judge_faxes
 from local.demo.faxes import FaxRun
-from local.demo.feedback_verdict import judge_feedback
 from local.demo.mails import Sent
-from local.demo.patience import Patience, Unsettled
-from local.demo.plan import Plan
 from local.demo.postbox import Postbox
 from local.demo.result import Result
-from local.demo.standing import standing
-from local.demo.verdict import judge
+from local.demo.scenarios import pushes as push_cast
+from local.demo.scenarios import webhook_cast
+from local.demo.scenarios.plan import Plan
+from local.demo.waiter import Patience, Unsettled
 from local.demo.watch import Watch
-from local.state import State
-from local.workspace import DEMO, DOT_LOCAL
+from local.stage import lifecycle
+from local.stage.state import State
+from local.stage.workspace import DEMO, DOT_LOCAL
 
 RESULT = DOT_LOCAL / "demo.json"
 QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0
@@ -36,13 +38,13 @@ QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0
 
 def run(console: Console) -> int:
     """The exit code: 0 only if all came out as it should."""
-    stage.stop(DEMO)  # what an earlier demo left, if it was killed
+    lifecycle.stop(DEMO)  # what an earlier demo left, if it was killed
     RESULT.unlink(missing_ok=True)
     try:
-        running = stage.start(DEMO, lambda line: console.print(f"- {line}"), campaign.PEOPLE + 1)
+        running = lifecycle.start(DEMO, lambda line: console.print(f"- {line}"), campaign.PEOPLE + 1)
         result = _send_and_judge(console, running)
     finally:
-        stage.stop(DEMO)
+        lifecycle.stop(DEMO)
     RESULT.write_text(json.dumps(result.as_json(), indent=2) + "\n")
     if result.failures:
         console.print(f"Logs: {DEMO.folder}/*.log")

@@ -5,9 +5,9 @@ from typing import Any
 from boto3.dynamodb.types import TypeDeserializer
 
 from local.aws import ACCOUNT, REGION, STAGE, Endpoints, LocalSession, patient
-from local.demo.feedback_verdict import Recipient
+from local.demo.checks.feedback import Recipient
 from local.inbox import fetch, fetch_object
-from local.state import LEDGER
+from local.stage.state import LEDGER
 
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local import emulator, processes
 from local.aws import LocalSession, patient
-from local.workspace import REPOSITORY, Workspace
+from local.stage import emulator, processes
+from local.stage.workspace import REPOSITORY, Workspace
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -33,9 +33,9 @@ def emulated(folder: Path) -> Iterator[str]:
 @contextmanager
 def pumping(url: str, folder: Path) -> Iterator[None]:
     """The pump on that emulator. It takes over the mappings that are there when it starts."""
-    command = [sys.executable, "-m", "local.pump", "--emulator", url]
+    command = [sys.executable, "-m", "local.pump.pump", "--emulator", url]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    pump = processes.start(command, "local.pump", folder / "pump.log", environment)
+    pump = processes.start(command, "local.pump.pump", folder / "pump.log", environment)
     try:
         yield
     finally:

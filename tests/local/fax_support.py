@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from http.server import ThreadingHTTPServer
 from typing import Any
 
-from local.fax_line import FaxLine, FaxPages
-from local.inbox_store import InboxStore
-from local.providers import Handler
-from local.signalwire_simulator import SignalWireSimulator
-from local.telnyx_simulator import TelnyxSimulator
+from local.providers.fax import FaxLine, FaxPages
+from local.providers.inbox import InboxStore
+from local.providers.server import Handler
+from local.providers.signalwire import SignalWireSimulator
+from local.providers.telnyx import TelnyxSimulator
 from mailroom.channels.fax.provider import FaxProvider, FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx

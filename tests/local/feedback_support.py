@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local import emulator
 from local.aws import LocalSession, patient
-from local.providers import ProviderServer
-from local.workspace import Workspace
+from local.providers.server import ProviderServer
+from local.stage import emulator
+from local.stage.workspace import Workspace
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client

@@ -5,9 +5,9 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from local.fifo.mapping import FifoMapping, Message
-from local.fifo.poller import Poller
-from local.functions import Invoked
+from local.pump.fifo_mapping import FifoMapping, Message
+from local.pump.fifo_poller import Poller
+from local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
 MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2, reports_failures=True)

@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from local.http_provider import Reply, Request
-from local.ses_courses import SIMULATOR_DOMAIN
-from local.ses_feedback import VALIDATED, SesFeedback
-from local.ses_suppression import SuppressionList
-from local.sns_wire import entries, form_of
-from local.upstream import Upstream
+from local.providers.http import Reply, Request
+from local.providers.ses_courses import SIMULATOR_DOMAIN
+from local.providers.ses_feedback import VALIDATED, SesFeedback
+from local.providers.ses_suppression import SuppressionList
+from local.providers.sns_wire import entries, form_of
+from local.providers.upstream import Upstream
 from mailroom.feedback.reader import read
 from mailroom.message.event import Event as Read
 from tests.local.feedback_support import SENDER, SET, TOPIC

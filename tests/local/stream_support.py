@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from local.functions import Invoked
-from local.streams.delivery import Delivery, GivenUp
-from local.streams.mapping import Record, StreamMapping
+from local.pump.functions import Invoked
+from local.pump.stream_delivery import Delivery, GivenUp
+from local.pump.stream_mapping import Record, StreamMapping
 
 NOW = 1_800_000_000.0
 MAPPING = StreamMapping(

@@ -6,11 +6,13 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook
 
-from local.demo import cast, fax_cast, webhook_cast
-from local.demo.callback_verdict import CallbackVerdict, judge_callbacks
-from local.demo.callbacks import Callback, read
-from local.demo.cast import Message
-from local.demo.fax_cast import Fax, Told
+from local.demo.checks.callback_verdict import CallbackVerdict, judge_callbacks
+from local.demo.checks.callbacks import Callback, read
+from local.demo.scenarios import faxes as fax_cast
+from local.demo.scenarios import mails as cast
+from local.demo.scenarios import webhook_cast
+from local.demo.scenarios.faxes import Fax, Told
+from local.demo.scenarios.mails import Message
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20

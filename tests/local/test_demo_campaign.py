@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.demo.campaign_verdict import CampaignVerdict, Told, has_link, judge_campaign, link_of, ours
+from local.demo.checks.campaign import CampaignVerdict, Told, has_link, judge_campaign, link_of, ours
 
 RUN = "2026-11-21T14:00Z"
 EXPECTED = {f"weekly-followers#{RUN}#{n}": f"person-{n}@example.com" for n in range(5)}

@@ -3,9 +3,9 @@
 import base64
 from typing import Any
 
-from local.demo.accepted import UNKNOWN, by_message
-from local.demo.cast import Message
-from local.demo.channel_verdict import ChannelVerdict, judge_channel
+from local.demo.checks.accepted import UNKNOWN, by_message
+from local.demo.checks.messages import ChannelVerdict, judge_channel
+from local.demo.scenarios.mails import Message
 
 GOOD = Message({"id": "a", "event_type": "sms", "to": "+1"}, facts={"segments": 2, "encoding": "UCS-2"})
 BAD = Message({"id": "b", "event_type": "sms", "to": "+2"}, reason="21211")

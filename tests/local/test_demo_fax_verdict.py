@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from local import fax_numbers
-from local.demo import fax_cast
-from local.demo.fax_cast import Fax
-from local.demo.fax_verdict import FaxVerdict, Ledger, judge_faxes
+from local.demo.checks.faxes import FaxVerdict, Ledger, judge_faxes
+from local.demo.scenarios import faxes as fax_cast
+from local.demo.scenarios.faxes import Fax
+from local.providers import fax_numbers
 
 MOST = 3
 ONE, OTHER = "+14155550130", "+14155550131"

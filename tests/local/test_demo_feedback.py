@@ -5,8 +5,8 @@ from typing import Any, get_args
 from rich.console import Console
 
 from local.demo import report
-from local.demo.feedback_verdict import judge_feedback
-from local.demo.standing import STATUSES, reached, standing, unreached
+from local.demo.checks.feedback import judge_feedback
+from local.demo.checks.standing import STATUSES, reached, standing, unreached
 from mailroom.message.status import Status
 
 EVENTS: dict[str, Any] = {

@@ -5,8 +5,8 @@ from typing import cast
 
 import pytest
 
-from local.demo.patience import POLL_SECONDS, QUIET_SECONDS, Patience, Unsettled
-from local.demo.standing import Key
+from local.demo.checks.standing import Key
+from local.demo.waiter import POLL_SECONDS, QUIET_SECONDS, Patience, Unsettled
 from local.demo.watch import FAXES, Watch
 
 EXPECTED: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "failed"}

@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 
-from local import sms_numbers
-from local.demo import events_cast, push_cast, sms_cast
-from local.demo.cast import Message
 from local.demo.facts import Facts
-from local.demo.plan import Plan
-from local.ses_courses import Address
-from local.sms_segments import BASIC, segments
-from local.sns_simulator import WORDS
+from local.demo.scenarios import events_cast
+from local.demo.scenarios import pushes as push_cast
+from local.demo.scenarios import sms as sms_cast
+from local.demo.scenarios.mails import Message
+from local.demo.scenarios.plan import Plan
+from local.providers import sms_numbers
+from local.providers.ses_courses import Address
+from local.providers.sms_segments import BASIC, segments
+from local.providers.sns import WORDS
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from local.demo import cast
-from local.demo.cast import Message
-from local.demo.verdict import Key, Verdict, judge
+from local.demo.checks.verdict import Key, Verdict, judge
+from local.demo.scenarios import mails as cast
+from local.demo.scenarios.mails import Message
 
 GOOD = Message({"id": "a", "event_type": "mail", "email": "a@example.com"})
 BAD = Message({"id": "b", "event_type": "mail"}, reason="to")

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from local.fax_line import FaxLine
-from local.fax_media import is_pdf
-from local.fax_numbers import document
-from local.fax_record import Fax, Order, Refused
-from local.inbox_store import InboxStore
+from local.providers.fax import FaxLine
+from local.providers.fax_media import is_pdf
+from local.providers.fax_numbers import document
+from local.providers.fax_record import Fax, Order, Refused
+from local.providers.inbox import InboxStore
 from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
 
 

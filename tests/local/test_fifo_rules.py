@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from local.fifo.mapping import AT_MOST, FifoMapping, Message
-from local.fifo.rules import finished
-from local.functions import Invoked
+from local.pump.fifo_mapping import AT_MOST, FifoMapping, Message
+from local.pump.fifo_rules import finished
+from local.pump.functions import Invoked
 from tests.local.fifo_support import ARN, MAPPING, RAISED, message, names, reported
 
 BATCH = [message("a"), message("b"), message("c")]

@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from local.aws import LocalSession, patient
-from local.http_provider import Request
-from local.providers import ProviderServer
-from local.upstream import Upstream
+from local.providers.http import Request
+from local.providers.server import ProviderServer
+from local.providers.upstream import Upstream
 from tests.local.emulator_support import emulated
 
 EVIL = "https://evil.example"

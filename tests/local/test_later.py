@@ -2,7 +2,7 @@
 
 import threading
 
-from local.later import AGAIN_SECONDS, Later
+from local.providers.delay_queue import AGAIN_SECONDS, Later
 
 
 class Stage:

@@ -6,10 +6,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from local import assembly
 from local.aws import LocalSession, patient
-from local.deploy import PROVIDERS, Deployment
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.stage import assembly
+from local.stage.deploy import PROVIDERS, Deployment
 from tests.local.emulator_support import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"

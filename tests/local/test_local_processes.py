@@ -4,12 +4,12 @@ import os
 import sys
 from pathlib import Path
 
-from local import stage, state
 from local.aws import Endpoints
-from local.emulator import free_ports
-from local.processes import Process, start, wait_until
-from local.state import State
-from local.workspace import Workspace
+from local.stage import lifecycle, state
+from local.stage.emulator import free_ports
+from local.stage.processes import Process, start, wait_until
+from local.stage.state import State
+from local.stage.workspace import Workspace
 
 SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 ENDPOINTS = Endpoints("http://127.0.0.1:1", "http://127.0.0.1:2")
@@ -41,7 +41,7 @@ def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
     known = state.load(workspace)
     assert known is not None
     assert (known.running, known.endpoints, known.outputs) == (True, ENDPOINTS, {"Output": "x"})
-    assert stage.stop(workspace)
+    assert lifecycle.stop(workspace)
     assert not known.running
     assert state.load(workspace) is None
 
@@ -49,8 +49,8 @@ def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
 def test_stopping_twice_or_after_a_crash_is_no_error(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
-    assert not stage.stop(workspace)
-    assert not stage.stop(workspace)
+    assert not lifecycle.stop(workspace)
+    assert not lifecycle.stop(workspace)
 
 
 def test_a_damaged_state_file_reads_as_nothing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from local.ses_feedback import SPREAD_SECONDS, VALIDATED
+from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from tests.local.feedback_support import Stage, running
 from tests.local.ses_feedback_support import at, summary
 

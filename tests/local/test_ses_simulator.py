@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 
 from local.aws import LocalSession, patient
 from local.inbox import fetch
-from local.providers import ProviderServer
+from local.providers.server import ProviderServer
 from tests.local.ses_support import Emulator
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ import json
 import re
 from datetime import UTC, datetime
 
-from local.streams.delivery import GivenUp
-from local.streams.failures import document, object_key
-from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD
+from local.pump.failures import document, object_key
+from local.pump.stream_delivery import GivenUp
+from local.pump.stream_rules import RETRIES_EXHAUSTED, TOO_OLD
 from tests.local.stream_support import MAPPING, NOW, RAISED, record
 
 SHARD = "shardId-00000000000000000000-00000000"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from local.streams.filters import passes
-from local.streams.lane import Lane
-from local.streams.mapping import Record, StreamMapping
+from local.pump.filters import passes
+from local.pump.lane import Lane
+from local.pump.stream_mapping import Record, StreamMapping
 from tests.local.stream_support import records
 
 LISTED: dict[str, Any] = {

@@ -10,11 +10,11 @@ from http.server import ThreadingHTTPServer
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.http_provider import NoAnswer, Reply, Request
-from local.providers import Handler
-from local.sms_record import Sms
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.twilio_callbacks import SPREAD_SECONDS, TRIES, TwilioCallbacks, fields, reached
+from local.providers.http import NoAnswer, Reply, Request
+from local.providers.server import Handler
+from local.providers.sms_record import Sms
+from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, TwilioCallbacks, fields, reached
 from tests.local.twilio_support import SENDER, form, number, sms
 
 PUBLIC = "https://abc123.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk.2"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.providers import Handler
-from local.webhook_receiver import WebhookReceiver
+from local.providers.server import Handler
+from local.providers.webhook_receiver import WebhookReceiver
 
 
 @dataclass

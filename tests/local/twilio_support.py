@@ -13,13 +13,13 @@ from typing import Any
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from local.http_provider import Reply, Request
-from local.inbox_store import InboxStore
-from local.providers import Handler
-from local.sms_network import SmsNetwork
-from local.sms_record import Order, Sms
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.twilio_simulator import TwilioSimulator
+from local.providers.http import Reply, Request
+from local.providers.inbox import InboxStore
+from local.providers.server import Handler
+from local.providers.sms import SmsNetwork
+from local.providers.sms_record import Order, Sms
+from local.providers.twilio import TwilioSimulator
+from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
 from tests.local.fax_support import NOW, Clock
 from tests.local.openapi import Description
 

@@ -18,8 +18,8 @@ from botocore.exceptions import ParamValidationError
 from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
 
-from local.http_provider import Provider
-from local.providers import Handler
+from local.providers.http import Provider
+from local.providers.server import Handler
 from ops.doctor.checks import CHECKS
 from ops.doctor.look import Look
 from ops.doctor.run import run

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import Cost, Wanted, cost, settings_of
 from ops.cost.parts import Around, called_back, composed, kept, parts, pdf, request, told

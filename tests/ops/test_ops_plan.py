@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from mailroom.delivery.pace import Pace
 from ops.plan.lanes import Lane, Stages
 from ops.plan.model import Assumed, Plan, Senders

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.plan.answer import answer
 from ops.plan.lanes import Stages
 from ops.plan.model import Assumed

@@ -14,9 +14,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from local.aws import KEY, REGION
-from local.demo.accepted import of_mail
 from local.demo.campaign_people import with_news
-from local.workspace import REPOSITORY
+from local.demo.checks.accepted import of_mail
+from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import Start

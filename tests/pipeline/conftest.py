@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local import assembly, stage
-from local.workspace import Workspace
+from local.stage import assembly, lifecycle
+from local.stage.workspace import Workspace
 from tests.pipeline.faxes import Faxed, faxed
 from tests.pipeline.pipeline_support import Pipeline
 from tests.pipeline.trouble import Trouble, had
@@ -22,13 +22,13 @@ HARMFUL = {
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     workspace = Workspace(tmp_path_factory.mktemp("stage"))
-    running = stage.start(workspace, lambda _: None)
+    running = lifecycle.start(workspace, lambda _: None)
     try:
         pipeline = Pipeline(workspace, running)
         add_harmful_templates(pipeline)
         yield pipeline
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from local import inbox
 from local.aws import LocalSession, patient
-from local.demo import callbacks
-from local.demo.callbacks import Callback
-from local.state import LEDGER, MAILBOX, State
-from local.workspace import Workspace
+from local.demo.checks import callbacks
+from local.demo.checks.callbacks import Callback
+from local.stage.state import LEDGER, MAILBOX, State
+from local.stage.workspace import Workspace
 from mailroom.channels.webhook.signing import host_key
 from mailroom.http.url import host_of
 from tests.pipeline.items import Item, correlation, plain, typed

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from local.demo.campaign_verdict import has_link, link_of
+from local.demo.checks.campaign import has_link, link_of
 from tests.pipeline.campaign_support import TOPIC, Campaign, Reply, asked, operator, signed
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until

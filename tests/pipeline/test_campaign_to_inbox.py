@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from local.demo.campaign_verdict import has_link
+from local.demo.checks.campaign import has_link
 from tests.pipeline.campaign_support import CAMPAIGN, RUN_SECONDS, Campaign, operator
 from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator
 from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
-from local.deploy import BOOTSTRAP_VERSION
-from local.workspace import REPOSITORY, Workspace
+from local.stage import emulator
+from local.stage.deploy import BOOTSTRAP_VERSION
+from local.stage.workspace import REPOSITORY, Workspace
 
 COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
 SECONDS = 240

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import settings_of
 from tests.pipeline.pipeline_support import Pipeline

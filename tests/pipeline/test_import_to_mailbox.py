@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from local.demo.accepted import of_mail
-from local.state import MAILBOX
-from local.workspace import REPOSITORY
+from local.demo.checks.accepted import of_mail
+from local.stage.state import MAILBOX
+from local.stage.workspace import REPOSITORY
 from tests.pipeline.campaign_support import operator
 from tests.pipeline.pipeline_support import Pipeline, until
 

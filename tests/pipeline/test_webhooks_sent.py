@@ -1,6 +1,6 @@
 """Webhooks: callbacks about other channels' messages, and messages of their own."""
 
-from local.demo import callbacks
+from local.demo.checks import callbacks
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import Pipeline, until
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.deploy import CREDENTIALS
+from local.stage.deploy import CREDENTIALS
 from mailroom.message.reference import Reference
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import Pipeline, until

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
-from local import postgres, postgres_binaries
-from local.emulator import LOOPBACK, free_ports
-from local.processes import StartError, wait_until
-from local.workspace import REPOSITORY
+from local.database import postgres, postgres_binaries
+from local.stage.emulator import LOOPBACK, free_ports
+from local.stage.processes import StartError, wait_until
+from local.stage.workspace import REPOSITORY
 
 PASSWORD = "a word of one's own"
 
@@ -46,7 +46,7 @@ def place() -> Iterator[Path]:
 def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
     folder, (port,) = place / "server", free_ports(1)
     environment = os.environ | {postgres.ASKED_FOR: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-m", "local.postgres", "--folder", str(folder), "--port", str(port)]
+    command = [sys.executable, "-m", "local.database.postgres", "--folder", str(folder), "--port", str(port)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
         assert starter.stdout.readline() == f"{postgres.LISTENING}{LOOPBACK}:{port}\n"

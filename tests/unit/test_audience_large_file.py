@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import pytest
 
-from local.memory import most_megabytes
-from local.workspace import REPOSITORY
+from local.stage.memory import most_megabytes
+from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.csv_lines import CsvAudience
 from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.s3_lines import CHUNK_BYTES

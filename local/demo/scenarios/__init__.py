@@ -1,0 +1,1 @@
+"""What the demo sends, and what must become of each message."""

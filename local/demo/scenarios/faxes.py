@@ -1,0 +1,111 @@
+"""The demo's faxes: 60 to 12 numbers, and one to no number at all, each with what must become of it.
+
+What a number does stands in `local/providers/fax_numbers.py`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Told = tuple[str, str]
+"""A callback's status, and how its message starts."""
+SENT: Told = ("sent", "Fax sent successfully")
+BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN = (
+    f"+12025550{ending}" for ending in (110, 112, 113, 114, 115, 116, 123)
+)
+GOOD = tuple(f"+13125550{ending}" for ending in (130, 131, 132))
+UPSTREAM = tuple(f"+14155550{ending}" for ending in (130, 131))
+"""Lines that the upstream application alone faxes to: their queue's order is known."""
+NUMBERS = (BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN, *GOOD, *UPSTREAM)
+EACH_GOOD, EACH_UPSTREAM = 12, 6
+WRONG_GROUP = "the-invoices"
+
+
+@dataclass(frozen=True)
+class Fax:
+    """One fax. `line` is its number in E.164 ("" if it has none), `failing` the status of its first
+    `fails` attempts, `reason` a word that the ledger's error must hold if it is not delivered."""
+
+    id: str
+    line: str
+    to: str = ""
+    way: Literal["mailbox", "queue"] = "mailbox"
+    group: str = ""
+    fails: int = 0
+    failing: str = "busy"
+    delivered: bool = True
+    reason: str = ""
+    payload: bool = False
+    answer: str = "ok"
+    """How the receiver of its callbacks answers."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The message's identity."""
+        return self.id, "fax"
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its place in its line's queue is that in which it was written."""
+        return self.way == "queue" and not self.group
+
+    def body(self, providers: str, bucket: str) -> dict[str, Any]:
+        """What an upstream application writes to the fax queue."""
+        body = {
+            "fax_id": self.id,
+            "to": self.to or self.line,
+            "callback_url": f"{providers}/receiver/{self.answer}/callbacks/{self.id}",
+        }
+        if self.payload:
+            return body | {"payload_ref": f"s3://{bucket}/{self.id}.pdf"}
+        return body | {"pdf_url": f"https://example.com/faxes/{self.id}.pdf"}
+
+    def item(self, providers: str, bucket: str) -> dict[str, Any]:
+        """The same as a mailbox item."""
+        body = self.body(providers, bucket)
+        return {"id": body.pop("fax_id"), "event_type": "fax", **body}
+
+    def told(self, most: int) -> list[Told]:
+        """The callbacks that it must have, of at most so many attempts."""
+        attempts = [
+            ("tmp_fail", f"Failed to deliver fax (attempt {nth} of {most}). Fax status: {self.failing}")
+            for nth in range(1, min(self.fails, most - 1) + 1)
+        ]
+        if self.delivered:
+            return [*attempts, SENT]
+        if self.fails:
+            last = f"Failed to deliver fax after {most} tries. Last attempt status: {self.failing}"
+            return [*attempts, ("perm_fail", last)]
+        return [*attempts, ("perm_fail", "Failed to deliver fax: ")]
+
+    def calls(self, most: int) -> int:
+        """How many faxes the provider must have accepted for it."""
+        return min(self.fails + self.delivered, most)
+
+
+def faxes(most: int) -> list[Fax]:
+    """All of them, in the order in which they are put; `most` is how many attempts one may have. Those that
+    take longest go first."""
+    return [
+        Fax("fax-busy-for-ever", BUSY, fails=most, delivered=False, reason="busy"),
+        Fax("fax-slow", SLOW),
+        Fax("fax-lost-answer", LOST),
+        *(Fax(f"fax-busy-twice-{number}", TWICE, fails=2) for number in range(3)),
+        *(Fax(f"fax-broken-once-{number}", BROKEN, fails=1, failing="failed") for number in range(3)),
+        *(Fax(f"fax-throttled-{number}", THROTTLED) for number in range(2)),
+        Fax("fax-refused", REFUSING, delivered=False, reason="number"),
+        Fax("fax-to-nowhere", "", to="555-CALL-ME", delivered=False, reason="to: "),
+        Fax("fax-from-the-bucket", GOOD[0], payload=True),
+        Fax("fax-told-twice", GOOD[1], answer="flaky/1"),
+        *(Fax(f"fax-{number:02}", GOOD[number % len(GOOD)]) for number in range(EACH_GOOD * len(GOOD) - 2)),
+        *(
+            Fax(f"fax-upstream-{number:02}", UPSTREAM[number % len(UPSTREAM)], way="queue")
+            for number in range(EACH_UPSTREAM * len(UPSTREAM) - 2)
+        ),
+        Fax("fax-upstream-by-hand", UPSTREAM[0], to=_by_hand(UPSTREAM[0]), way="queue"),
+        Fax("fax-upstream-wrong-group", UPSTREAM[1], way="queue", group=WRONG_GROUP),
+    ]
+
+
+def _by_hand(number: str) -> str:
+    """As people write it: +14155550130 as +1 (415) 555-0130."""
+    return f"{number[:2]} ({number[2:5]}) {number[5:8]}-{number[8:]}"

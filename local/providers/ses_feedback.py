@@ -1,0 +1,167 @@
+"""What SES tells of mails that it accepted, published to the topics of their configuration set.
+
+As at SES: in any order, some of it twice, some of it before the answer to SendEmail is out.
+`feedback_pages.py` counts it and holds it back.
+"""
+
+import json
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from email.utils import parseaddr
+from http.client import HTTPException
+from typing import Any, NamedTuple
+
+from local.providers.delay_queue import Later
+from local.providers.http import Request
+from local.providers.ses_courses import Address, Kind
+from local.providers.ses_events import EVENT_TYPES, Event, Mail, event, send
+from local.providers.ses_suppression import Suppressed, SuppressionList
+from local.providers.sns_wire import batch
+from local.providers.upstream import Upstream
+
+SPREAD_SECONDS = 0.6
+"""Within so long after the acceptance all of a mail's events are published, each at a time of its own."""
+DOUBLED, EARLY = 0.1, 0.05
+"""The part of the events that is published twice, and of the mails whose Send is out before the answer."""
+BATCH = 10
+SEED = 11
+VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
+"""What SES publishes, as mere text, once a topic becomes an event destination."""
+
+_MATCHING = {"DeliveryDelay": "DELIVERY_DELAY"}
+_LISTED: dict[Kind, str] = {"hard": "BOUNCE", "complaint": "COMPLAINT"}
+
+
+class Message(NamedTuple):
+    """What is published to a topic; `name` is the event's type, "" for a text that is none."""
+
+    topic: str
+    text: str
+    name: str = ""
+
+
+class SesFeedback:
+    """Publishes the events of accepted mails; safe for many threads."""
+
+    def __init__(
+        self,
+        upstream: Upstream,
+        suppressed: SuppressionList,
+        seed: int = SEED,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._upstream = upstream
+        self._suppressed = suppressed
+        self._random = random.Random(seed)  # noqa: S311 - shuffles
+        self._clock = clock
+        self._destinations: dict[str, list[dict[str, Any]]] = {}
+        self._published: Counter[str] = Counter()
+        self._doubled = 0
+        self._lock = threading.Lock()
+        self.later: Later[Message] = Later(self._publish, BATCH, clock)
+
+    def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
+        """Have told what becomes of a mail; returns when what is told early has been published."""
+        destinations = self._of_set(content.get("configuration_set"), request)
+        if not destinations:
+            return
+        recipients = tuple(each for kind in ("to", "cc", "bcc") for each in content[kind])
+        addresses = [Address.of(each) for each in recipients]
+        truncated = any(each.asks("truncated") for each in addresses)
+        mail = Mail(message_id, content, recipients, self._clock(), truncated)
+        with self._lock:
+            first = 1 if self._random.random() < EARLY else 0
+        events = [send(mail), *self._after(mail, addresses)]
+        if any(each.asks("early") for each in addresses):
+            first = len(events)
+        now = [message for each in events[:first] for message in self._messages(each, destinations)]
+        for start in range(0, len(now), BATCH):
+            for again in self._publish(now[start : start + BATCH]):
+                self.later.add(again, 0)
+        for each in events[first:]:
+            for message in self._messages(each, destinations):
+                self.later.add(message, self._delay())
+
+    def counts(self) -> dict[str, Any]:
+        """Published events by their type; `doubled` counts repeats, those that are still to come included."""
+        with self._lock:
+            counts, doubled = dict(self._published), self._doubled
+        return {"published": sum(counts.values()), "doubled": doubled, "by_type": counts}
+
+    def _after(self, mail: Mail, addresses: list[Address]) -> list[Event]:
+        """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
+        told: list[Event] = []
+        for recipient, address in zip(mail.recipients, addresses, strict=True):
+            if "reject" in address.course:
+                return [event(mail, "reject", recipient, 0.5)]
+            bare = parseaddr(recipient)[1]
+            course: tuple[Kind, ...] = ("listed",) if bare in self._suppressed else address.course
+            for step, kind in enumerate(course, 1):
+                made = event(mail, kind, recipient, 0.5 * step)
+                told.append(made)
+                if kind in _LISTED:
+                    feedback_id = made[EVENT_TYPES[kind].lower()]["feedbackId"]
+                    entry = Suppressed(bare, _LISTED[kind], self._clock(), mail.message_id, feedback_id)
+                    self._suppressed.add(entry)
+        return told
+
+    def _messages(self, told: Event, destinations: list[dict[str, Any]]) -> list[Message]:
+        """Once for each topic that wants events of this type, or twice."""
+        name = told["eventType"]
+        wanted = _MATCHING.get(name, name.upper())
+        topics = [
+            each["SnsDestination"]["TopicArn"]
+            for each in destinations
+            if wanted in each["MatchingEventTypes"]
+        ]
+        with self._lock:
+            times = 2 if self._random.random() < DOUBLED else 1
+            self._doubled += (times - 1) * len(topics)
+        text = json.dumps(told)
+        return [Message(topic, text, name) for topic in topics for _ in range(times)]
+
+    def _delay(self) -> float:
+        with self._lock:
+            return self._random.uniform(0, SPREAD_SECONDS)
+
+    def _publish(self, messages: list[Message]) -> list[Message]:
+        """Publish at most ten; those that the emulator did not take."""
+        by_topic: dict[str, list[Message]] = defaultdict(list)
+        for each in messages:
+            by_topic[each.topic].append(each)
+        failed: list[Message] = []
+        for topic, those in by_topic.items():
+            if self._taken(topic, [each.text for each in those]):
+                with self._lock:
+                    self._published.update(each.name for each in those if each.name)
+            else:
+                failed += those
+        return failed
+
+    def _taken(self, topic: str, texts: list[str]) -> bool:
+        try:
+            reply = self._upstream.pass_on(batch(topic, texts))
+        except (HTTPException, OSError) as trouble:
+            print(f"{topic}: {trouble}", flush=True)
+            return False
+        if reply.status != 200:
+            print(f"{topic}: {reply.status} {reply.body.decode()}", flush=True)
+        return reply.status == 200
+
+    def _of_set(self, name: str | None, request: Request) -> list[dict[str, Any]]:
+        """The set's destinations that are topics. Those of a set that has none yet are asked for again."""
+        if not name:
+            return []
+        if name not in self._destinations:
+            path = f"/v2/email/configuration-sets/{name}/event-destinations"
+            answer = self._upstream.pass_on(Request("GET", path, request.headers, b""))
+            every = json.loads(answer.body).get("EventDestinations", []) if answer.status == 200 else []
+            found = [each for each in every if each.get("Enabled") and "SnsDestination" in each]
+            if not found:
+                return []
+            self._destinations[name] = found
+            self._publish([Message(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
+        return self._destinations[name]

@@ -1,0 +1,91 @@
+"""Drive the event source mappings that the emulator gets wrong, by AWS's rules.
+
+The emulator drops failed stream records or retries them for ever, and works a FIFO queue's groups one after
+another. `python -m local.pump.pump --emulator URL` disables those mappings in the emulator and delivers their
+records until the process is killed. The pump keeps no checkpoint: after a crash it delivers a stream again
+from the oldest record on, and the ledger refuses what was sent.
+"""
+
+import argparse
+import os
+import threading
+import traceback
+from functools import partial
+from threading import Thread
+from typing import Any
+
+from local.aws import LocalSession, patient
+from local.pump.fifo_mapping import FifoMapping
+from local.pump.fifo_poller import Poller
+from local.pump.fifo_queue import EmulatedQueue
+from local.pump.functions import CONNECTIONS, Functions
+from local.pump.stream_driver import StreamDriver
+from local.pump.stream_mapping import StreamMapping
+
+DRIVING = "driving "
+"""What it logs when it has taken over all mappings."""
+
+
+class Pump:
+    """All mappings of one emulator that it takes over."""
+
+    def __init__(self, url: str) -> None:
+        session = LocalSession()
+        self._lambda = session.client("lambda", endpoint_url=url, config=patient())
+        self._sqs = session.client("sqs", endpoint_url=url, config=patient(CONNECTIONS))
+        self._functions = Functions(url)
+        self._streams = StreamDriver(url, self._functions)
+
+    def run(self) -> None:
+        """Start all readers and pollers; returns only when all of them have ended, which is never."""
+        listed = self._listed()
+        streams = [StreamMapping.from_api(each) for each in listed if _is_stream(each)]
+        queues = [FifoMapping.from_api(each) for each in listed if _is_fifo(each)]
+        if not streams and not queues:
+            raise SystemExit("No function is mapped to a DynamoDB stream. Deploy the stacks first.")
+        for uuid in [*(each.uuid for each in streams), *(each.uuid for each in queues)]:
+            # A template's `Enabled: false` does not show in the emulator's answer.
+            self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
+        threads = [thread for mapping in streams for thread in self._streams.threads(mapping)]
+        threads += [self._poller(mapping) for mapping in queues]
+        print(f"{DRIVING}{len(streams)} stream mappings and {len(queues)} FIFO queues", flush=True)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def _listed(self) -> list[dict[str, Any]]:
+        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
+        return [dict(each) for page in pages for each in page["EventSourceMappings"]]
+
+    def _poller(self, mapping: FifoMapping) -> Thread:
+        queue = EmulatedQueue(self._sqs, mapping.queue)
+        poller = Poller(mapping, queue, partial(self._functions.invoke, mapping.function))
+        return Thread(target=poller.run, daemon=True)
+
+
+def _is_stream(mapping: dict[str, Any]) -> bool:
+    return ":dynamodb:" in mapping["EventSourceArn"]
+
+
+def _is_fifo(mapping: dict[str, Any]) -> bool:
+    arn = mapping["EventSourceArn"]
+    return ":sqs:" in arn and bool(arn.endswith(".fifo"))
+
+
+def die(trouble: threading.ExceptHookArgs) -> None:
+    """A thread that ends by a fault of ours must not leave the others running as if all were well."""
+    traceback.print_exception(trouble.exc_type, trouble.exc_value, trouble.exc_traceback)
+    os._exit(1)
+
+
+def main() -> None:
+    """Pump until killed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    threading.excepthook = die
+    Pump(parser.parse_args().emulator).run()
+
+
+if __name__ == "__main__":
+    main()
