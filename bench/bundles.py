@@ -11,8 +11,8 @@ from bench.environment import clean
 from bench.events import Context, queue_batch, stream_batch
 from bench.imports import CLIENTS
 from bench.stubs import answer_at_once
-from local.stage.assembly import read
-from local.stage.memory import most_megabytes
+from local.processes import most_megabytes
+from local.stage.deploy import read_assembly
 
 BATCHES = 100
 RUN = ("dispatch", "dispatch_scheduled", "send_mail")
@@ -21,7 +21,7 @@ RUN = ("dispatch", "dispatch_scheduled", "send_mail")
 
 def found(assembly: Path) -> dict[str, Path]:
     """The bundle of each handler, in a new cloud assembly of the local stage."""
-    folders = {asset.source for stack in read(assembly) for asset in stack.assets if asset.zipped}
+    folders = {asset.source for stack in read_assembly(assembly) for asset in stack.assets if asset.zipped}
     return {each: folder for each in CLIENTS for folder in folders if (folder / f"{each}.py").exists()}
 
 

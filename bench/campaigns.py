@@ -13,10 +13,9 @@ from typing import Any
 from bench import campaign_calls
 from bench.campaign_calls import CAMPAIGN, PEOPLE
 from local.aws import LocalSession, patient
+from local.processes import most_megabytes
 from local.stage import lifecycle
-from local.stage.memory import most_megabytes
-from local.stage.state import State
-from local.stage.workspace import DOT_LOCAL, Workspace
+from local.stage.workspace import DOT_LOCAL, State, Workspace
 from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import Start
 

@@ -10,8 +10,7 @@ from typing import Any
 from bench.ledger_size import LedgerSize
 from local.aws import LocalSession, patient
 from local.stage import lifecycle
-from local.stage.state import State
-from local.stage.workspace import DOT_LOCAL, Workspace
+from local.stage.workspace import DOT_LOCAL, State, Workspace
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending

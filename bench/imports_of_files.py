@@ -13,10 +13,9 @@ from typing import Any
 
 from bench import REPOSITORY
 from local.aws import STAGE
+from local.processes import most_megabytes_until_its_end
 from local.stage import lifecycle
-from local.stage.memory import most_megabytes_until_its_end
-from local.stage.state import State
-from local.stage.workspace import DOT_LOCAL, Workspace
+from local.stage.workspace import DOT_LOCAL, State, Workspace
 
 ROWS = 100_000
 FEW = 1_000

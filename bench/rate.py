@@ -21,8 +21,7 @@ from bench import REPOSITORY, bundles
 from bench.events import item
 from local.aws import LocalSession, patient
 from local.stage import lifecycle
-from local.stage.state import MAILBOX, State
-from local.stage.workspace import DOT_LOCAL, Workspace
+from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 
 PAIRS = 3
 WARM_UP = 200

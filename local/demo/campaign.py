@@ -18,9 +18,8 @@ from local.demo.postbox import Postbox
 from local.demo.scenarios.mails import Item
 from local.demo.waiter import POLL_SECONDS, Unsettled
 from local.demo.watch import Watch
-from local.stage.processes import wait_until
-from local.stage.state import LEDGER, MAILBOX, State
-from local.stage.workspace import REPOSITORY
+from local.processes import wait_until
+from local.stage.workspace import LEDGER, MAILBOX, REPOSITORY, State
 
 PEOPLE = 500
 """So many get its mail, and one opts out of it."""

@@ -7,7 +7,7 @@ import psycopg
 
 from local.aws import LocalSession, patient
 from local.stage.lifecycle import DATABASE_SECRET
-from local.stage.state import State
+from local.stage.workspace import State
 
 # Written here once more, so that the campaign's own query is not what it is judged by.
 _WITH_NEWS = """

@@ -7,8 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from local.aws import STAGE, LocalSession, patient
-from local.stage.state import State
-from local.stage.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY, State
 
 
 @dataclass(frozen=True)

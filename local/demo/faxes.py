@@ -9,7 +9,7 @@ from local.demo.scenarios.faxes import Fax
 from local.demo.scenarios.mails import Item
 from local.demo.waiter import Patience
 from local.demo.watch import FAXES
-from local.stage.state import State
+from local.stage.workspace import State
 
 SETTLE_SECONDS = 120.0
 

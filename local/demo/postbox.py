@@ -7,7 +7,7 @@ from boto3.dynamodb.types import TypeSerializer
 
 from local.aws import LocalSession, patient
 from local.demo.scenarios.mails import Item
-from local.stage.state import MAILBOX
+from local.stage.workspace import MAILBOX
 
 THREADS = 4
 UNLESS_THERE = "attribute_not_exists(id)"

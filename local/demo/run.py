@@ -29,8 +29,7 @@ from local.demo.scenarios.plan import Plan
 from local.demo.waiter import Patience, Unsettled
 from local.demo.watch import Watch
 from local.stage import lifecycle
-from local.stage.state import State
-from local.stage.workspace import DEMO, DOT_LOCAL
+from local.stage.workspace import DEMO, DOT_LOCAL, State
 
 RESULT = DOT_LOCAL / "demo.json"
 QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0

@@ -4,10 +4,9 @@ from typing import Any
 
 from boto3.dynamodb.types import TypeDeserializer
 
-from local.aws import ACCOUNT, REGION, STAGE, Endpoints, LocalSession, patient
+from local.aws import ACCOUNT, REGION, STAGE, Endpoints, LocalSession, fetch, patient
 from local.demo.checks.feedback import Recipient
-from local.inbox import fetch, fetch_object
-from local.stage.state import LEDGER
+from local.stage.workspace import LEDGER
 
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
@@ -35,23 +34,23 @@ class Watch:
 
     def inbox(self) -> list[dict[str, Any]]:
         """What the providers of all channels accepted."""
-        return fetch(self._endpoints.inbox)
+        return list(fetch(self._endpoints.inbox))
 
     def faxes(self) -> list[dict[str, Any]]:
         """The faxes that the provider accepted."""
-        return fetch(self._endpoints.faxes)
+        return list(fetch(self._endpoints.faxes))
 
     def received(self) -> list[dict[str, Any]]:
         """What came to the webhook receiver."""
-        return fetch(self._endpoints.received)
+        return list(fetch(self._endpoints.received))
 
     def events(self) -> dict[str, Any]:
         """How many events SES has published, and what is still to come."""
-        return fetch_object(f"{self._endpoints.providers}/events")
+        return dict(fetch(f"{self._endpoints.providers}/events"))
 
     def callbacks(self) -> list[dict[str, Any]]:
         """Twilio's status callbacks, and how they were answered."""
-        return fetch(f"{self._endpoints.providers}/callbacks")
+        return list(fetch(f"{self._endpoints.providers}/callbacks"))
 
     def suppressed(self) -> dict[Recipient, str]:
         """The suppression list: reasons by recipient and channel."""

@@ -1,21 +1,23 @@
-"""What simulated providers tell later, in another order than it happened."""
+"""What simulated providers report later, in another order than it happened."""
 
 import heapq
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from local.providers.http import Pages
 
 T = TypeVar("T")
 AGAIN_SECONDS = 0.5
 
 
-class Later(Generic[T]):
-    """Hands on each thing when its time has come, several at once where several are due.
+class DelayQueue(Generic[T]):
+    """Delivers each thing when its time has come, several at once where several are due.
 
-    `deliver` gets at most `most` of them and returns those that it could not hand on: they come again. In one
-    background thread once `start` was called; safe for many threads.
+    `deliver` gets at most `most` of them and returns those that it could not deliver: they are tried again.
+    `start` delivers in a background thread; safe for many threads.
     """
 
     def __init__(
@@ -29,30 +31,25 @@ class Later(Generic[T]):
         self._clock = clock
         self._waiting: list[tuple[float, int, T]] = []
         self._order = count()
-        self._paused = False
         self._changed = threading.Condition()
+        self.paused = False
 
     def add(self, thing: T, seconds: float) -> None:
-        """Have it handed on after so long."""
+        """Have it delivered after so long."""
         with self._changed:
             heapq.heappush(self._waiting, (self._clock() + seconds, next(self._order), thing))
             self._changed.notify()
 
     def pause(self) -> None:
-        """Hold back all, also what is added from now on."""
+        """Hold back everything, also what is added from now on."""
         with self._changed:
-            self._paused = True
+            self.paused = True
 
     def resume(self) -> None:
         """Go on, with what was held back as well."""
         with self._changed:
-            self._paused = False
+            self.paused = False
             self._changed.notify()
-
-    @property
-    def paused(self) -> bool:
-        """Whether it holds back."""
-        return self._paused
 
     @property
     def waiting(self) -> int:
@@ -60,7 +57,7 @@ class Later(Generic[T]):
         return len(self._waiting)
 
     def run_due(self) -> int:
-        """Hand on what is due now, `most` at a time; how many were tried."""
+        """Deliver what is due now, `most` at a time; how many were tried."""
         tried = 0
         while things := self._due():
             tried += len(things)
@@ -69,7 +66,7 @@ class Later(Generic[T]):
         return tried
 
     def start(self) -> None:
-        """Go on by itself, for as long as the process lives."""
+        """Deliver in the background for as long as the process lives."""
         threading.Thread(target=self._run, daemon=True).start()
 
     def _run(self) -> None:
@@ -80,16 +77,45 @@ class Later(Generic[T]):
 
     def _rest(self) -> float | None:
         """Seconds until something may be due; None: until something changes."""
-        if self._paused or not self._waiting:
+        if self.paused or not self._waiting:
             return None
         return max(0.0, self._waiting[0][0] - self._clock())
 
     def _due(self) -> list[T]:
         with self._changed:
-            now = self._clock()
+            if self.paused:
+                return []
             things: list[T] = []
-            while (
-                not self._paused and self._waiting and len(things) < self._most and self._waiting[0][0] <= now
-            ):
+            now = self._clock()
+            while self._waiting and len(things) < self._most and self._waiting[0][0] <= now:
                 things.append(heapq.heappop(self._waiting)[2])
             return things
+
+
+def pages(queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, Any]]) -> Pages:
+    """GET /events, POST /events/pause, POST /events/resume. `queues` are by the provider's name, `counts` are
+    SES's."""
+
+    def shown() -> dict[str, Any]:
+        waiting = {name: queue.waiting for name, queue in queues.items()}
+        paused = all(queue.paused for queue in queues.values())
+        return {"paused": paused, "waiting": waiting, "ses": counts()}
+
+    def pause() -> dict[str, Any]:
+        for queue in queues.values():
+            queue.pause()
+        return shown()
+
+    def resume() -> dict[str, Any]:
+        for queue in queues.values():
+            queue.resume()
+        return shown()
+
+    return Pages(
+        "/events",
+        {
+            "GET /events": lambda _: shown(),
+            "POST /events/pause": lambda _: pause(),
+            "POST /events/resume": lambda _: resume(),
+        },
+    )

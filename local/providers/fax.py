@@ -1,7 +1,28 @@
-"""The simulated telephone network that the fax providers share; `fax_numbers.py` says which number does what.
+"""The simulated telephone network that the fax providers share, and what the simulated numbers do.
 
-A line is one line: a fax to a number where another one is still under way is busy, as in life, and the log
-keeps which other ones it met.
+A line takes one fax at a time: a fax to a number where another fax is under way is busy, as in life, and the
+log keeps which other faxes it met.
+
+The last two digits of a number that ends in 555 01xx choose; every other number takes every fax. `First`
+and `twice` count the submits of one document (its URL without a signature) to one number.
+
+| 555 01… | what happens                                                                             |
+|---------|------------------------------------------------------------------------------------------|
+| 10      | busy                                                                                     |
+| 11      | no answer                                                                                |
+| 12      | busy twice, then delivered                                                               |
+| 13      | delivered, slowly                                                                        |
+| 14      | accepted and delivered, but the first answer is lost: the connection breaks              |
+| 15      | refused as an invalid number (SignalWire 400, Telnyx 422)                                |
+| 16      | throttled first (429), then delivered                                                    |
+| 17      | a server error first (500, nothing accepted), then delivered                             |
+| 18      | accepted, then failed by the line                                                        |
+| 19      | accepted, then failed because the PDF cannot be fetched                                  |
+| 20      | accepted, and stays queued until somebody cancels it                                     |
+| 21      | accepted, then failed: nobody has this number                                            |
+| 22      | the account is refused (403)                                                             |
+| 23      | failed by the line once, then delivered                                                  |
+| others  | delivered                                                                                |
 """
 
 import math
@@ -10,15 +31,138 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from http import HTTPStatus
-from typing import Any
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from local.providers import fax_numbers
-from local.providers.fax_media import is_pdf
-from local.providers.fax_record import Fax, Order, Refused
-from local.providers.fax_wire import json_reply
-from local.providers.http import Reply, Request
+from local.providers.http import Pages, Refused, number_ending
 from local.providers.inbox import Accepted, InboxStore
+
+Refusal = Literal["invalid", "throttled", "error", "forbidden"]
+Course = Literal[
+    "delivered", "busy", "no-answer", "slow", "lost", "failed", "unreachable", "stuck", "unallocated"
+]
+
+REFUSED: dict[str, Refusal] = {"15": "invalid", "22": "forbidden"}
+REFUSED_FIRST: dict[str, Refusal] = {"16": "throttled", "17": "error"}
+COURSES: dict[str, Course] = {
+    "10": "busy",
+    "11": "no-answer",
+    "13": "slow",
+    "18": "failed",
+    "19": "unreachable",
+    "20": "stuck",
+    "21": "unallocated",
+}
+FOR_SO_MANY: dict[str, tuple[int, Course]] = {"12": (2, "busy"), "14": (1, "lost"), "23": (1, "failed")}
+
+_SIGNATURE = {"awsaccesskeyid", "signature", "expires"}
+_ENDINGS = {"slow": "delivered", "lost": "delivered", "unreachable": "failed", "unallocated": "failed"}
+TIMEOUT_SECONDS = 5.0
+
+
+def refusal_of(number: str, nth: int) -> Refusal | None:
+    """Why the provider refuses the n-th submit; None if it accepts."""
+    ending = number_ending(number)
+    return REFUSED.get(ending) or (REFUSED_FIRST.get(ending) if nth == 1 else None)
+
+
+def course_of(number: str, nth: int) -> Course:
+    """How the n-th submit goes on once it is accepted."""
+    ending = number_ending(number)
+    times, at_first = FOR_SO_MANY.get(ending, (0, "delivered"))
+    return at_first if nth <= times else COURSES.get(ending, "delivered")
+
+
+def document(url: str) -> str:
+    """The URL without its signature, which differs at each attempt."""
+    parts = urlsplit(url)
+    query = [
+        (name, value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+        if name.lower() not in _SIGNATURE and not name.lower().startswith("x-amz-")
+    ]
+    return parts._replace(query=urlencode(query), fragment="").geturl()
+
+
+@dataclass(frozen=True)
+class FaxOrder:
+    """What was asked of a provider."""
+
+    provider: str
+    to: str
+    sender: str
+    media_url: str
+    quality: str = ""
+    reference: str = ""
+    ttl_minutes: int | None = None
+    store_media: bool = True
+    account: str = ""
+
+
+@dataclass
+class Fax:
+    """An accepted fax; times are epoch seconds. A stuck one ends and is dialled at infinity."""
+
+    id: str
+    order: FaxOrder
+    course: Course
+    created: float
+    ends: float
+    attempt: int
+    overlaps: list[str]
+    media_ok: bool | None
+    dialled: float = field(init=False)
+    canceled: bool = False
+
+    def __post_init__(self) -> None:
+        self.dialled = self.created + 0.3 * (self.ends - self.created)
+
+    def status(self, now: float) -> str:
+        """In SignalWire's words."""
+        if now >= self.ends:
+            return "canceled" if self.canceled else _ENDINGS.get(self.course, self.course)
+        if now >= self.dialled:
+            return "sending"
+        return "processing" if now >= self.created + 0.1 * (self.ends - self.created) else "queued"
+
+    def as_json(self, now: float) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "provider": self.order.provider,
+            "to": self.order.to,
+            "from": self.order.sender,
+            "media_url": self.order.media_url,
+            "quality": self.order.quality,
+            "reference": self.order.reference,
+            "ttl_minutes": self.order.ttl_minutes,
+            "store_media": self.order.store_media,
+            "course": self.course,
+            "status": self.status(now),
+            "created": self.created,
+            "started": self.dialled if min(now, self.ends) >= self.dialled else None,
+            "ended": self.ends if now >= self.ends else None,
+            "attempt": self.attempt,
+            "overlaps": self.overlaps,
+            "media_ok": self.media_ok,
+        }
+
+
+def is_pdf(url: str) -> bool | None:
+    """Whether a PDF lies there; None for any other host: the simulators ask nobody outside."""
+    parts = urlsplit(url)
+    if parts.scheme != "http" or parts.hostname != "127.0.0.1":
+        return None
+    connection = HTTPConnection("127.0.0.1", parts.port or 80, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/")
+        answer = connection.getresponse()
+        return answer.status == 200 and answer.read(5) == b"%PDF-"
+    except (HTTPException, OSError):
+        return False
+    finally:
+        connection.close()
 
 
 class FaxLine:
@@ -34,7 +178,7 @@ class FaxLine:
         slow_seconds: float = 5.0,
         fetch: Callable[[str], bool | None] = is_pdf,
     ) -> None:
-        """`busy_seconds` is also what no answer and failures take; `fetch` tells whether a PDF lies there."""
+        """No answer and failures take `busy_seconds` too; `fetch` says whether there is a PDF at a URL."""
         self._inbox = inbox
         self.clock = clock
         self._seconds = {
@@ -50,8 +194,8 @@ class FaxLine:
         self._submits: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
-    def submit(self, order: Order) -> Fax:
-        """Take a fax, or raise Refused. Where its course is `lost` the caller answers nothing."""
+    def submit(self, order: FaxOrder) -> Fax:
+        """Take a fax, or raise Refused. The caller gives no answer to a fax whose course is `lost`."""
         nth = self._counted(order)
         media_ok = self._fetch(order.media_url)
         with self._lock:
@@ -73,7 +217,7 @@ class FaxLine:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 
     def cancel(self, fax: Fax, while_in: set[str]) -> bool:
-        """Stop it where it stands in one of these statuses; tells whether it was stopped."""
+        """Stop a fax that is in one of these statuses; whether it was stopped."""
         with self._lock:
             now = self.clock()
             if fax.status(now) not in while_in:
@@ -82,8 +226,8 @@ class FaxLine:
             return True
 
     def log(self) -> list[dict[str, Any]]:
-        """Every accepted fax. It was under way from `created` to `ended` (None: still is); `overlaps` names
-        those that it met on its line: a gateway that sends one at a time leaves all of them empty."""
+        """Every accepted fax, under way from `created` to `ended` (None: still is). `overlaps` names the
+        faxes that it met on its line; it is empty where a gateway sends one at a time."""
         with self._lock:
             now = self.clock()
             return [fax.as_json(now) for fax in self._faxes.values()]
@@ -94,53 +238,42 @@ class FaxLine:
             return list(self._refused)
 
     def clear(self) -> None:
-        """Forget all of it, the counts included."""
+        """Forget everything, the counts included."""
         with self._lock:
             self._faxes.clear()
             self._refused.clear()
             self._submits.clear()
 
-    def _counted(self, order: Order) -> int:
-        """The how-manieth submit of this document to this number it is."""
+    def pages(self) -> Pages:
+        """GET /faxes, GET /faxes/refused, DELETE /faxes."""
+        return Pages(
+            "/faxes",
+            {
+                "GET /faxes": lambda _: self.log(),
+                "GET /faxes/refused": lambda _: self.refused(),
+                "DELETE /faxes": lambda _: self.clear(),
+            },
+        )
+
+    def _counted(self, order: FaxOrder) -> int:
+        """How often this document was submitted to this number, this time included."""
         with self._lock:
-            key = order.to, fax_numbers.document(order.media_url)
+            key = order.to, document(order.media_url)
             self._submits[key] += 1
             nth = self._submits[key]
-            why = fax_numbers.refusal(order.to, nth)
+            why = refusal_of(order.to, nth)
             if why is None:
                 return nth
             self._refused.append({**vars(order), "why": why, "at": self.clock(), "attempt": nth})
             raise Refused(why)
 
-    def _accepted(self, order: Order, nth: int, media_ok: bool | None) -> Fax:
+    def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> Fax:
         now = self.clock()
         met = [fax.id for fax in self._faxes.values() if fax.order.to == order.to and now < fax.ends]
-        course = fax_numbers.course(order.to, nth)
+        course = course_of(order.to, nth)
         if met:
             course = "busy"
         elif media_ok is False:
             course = "unreachable"
         ends = now + self._seconds.get(course, self._short)
         return Fax(str(uuid.uuid4()), order, course, now, ends, nth, met, media_ok)
-
-
-class FaxPages:
-    """GET /faxes, GET /faxes/refused, DELETE /faxes."""
-
-    prefix = "/faxes"
-
-    def __init__(self, line: FaxLine) -> None:
-        self._line = line
-
-    def handle(self, request: Request) -> Reply:
-        match request.method, request.path.partition("?")[0].rstrip("/"):
-            case "GET", "/faxes":
-                return json_reply(HTTPStatus.OK, self._line.log())
-            case "GET", "/faxes/refused":
-                return json_reply(HTTPStatus.OK, self._line.refused())
-            case "DELETE", "/faxes":
-                self._line.clear()
-                return Reply(HTTPStatus.NO_CONTENT, b"")
-        return json_reply(
-            HTTPStatus.NOT_FOUND, {"message": "Try GET /faxes, GET /faxes/refused, DELETE /faxes."}
-        )

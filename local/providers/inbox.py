@@ -1,9 +1,11 @@
 """What the providers' simulators accepted, in the order of acceptance."""
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from local.providers.http import Pages, Request, iso_milliseconds
 
 
 @dataclass(frozen=True)
@@ -15,18 +17,7 @@ class Accepted:
     to: str
     provider_id: str
     content: dict[str, Any]
-    received_at: str = field(
-        default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "channel": self.channel,
-            "to": self.to,
-            "received_at": self.received_at,
-            "provider_id": self.provider_id,
-            "content": self.content,
-        }
+    received_at: str = field(default_factory=lambda: iso_milliseconds(datetime.now(UTC)))
 
 
 class InboxStore:
@@ -48,5 +39,19 @@ class InboxStore:
         with self._lock:
             self._accepted.clear()
 
-    def __len__(self) -> int:
-        return len(self._accepted)
+    def pages(self) -> Pages:
+        """GET /inbox (?after=COUNT leaves out the first so many), GET /inbox/count, DELETE /inbox."""
+        return Pages(
+            "/inbox",
+            {
+                "GET /inbox": self._after,
+                "GET /inbox/count": lambda _: {"count": len(self.all())},
+                "DELETE /inbox": lambda _: self.clear(),
+            },
+        )
+
+    def _after(self, request: Request) -> list[dict[str, Any]]:
+        after = request.query.get("after", "0")
+        if not after.isdecimal():
+            raise ValueError("after: give a count, such as 7.")
+        return [asdict(each) for each in self.all()[int(after) :]]

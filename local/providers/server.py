@@ -1,150 +1,88 @@
-"""The server of all provider simulators: each has its paths; `/inbox` shows what they accepted, and below
-`/api` is the stage's own HTTP API.
+"""The server of all provider simulators: `up` and `demo` start it.
 
-`python -m local.providers.server --port N --emulator URL` runs it; `up` and `demo` start it so.
+`python -m local.providers.server --port N --emulator URL` runs it in the foreground.
 """
 
 import argparse
-import json
-import socket
-from collections.abc import Callable, Sequence
-from http import HTTPStatus
-from http.client import responses
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
-from urllib.parse import parse_qs, urlsplit
+from typing import Any
 
-from local.providers.delay_queue import Later
-from local.providers.fax import FaxLine, FaxPages
-from local.providers.feedback_pages import FeedbackPages
-from local.providers.http import NoAnswer, Provider, Reply, Request, is_meant
+from local.providers import delay_queue
+from local.providers.delay_queue import DelayQueue
+from local.providers.fax import FaxLine
+from local.providers.http import Simulator, SimulatorServer
 from local.providers.inbox import InboxStore
-from local.providers.public_api import PublicApi
 from local.providers.ses import SesSimulator
-from local.providers.ses_feedback import SesFeedback
-from local.providers.ses_suppression import SuppressionList
+from local.providers.ses_feedback import SesFeedback, SuppressionList
 from local.providers.signalwire import SignalWireSimulator
 from local.providers.sms import SmsNetwork
 from local.providers.sns import SnsSimulator
 from local.providers.telnyx import TelnyxSimulator
 from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import TwilioCallbacks
-from local.providers.upstream import Upstream
+from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
 
 SLOW_FAX_SECONDS = 9.0
 """Longer than a function of the local stage lives: a slow fax takes several of them."""
 
 
-class InboxPages:
-    """GET /inbox, GET /inbox?after=COUNT (without the first so many), GET /inbox/count, DELETE /inbox."""
+def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
+    """Every simulator by its name: the one place where a further one is added.
 
-    prefix = "/inbox"
+    The stage's adapters reach it below $MAILROOM_PROVIDERS at its `prefix`. A provider of chat messages, for
+    one, whose recipient chooses what goes wrong:
 
-    def __init__(self, inbox: InboxStore) -> None:
-        self._inbox = inbox
+        class ChatSimulator:
+            prefix = "/chat"
 
-    def handle(self, request: Request) -> Reply:
-        match request.method, request.path.partition("?")[0].rstrip("/"):
-            case "GET", "/inbox":
-                after = parse_qs(urlsplit(request.path).query, True).get("after", ["0"])[0]
-                if not after.isdecimal():
-                    return Reply(HTTPStatus.BAD_REQUEST, b'{"message": "after: give a count, such as 7."}')
-                return _json([each.as_json() for each in self._inbox.all()[int(after) :]])
-            case "GET", "/inbox/count":
-                return _json({"count": len(self._inbox)})
-            case "DELETE", "/inbox":
-                self._inbox.clear()
-                return Reply(HTTPStatus.NO_CONTENT, b"")
-        return Reply(HTTPStatus.NOT_FOUND, b'{"message": "Try GET /inbox, GET /inbox/count, DELETE /inbox."}')
+            def __init__(self, inbox: InboxStore) -> None:
+                self._inbox = inbox
 
-
-class Handler(BaseHTTPRequestHandler):
-    """One connection, kept open over many requests."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    providers: ClassVar[Sequence[Provider]] = ()
-
-    def answer(self) -> None:
-        length = int(self.headers.get("content-length") or 0)
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        request = Request(self.command, self.path, headers, self.rfile.read(length))
-        try:
-            self._write(self._reply(request))
-        except NoAnswer:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
-
-    def __getattr__(self, name: str) -> Callable[[], None]:
-        if name.startswith("do_"):  # the base class looks for do_GET, do_POST and so on: all go one way
-            return self.answer
-        raise AttributeError(name)
-
-    def _reply(self, request: Request) -> Reply:
-        host, port, *_ = self.connection.getsockname()
-        if not is_meant(request.headers, f"{host}:{port}"):
-            return Reply(HTTPStatus.FORBIDDEN, b'{"message": "A web page of somebody else asks for this."}')
-        for provider in self.providers:
-            if request.path.startswith(provider.prefix):
-                return provider.handle(request)
-        if request.path == "/health":
-            return _json({"status": "ok"})
-        return Reply(HTTPStatus.NOT_FOUND, b'{"message": "No simulated provider has this path."}')
-
-    def _write(self, reply: Reply) -> None:
-        """One write, so one packet: a head sent alone would wait for the client's delayed ACK."""
-        head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
-        fields = {**reply.headers, "Content-Length": str(len(reply.body))}
-        head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        self.wfile.write(head.encode("latin-1") + b"\r\n" + reply.body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
-        """Nothing: a line per request would cost more than the request."""
+            def handle(self, request: Request) -> Reply:
+                if request.bearer != "local":
+                    return json_reply(401, {"error": "invalid_auth"})
+                message = json.loads(request.body)
+                if "throttled" in message["to"]:
+                    return json_reply(429, {"error": "rate_limited"}, {"Retry-After": "1"})
+                id_ = str(uuid.uuid4())
+                self._inbox.add(Accepted("chat", message["to"], id_, {"text": message["text"]}))
+                if "lost-answer" in message["to"]:
+                    raise NoAnswer
+                return json_reply(200, {"id": id_})
+    """
+    inbox = InboxStore()
+    network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
+    suppressed = SuppressionList()
+    feedback = SesFeedback(upstream, suppressed)
+    callbacks = TwilioCallbacks(emulator_url)
+    queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
+    for queue in queues.values():
+        queue.start()
+    return {
+        "ses": SesSimulator(inbox, upstream, suppressed, feedback),
+        "sns": SnsSimulator(inbox, upstream),
+        "twilio": TwilioSimulator(network, callbacks.accepted),
+        "signalwire": SignalWireSimulator(line),
+        "telnyx": TelnyxSimulator(line),
+        "webhook receiver": WebhookReceiver(),
+        "stage's own API": PublicApi(upstream),
+        "pages: inbox": inbox.pages(),
+        "pages: faxes": line.pages(),
+        "pages: callbacks": callbacks.pages(),
+        "pages: events": delay_queue.pages(queues, feedback.counts),
+    }
 
 
-def _json(value: Any) -> Reply:
-    return Reply(HTTPStatus.OK, json.dumps(value).encode(), {"Content-Type": "application/json"})
-
-
-class ProviderServer(ThreadingHTTPServer):
-    """Listens on the loopback address alone; port 0 takes a free one. Web pages of others are refused."""
-
-    daemon_threads = True
-    request_queue_size = 128
+class ProviderServer(SimulatorServer):
+    """All simulators in front of one emulator."""
 
     def __init__(self, port: int, emulator_url: str) -> None:
-        inbox = InboxStore()
         self._upstream = Upstream(emulator_url)
-        line = FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
-        suppressed = SuppressionList()
-        feedback = SesFeedback(self._upstream, suppressed)
-        callbacks = TwilioCallbacks(emulator_url)
-        laters: dict[str, Later[Any]] = {"ses": feedback.later, "twilio": callbacks.later}
-        for later in laters.values():
-            later.start()
-        providers: tuple[Provider, ...] = (
-            SesSimulator(inbox, self._upstream, suppressed, feedback),
-            SnsSimulator(inbox, self._upstream),
-            TwilioSimulator(SmsNetwork(inbox), callbacks.accepted),
-            callbacks,
-            FeedbackPages(laters, feedback.counts),
-            SignalWireSimulator(line),
-            TelnyxSimulator(line),
-            FaxPages(line),
-            WebhookReceiver(),
-            InboxPages(inbox),
-            PublicApi(self._upstream),
-        )
-        super().__init__(("127.0.0.1", port), type("LocalHandler", (Handler,), {"providers": providers}))
+        super().__init__(port, *simulators(self._upstream, emulator_url).values())
 
     def server_close(self) -> None:
         super().server_close()
         self._upstream.close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ outcome is had the first time only, for that full address; after that the mail i
 | local part                                   | what SES does                                         |
 |----------------------------------------------|-------------------------------------------------------|
 | success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
-| ooto, soft, reject                           | see `ses_courses.py`                                  |
+| ooto, soft, reject                           | see `ses_events.py`                                   |
 | throttled                                    | 429 TooManyRequestsException                          |
 | rejected                                     | 400 MessageRejected                                   |
 | unverified                                   | 400 MailFromDomainNotVerifiedException                |
@@ -20,19 +20,16 @@ outcome is had the first time only, for that full address; after that the mail i
 All else goes to the emulator, which refuses an unverified sender as SES does.
 """
 
+import base64
 import json
-import threading
 import time
 from email.utils import parseaddr
 from typing import Any
 
-from local.providers.http import NoAnswer, Reply, Request
+from local.providers.http import Counts, NoAnswer, Reply, Request
 from local.providers.inbox import Accepted, InboxStore
-from local.providers.ses_courses import SIMULATOR_DOMAIN
-from local.providers.ses_feedback import SesFeedback
-from local.providers.ses_suppression import PATH as SUPPRESSION
-from local.providers.ses_suppression import SuppressionList
-from local.providers.ses_wire import content_of, recipients_of, refusal_of
+from local.providers.ses_events import SIMULATOR_DOMAIN
+from local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
 from local.providers.upstream import Upstream
 
 SLOW_SECONDS = 3.0
@@ -45,6 +42,11 @@ REFUSALS = {
     "error": (500, "InternalServiceErrorException", "Service error."),
 }
 ONCE = "-once"
+MAX_RECIPIENTS = 50
+MAX_HEADERS = 15
+MAX_HEADER_NAME = 126
+MAX_HEADER_VALUE = 995
+Refusal = tuple[int, str, str]  # HTTP status, error code, message
 
 
 class SesSimulator:
@@ -65,55 +67,43 @@ class SesSimulator:
         self._suppressed = suppressed
         self._feedback = feedback
         self._slow_seconds = slow_seconds
-        self._had: set[str] = set()
+        self._had = Counts()
         self._known_sets: set[str] = set()
-        self._lock = threading.Lock()
 
     def handle(self, request: Request) -> Reply:
         if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
             return self._send(request)
-        if request.path.startswith(SUPPRESSION):
+        if request.path.startswith(SUPPRESSION_PATH):
             return self._suppressed.handle(request)
         return self._upstream.pass_on(request)
 
     def _send(self, request: Request) -> Reply:
         mail = json.loads(request.body or b"{}")
         outcome = self._outcome(mail)
-        if outcome in REFUSALS:
-            return _error(*REFUSALS[outcome])
-        refusal = refusal_of(mail) or self._missing_set(mail, request)
+        refusal = REFUSALS.get(outcome) or refusal_of(mail) or self._missing_set(mail, request)
         if refusal:
-            return _error(*refusal)
+            return ses_error(*refusal)
         reply = self._upstream.pass_on(request)
         if reply.status != 200:
             return reply
-        self._accept(mail, json.loads(reply.body)["MessageId"], request)
+        provider_id, content = json.loads(reply.body)["MessageId"], content_of(mail)
+        self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
+        self._feedback.accepted(provider_id, content, request)
         if outcome == "lost-answer":
             raise NoAnswer
         if outcome == "slow":
             time.sleep(self._slow_seconds)
         return reply
 
-    def _accept(self, mail: dict[str, Any], provider_id: str, request: Request) -> None:
-        content = content_of(mail)
-        self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
-        self._feedback.accepted(provider_id, content, request)
-
     def _outcome(self, mail: dict[str, Any]) -> str:
         for recipient in recipients_of(mail):
             address = parseaddr(recipient)[1].lower()
             local, _, domain = address.partition("@")
             if domain == SIMULATOR_DOMAIN:
-                return self._outcome_of(local.partition("+")[0], address)
+                name, _, _ = local.partition("+")
+                once = name.endswith(ONCE)
+                return name.removesuffix(ONCE) if not once or self._had.nth(address) == 1 else "success"
         return "success"
-
-    def _outcome_of(self, name: str, address: str) -> str:
-        if not name.endswith(ONCE):
-            return name
-        with self._lock:
-            first = address not in self._had
-            self._had.add(address)
-        return name.removesuffix(ONCE) if first else "success"
 
     def _missing_set(self, mail: dict[str, Any], request: Request) -> tuple[int, str, str] | None:
         """The emulator takes any configuration set's name; SES does not."""
@@ -127,7 +117,58 @@ class SesSimulator:
         return 404, "NotFoundException", f"Configuration set <{name}> does not exist."
 
 
-def _error(status: int, code: str, message: str) -> Reply:
-    """An error as SES writes it: the SDKs take the code from the header."""
-    headers = {"Content-Type": "application/json", "x-amzn-ErrorType": code}
-    return Reply(status, json.dumps({"message": message}).encode(), headers)
+def recipients_of(mail: dict[str, Any]) -> list[str]:
+    """All addresses: to, cc, bcc."""
+    destination = mail.get("Destination") or {}
+    return [
+        address
+        for kind in ("ToAddresses", "CcAddresses", "BccAddresses")
+        for address in destination.get(kind) or []
+    ]
+
+
+def refusal_of(mail: dict[str, Any]) -> Refusal | None:
+    """The error that SES answers to a request it would not take; None if it would."""
+    count = len(recipients_of(mail))
+    if count == 0:
+        return _bad("Destination is required: no recipient is given.")
+    if count > MAX_RECIPIENTS:
+        return _bad(f"Recipient count exceeds {MAX_RECIPIENTS}.")
+    headers = mail.get("Content", {}).get("Simple", {}).get("Headers") or []
+    if len(headers) > MAX_HEADERS:
+        return _bad(f"The number of headers exceeds {MAX_HEADERS}.")
+    for header in headers:
+        name, value = header.get("Name", ""), header.get("Value", "")
+        if not 0 < len(name) <= MAX_HEADER_NAME or not 0 < len(value) <= MAX_HEADER_VALUE:
+            return _bad(f"Header {name[:MAX_HEADER_NAME]!r} is empty or too long.")
+        if any(mark in name + value for mark in "\r\n"):
+            return _bad(f"Header {name!r} holds a line break.")
+    return None
+
+
+def _bad(message: str) -> Refusal:
+    return 400, "BadRequestException", message
+
+
+def content_of(mail: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, as the inbox shows it. Mailroom sends Simple content only."""
+    destination = mail.get("Destination") or {}
+    message = (mail.get("Content") or {}).get("Simple") or {}
+    body = message.get("Body") or {}
+    return {
+        "from": mail.get("FromEmailAddress", ""),
+        "to": destination.get("ToAddresses") or [],
+        "cc": destination.get("CcAddresses") or [],
+        "bcc": destination.get("BccAddresses") or [],
+        "reply_to": mail.get("ReplyToAddresses") or [],
+        "configuration_set": mail.get("ConfigurationSetName"),
+        "tags": {tag["Name"]: tag["Value"] for tag in mail.get("EmailTags") or []},
+        "subject": (message.get("Subject") or {}).get("Data", ""),
+        "text": (body.get("Text") or {}).get("Data"),
+        "html": (body.get("Html") or {}).get("Data"),
+        "headers": {each["Name"]: each["Value"] for each in message.get("Headers") or []},
+        "attachments": [
+            {"name": each["FileName"], "size": len(base64.b64decode(each.get("RawContent", "")))}
+            for each in message.get("Attachments") or []
+        ],
+    }

@@ -1,20 +1,49 @@
-"""The events of SES's event publishing, in the JSON that SES publishes to an SNS topic.
+"""What becomes of a mail that SES accepted, and the events that report it in the JSON of SES.
 
-Field by field after "Contents of event data that Amazon SES publishes to Amazon SNS" in its developer guide.
+A recipient's address at simulator.amazonses.com chooses, by the part before the plus sign:
+
+| local part      | events after Send                                                                    |
+|-----------------|--------------------------------------------------------------------------------------|
+| bounce          | Bounce, Permanent General                                                            |
+| complaint       | Delivery, Complaint                                                                  |
+| suppressionlist | Bounce, Permanent OnAccountSuppressionList                                           |
+| ooto            | Delivery, Bounce Transient General: the automatic answer of somebody who is away     |
+| soft            | DeliveryDelay, Bounce Transient MailboxFull                                          |
+| reject          | Reject, of the whole mail                                                            |
+| others          | Delivery                                                                             |
+
+Words of the label, apart by `.`, `-` or `+` (`success+soft.7@…`): `soft` as above; `truncated`: the headers
+in the events are cut short, ours among them; `early`: all events are out before SES answers. Any other
+address is delivered to. One on the account's suppression list bounces as suppressionlist does.
+
+The events follow "Contents of event data that Amazon SES publishes to Amazon SNS" in SES's developer guide.
 """
 
+import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr
-from typing import Any
+from typing import Any, Literal
 
 from local.aws import ACCOUNT, REGION
-from local.providers.ses_courses import Kind
+from local.providers.http import iso_milliseconds
 
+SIMULATOR_DOMAIN = "simulator.amazonses.com"
+
+Kind = Literal["delivery", "hard", "listed", "away", "full", "complaint", "delay", "reject"]
+"""An event after Send; `hard` to `full` are bounces."""
+COURSES: dict[str, tuple[Kind, ...]] = {
+    "bounce": ("hard",),
+    "complaint": ("delivery", "complaint"),
+    "suppressionlist": ("listed",),
+    "ooto": ("delivery", "away"),
+    "soft": ("delay", "full"),
+    "reject": ("reject",),
+}
+DELIVERED: tuple[Kind, ...] = ("delivery",)
 Event = dict[str, Any]
-
 REPORTER = "dns; mx.example.net"
 EVENT_TYPES: dict[Kind, str] = {
     "delivery": "Delivery",
@@ -46,8 +75,35 @@ BOUNCED: dict[Kind, dict[str, str]] = {
 
 
 @dataclass(frozen=True)
+class Address:
+    """A recipient's address, in parts and in lower case."""
+
+    name: str
+    words: frozenset[str]
+    simulated: bool
+
+    @classmethod
+    def of(cls, recipient: str) -> "Address":
+        """From any form that a header takes."""
+        local, _, domain = parseaddr(recipient)[1].lower().partition("@")
+        name, _, label = local.partition("+")
+        return cls(name, frozenset(re.split(r"[.+-]", label)), domain == SIMULATOR_DOMAIN)
+
+    @property
+    def course(self) -> tuple[Kind, ...]:
+        """The events after Send, in the order in which they happen."""
+        if not self.simulated:
+            return DELIVERED
+        return COURSES["soft"] if "soft" in self.words else COURSES.get(self.name, DELIVERED)
+
+    def asks(self, word: str) -> bool:
+        """Whether its label holds this word."""
+        return self.simulated and word in self.words
+
+
+@dataclass(frozen=True)
 class Mail:
-    """A mail that SES accepted. `content` is as `ses_wire.content_of` has it; `at` in epoch seconds."""
+    """A mail that SES accepted. `content` is as `ses.content_of` has it; `at` in epoch seconds."""
 
     message_id: str
     content: Mapping[str, Any]
@@ -63,9 +119,9 @@ def send(mail: Mail) -> Event:
 
 def event(mail: Mail, kind: Kind, recipient: str, seconds: float) -> Event:
     """What became of it for one recipient, so many seconds after its acceptance."""
-    told = _TOLD.get(kind, _bounce)(kind, parseaddr(recipient)[1], mail.at + seconds)
+    details = _DETAILS.get(kind, _bounce)(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
-    return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: told}
+    return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
 
 
 def described(mail: Mail) -> dict[str, Any]:
@@ -79,7 +135,7 @@ def described(mail: Mail) -> dict[str, Any]:
         "subject": content.get("subject") or "",
     }
     return {
-        "timestamp": iso(mail.at),
+        "timestamp": _stamp(mail.at),
         "source": sender,
         "sourceArn": f"arn:aws:ses:{REGION}:{ACCOUNT}:identity/{bare}",
         "sendingAccountId": ACCOUNT,
@@ -111,15 +167,13 @@ def _headers(mail: Mail) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in written.items()]
 
 
-def iso(seconds: float) -> str:
-    """Epoch seconds as `2017-08-05T00:40:02.012Z`."""
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _stamp(seconds: float) -> str:
+    return iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
 
 
 def _delivery(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
     return {
-        "timestamp": iso(at),
+        "timestamp": _stamp(at),
         "processingTimeMillis": 480,
         "recipients": [recipient],
         "smtpResponse": "250 2.6.0 Message received",
@@ -136,7 +190,7 @@ def _bounce(kind: Kind, recipient: str, at: float) -> Event:
         "bounceType": bounce_type,
         "bounceSubType": subtype,
         "bouncedRecipients": [{"emailAddress": recipient, **BOUNCED.get(kind, {})}],
-        "timestamp": iso(at),
+        "timestamp": _stamp(at),
         **reported,
     }
 
@@ -146,18 +200,18 @@ def _complaint(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 
         "feedbackId": _feedback_id(),
         "complaintSubType": None,
         "complainedRecipients": [{"emailAddress": recipient}],
-        "timestamp": iso(at),
+        "timestamp": _stamp(at),
         "userAgent": "Amazon SES Mailbox Simulator",
         "complaintFeedbackType": "abuse",
-        "arrivalDate": iso(at),
+        "arrivalDate": _stamp(at),
     }
 
 
 def _delay(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
     return {
-        "timestamp": iso(at),
+        "timestamp": _stamp(at),
         "delayType": "MailboxFull",
-        "expirationTime": iso(at + timedelta(hours=14).total_seconds()),
+        "expirationTime": _stamp(at + timedelta(hours=14).total_seconds()),
         "reportingMTA": REPORTER,
         "delayedRecipients": [
             {"emailAddress": recipient, "status": "4.2.2", "diagnosticCode": "smtp; 452 4.2.2 mailbox full"}
@@ -173,4 +227,4 @@ def _feedback_id() -> str:
     return f"0100{uuid.uuid4().hex[:12]}-{uuid.uuid4()}-000000"
 
 
-_TOLD = {"delivery": _delivery, "complaint": _complaint, "delay": _delay, "reject": _reject}
+_DETAILS = {"delivery": _delivery, "complaint": _complaint, "delay": _delay, "reject": _reject}

@@ -1,7 +1,8 @@
-"""What SES tells of mails that it accepted, published to the topics of their configuration set.
+"""What SES publishes about mails that it accepted, and its suppression list of the account.
 
-As at SES: in any order, some of it twice, some of it before the answer to SendEmail is out.
-`feedback_pages.py` counts it and holds it back.
+As at SES, events come in any order, some of them twice, some before the answer to SendEmail. The emulator
+lacks the suppression list. Hard bounces and complaints enter it, also those of simulator addresses, which SES
+itself leaves out: there would be no others here.
 """
 
 import json
@@ -11,32 +12,87 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from email.utils import parseaddr
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from local.providers.delay_queue import Later
-from local.providers.http import Request
-from local.providers.ses_courses import Address, Kind
-from local.providers.ses_events import EVENT_TYPES, Event, Mail, event, send
-from local.providers.ses_suppression import Suppressed, SuppressionList
-from local.providers.sns_wire import batch
+from local.providers.delay_queue import DelayQueue
+from local.providers.http import Reply, Request, json_reply
+from local.providers.ses_events import EVENT_TYPES, Address, Event, Kind, Mail, event, send
+from local.providers.sns import batch
 from local.providers.upstream import Upstream
 
 SPREAD_SECONDS = 0.6
-"""Within so long after the acceptance all of a mail's events are published, each at a time of its own."""
+"""How long after the acceptance the last of a mail's events is published, each at a time of its own."""
 DOUBLED, EARLY = 0.1, 0.05
 """The part of the events that is published twice, and of the mails whose Send is out before the answer."""
 BATCH = 10
 SEED = 11
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
-"""What SES publishes, as mere text, once a topic becomes an event destination."""
+"""The text that SES publishes when a topic becomes an event destination."""
 
 _MATCHING = {"DeliveryDelay": "DELIVERY_DELAY"}
 _LISTED: dict[Kind, str] = {"hard": "BOUNCE", "complaint": "COMPLAINT"}
+SUPPRESSION_PATH = "/v2/email/suppression/addresses"
+REASONS = {"BOUNCE", "COMPLAINT"}
 
 
-class Message(NamedTuple):
-    """What is published to a topic; `name` is the event's type, "" for a text that is none."""
+class SuppressionList:
+    """Get, put, delete and list. Kept in memory; safe for many threads; ignores the case of addresses."""
+
+    def __init__(self) -> None:
+        self._listed: dict[str, dict[str, Any]] = {}
+        self._lock = threading.Lock()
+
+    def add(self, address: str, reason: str, at: float, attributes: Mapping[str, str] | None = None) -> None:
+        """Put an address on the list, instead of an earlier entry. `at` is in epoch seconds."""
+        entry = {"EmailAddress": address, "Reason": reason, "LastUpdateTime": at}
+        with self._lock:
+            self._listed[address.lower()] = entry | ({"Attributes": attributes} if attributes else {})
+
+    def __contains__(self, address: str) -> bool:
+        return address.lower() in self._listed
+
+    def handle(self, request: Request) -> Reply:
+        """Answer as SES does; the request's path starts with SUPPRESSION_PATH."""
+        address = unquote(urlsplit(request.path).path.removeprefix(SUPPRESSION_PATH).strip("/"))
+        match request.method, address:
+            case "PUT", "":
+                return self._put(json.loads(request.body or b"{}"))
+            case "GET", "":
+                with self._lock:
+                    every = list(self._listed.values())
+                summaries = [
+                    {key: value for key, value in each.items() if key != "Attributes"} for each in every
+                ]
+                return json_reply(HTTPStatus.OK, {"SuppressedDestinationSummaries": summaries})
+            case "GET" | "DELETE", _:
+                return self._one(request.method, address)
+        return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", "There is no such operation.")
+
+    def _put(self, entry: dict[str, Any]) -> Reply:
+        address, reason = entry.get("EmailAddress", ""), entry.get("Reason", "")
+        if "@" not in address or reason not in REASONS:
+            return ses_error(
+                HTTPStatus.BAD_REQUEST, "BadRequestException", "Email address or reason is not valid."
+            )
+        self.add(address, reason, time.time())
+        return json_reply(HTTPStatus.OK, {})
+
+    def _one(self, method: str, address: str) -> Reply:
+        with self._lock:
+            found = self._listed.get(address.lower())
+            if found is not None and method == "DELETE":
+                del self._listed[address.lower()]
+        if found is None:
+            message = f"Email address {address} does not exist on your suppression list."
+            return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", message)
+        return json_reply(HTTPStatus.OK, {} if method == "DELETE" else {"SuppressedDestination": found})
+
+
+class TopicMessage(NamedTuple):
+    """What is published to a topic; `name` is the event's type, "" for a text that is no event."""
 
     topic: str
     text: str
@@ -61,11 +117,11 @@ class SesFeedback:
         self._published: Counter[str] = Counter()
         self._doubled = 0
         self._lock = threading.Lock()
-        self.later: Later[Message] = Later(self._publish, BATCH, clock)
+        self.queue: DelayQueue[TopicMessage] = DelayQueue(self._publish, BATCH, clock)
 
     def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
-        """Have told what becomes of a mail; returns when what is told early has been published."""
-        destinations = self._of_set(content.get("configuration_set"), request)
+        """Plan the events of a mail; returns when the early ones are published."""
+        destinations = self._topics_of(content.get("configuration_set"), request)
         if not destinations:
             return
         recipients = tuple(each for kind in ("to", "cc", "bcc") for each in content[kind])
@@ -80,10 +136,10 @@ class SesFeedback:
         now = [message for each in events[:first] for message in self._messages(each, destinations)]
         for start in range(0, len(now), BATCH):
             for again in self._publish(now[start : start + BATCH]):
-                self.later.add(again, 0)
+                self.queue.add(again, 0)
         for each in events[first:]:
             for message in self._messages(each, destinations):
-                self.later.add(message, self._delay())
+                self.queue.add(message, self._delay())
 
     def counts(self) -> dict[str, Any]:
         """Published events by their type; `doubled` counts repeats, those that are still to come included."""
@@ -93,7 +149,7 @@ class SesFeedback:
 
     def _after(self, mail: Mail, addresses: list[Address]) -> list[Event]:
         """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
-        told: list[Event] = []
+        events: list[Event] = []
         for recipient, address in zip(mail.recipients, addresses, strict=True):
             if "reject" in address.course:
                 return [event(mail, "reject", recipient, 0.5)]
@@ -101,16 +157,16 @@ class SesFeedback:
             course: tuple[Kind, ...] = ("listed",) if bare in self._suppressed else address.course
             for step, kind in enumerate(course, 1):
                 made = event(mail, kind, recipient, 0.5 * step)
-                told.append(made)
+                events.append(made)
                 if kind in _LISTED:
                     feedback_id = made[EVENT_TYPES[kind].lower()]["feedbackId"]
-                    entry = Suppressed(bare, _LISTED[kind], self._clock(), mail.message_id, feedback_id)
-                    self._suppressed.add(entry)
-        return told
+                    ids = {"MessageId": mail.message_id, "FeedbackId": feedback_id}
+                    self._suppressed.add(bare, _LISTED[kind], self._clock(), ids)
+        return events
 
-    def _messages(self, told: Event, destinations: list[dict[str, Any]]) -> list[Message]:
+    def _messages(self, published: Event, destinations: list[dict[str, Any]]) -> list[TopicMessage]:
         """Once for each topic that wants events of this type, or twice."""
-        name = told["eventType"]
+        name = published["eventType"]
         wanted = _MATCHING.get(name, name.upper())
         topics = [
             each["SnsDestination"]["TopicArn"]
@@ -120,28 +176,28 @@ class SesFeedback:
         with self._lock:
             times = 2 if self._random.random() < DOUBLED else 1
             self._doubled += (times - 1) * len(topics)
-        text = json.dumps(told)
-        return [Message(topic, text, name) for topic in topics for _ in range(times)]
+        text = json.dumps(published)
+        return [TopicMessage(topic, text, name) for topic in topics for _ in range(times)]
 
     def _delay(self) -> float:
         with self._lock:
             return self._random.uniform(0, SPREAD_SECONDS)
 
-    def _publish(self, messages: list[Message]) -> list[Message]:
+    def _publish(self, messages: list[TopicMessage]) -> list[TopicMessage]:
         """Publish at most ten; those that the emulator did not take."""
-        by_topic: dict[str, list[Message]] = defaultdict(list)
+        by_topic: dict[str, list[TopicMessage]] = defaultdict(list)
         for each in messages:
             by_topic[each.topic].append(each)
-        failed: list[Message] = []
+        failed: list[TopicMessage] = []
         for topic, those in by_topic.items():
-            if self._taken(topic, [each.text for each in those]):
+            if self._is_taken(topic, [each.text for each in those]):
                 with self._lock:
                     self._published.update(each.name for each in those if each.name)
             else:
                 failed += those
         return failed
 
-    def _taken(self, topic: str, texts: list[str]) -> bool:
+    def _is_taken(self, topic: str, texts: list[str]) -> bool:
         try:
             reply = self._upstream.pass_on(batch(topic, texts))
         except (HTTPException, OSError) as trouble:
@@ -151,8 +207,8 @@ class SesFeedback:
             print(f"{topic}: {reply.status} {reply.body.decode()}", flush=True)
         return reply.status == 200
 
-    def _of_set(self, name: str | None, request: Request) -> list[dict[str, Any]]:
-        """The set's destinations that are topics. Those of a set that has none yet are asked for again."""
+    def _topics_of(self, name: str | None, request: Request) -> list[dict[str, Any]]:
+        """The topics of a configuration set; looked up again while the set has none."""
         if not name:
             return []
         if name not in self._destinations:
@@ -163,5 +219,10 @@ class SesFeedback:
             if not found:
                 return []
             self._destinations[name] = found
-            self._publish([Message(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
+            self._publish([TopicMessage(each["SnsDestination"]["TopicArn"], VALIDATED) for each in found])
         return self._destinations[name]
+
+
+def ses_error(status: int, code: str, message: str) -> Reply:
+    """An error as SES writes it: the SDKs take the code from the header."""
+    return json_reply(status, {"message": message}, {"x-amzn-ErrorType": code})

@@ -1,21 +1,29 @@
-"""SignalWire's Compatibility API for faxes: submit, fetch, list and cancel, over `fax_line.py`."""
+"""SignalWire's Compatibility API for faxes: submit, fetch, list and cancel, over the network of `fax.py`."""
 
-import base64
-import binascii
 import re
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlencode
 
-from local.providers.fax import FaxLine
-from local.providers.fax_record import Fax, Order, Refused
-from local.providers.fax_wire import json_reply
-from local.providers.http import NoAnswer, Reply, Request
-from local.providers.signalwire_wire import REFUSALS, as_json, error, fault, matches, page_uri
+from local.providers.fax import Fax, FaxLine, FaxOrder
+from local.providers.http import E164, NoAnswer, Refused, Reply, Request, epoch, iso, json_reply
 
 PAGE_SIZE = 50
 
 _PATH = re.compile(r"/signalwire(/api/laml/2010-04-01/Accounts/([^/]+)/Faxes)(?:/([^/.]+))?(?:\.json)?/?")
+QUALITIES = {"standard", "fine", "superfine"}
+Error = tuple[int, int, str]
+REFUSALS: dict[str, Error] = {
+    "invalid": (400, 21211, "The 'To' number is not a valid phone number."),
+    "throttled": (429, 20429, "Too many requests."),
+    "error": (500, 20500, "Internal server error."),
+    "forbidden": (403, 20005, "The account is not active."),
+}
+ERRORS = {
+    "failed": (34001, "The fax could not be negotiated with the receiver."),
+    "unreachable": (11200, "HTTP retrieval failure: the media could not be fetched."),
+    "unallocated": (21217, "The phone number does not appear to be valid."),
+}
 
 
 class SignalWireSimulator:
@@ -27,18 +35,18 @@ class SignalWireSimulator:
         self._line = line
 
     def handle(self, request: Request) -> Reply:
-        parts = urlsplit(request.path)
-        path = _PATH.fullmatch(parts.path)
+        path = _PATH.fullmatch(request.route)
         if path is None:
             return error(404, 20404, "The requested resource was not found.")
         uri, project, fax_id = path.groups()
-        if _user(request) != project:
+        user, token = request.login or ("", "")
+        if user != project or not token:  # any token will do
             return error(401, 20003, "Authentication failed.")
         match request.method, fax_id:
             case "POST", None:
-                return self._submit(project, uri, _form(request.body.decode()))
+                return self._submit(project, uri, request.form)
             case "GET", None:
-                return self._list(project, uri, _form(parts.query))
+                return self._list(project, uri, request.query)
         return self._one(request, project, uri, fax_id)
 
     def _one(self, request: Request, project: str, uri: str, fax_id: str | None) -> Reply:
@@ -49,14 +57,14 @@ class SignalWireSimulator:
             case "GET":
                 return json_reply(HTTPStatus.OK, self._shown(fax, project, uri))
             case "POST":
-                return self._cancel(fax, project, uri, _form(request.body.decode()))
+                return self._cancel(fax, project, uri, request.form)
         return error(405, 20004, "Method not allowed.")
 
     def _submit(self, project: str, uri: str, form: dict[str, str]) -> Reply:
         wrong = fault(form)
         if wrong is not None:
             return error(*wrong)
-        order = Order(
+        order = FaxOrder(
             "signalwire",
             form["To"],
             form["From"],
@@ -104,15 +112,68 @@ class SignalWireSimulator:
         return as_json(fax, self._line.clock(), project, uri)
 
 
-def _user(request: Request) -> str | None:
-    """The project that the credentials name; any token will do, but there has to be one."""
-    scheme, _, coded = request.headers.get("authorization", "").partition(" ")
-    try:
-        user, _, token = base64.b64decode(coded, validate=True).decode().partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return None
-    return user if scheme.lower() == "basic" and token else None
+def as_json(fax: Fax, now: float, project: str, uri: str) -> dict[str, Any]:
+    """A fax as the API shows it; `uri` is that of the list."""
+    status = fax.status(now)
+    code, message = ERRORS.get(fax.course, (None, None)) if status == "failed" else (None, None)
+    delivered = status == "delivered"
+    return {
+        "account_sid": project,
+        "api_version": "v1",
+        "date_created": iso(fax.created),
+        "date_updated": iso(min(now, fax.ends)),
+        "direction": "outbound",
+        "from": fax.order.sender,
+        "media_url": fax.order.media_url if fax.order.store_media else None,
+        "media_sid": None,
+        "num_pages": "1" if delivered else None,
+        "price": None,
+        "price_unit": None,
+        "quality": fax.order.quality,
+        "sid": fax.id,
+        "status": status,
+        "to": fax.order.to,
+        "duration": round(fax.ends - fax.created) if delivered else None,
+        "links": {"media": f"{uri}/{fax.id}/Media"},
+        "url": f"{uri}/{fax.id}",
+        "error_code": code,
+        "error_message": message,
+    }
 
 
-def _form(text: str) -> dict[str, str]:
-    return {name: values[-1] for name, values in parse_qs(text).items()}
+def fault(form: dict[str, str]) -> Error | None:
+    """What is wrong with a submit."""
+    if not E164.fullmatch(form.get("To", "")):
+        return REFUSALS["invalid"]
+    if not E164.fullmatch(form.get("From", "")):
+        return 400, 21212, "The 'From' number is not a valid phone number."
+    if not form.get("MediaUrl", "").startswith(("http://", "https://")):
+        return 400, 10000, "MediaUrl must be the URL of a PDF."
+    ttl = form.get("Ttl", "60")
+    if not ttl.isdecimal() or not 5 <= int(ttl) <= 300:
+        return 400, 10000, "Ttl must be between 5 and 300."
+    if form.get("Quality", "fine") not in QUALITIES:
+        return 400, 10000, "Quality must be standard, fine or superfine."
+    return None
+
+
+def matches(fax: Fax, query: dict[str, str]) -> bool:
+    """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
+    created = int(fax.created)
+    return (
+        query.get("To", fax.order.to) == fax.order.to
+        and query.get("From", fax.order.sender) == fax.order.sender
+        and ("DateCreatedAfter" not in query or created > epoch(query["DateCreatedAfter"]))
+        and ("DateCreatedOnOrBefore" not in query or created <= epoch(query["DateCreatedOnOrBefore"]))
+    )
+
+
+def page_uri(uri: str, query: dict[str, str], number: int) -> str:
+    """Where a page of a list is."""
+    return f"{uri}?{urlencode({**query, 'Page': str(number)})}"
+
+
+def error(status: int, code: int, message: str) -> Reply:
+    """An error's answer."""
+    body = {"code": str(code), "message": message, "more_info": "", "status": status}
+    return json_reply(status, body, {"Retry-After": "1"} if status == 429 else None)

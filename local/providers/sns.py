@@ -1,7 +1,7 @@
 """Amazon SNS for pushes, in front of the emulator's: keeps what was published, and fails on request.
 
-The token of a platform endpoint chooses, by a word in it; `-once` after the word limits it to the first time
-for that token. All else goes to the emulator, which keeps endpoints, but delivers to none.
+A word in the token of a platform endpoint chooses the outcome; `-once` after the word limits it to the first
+time for that token. Everything else goes to the emulator, which keeps endpoints, but delivers to none.
 
 | word in the token | what SNS does with a publish                                                  |
 |-------------------|-------------------------------------------------------------------------------|
@@ -11,20 +11,21 @@ for that token. All else goes to the emulator, which keeps endpoints, but delive
 | lost-answer       | publishes, then breaks the connection without an answer                       |
 
 An endpoint that does not exist is 400 InvalidParameter, as at SNS; an iOS token that is not hexadecimal is
-refused when its endpoint is created. The emulator writes `app` where SNS writes `endpoint` in an endpoint's
-ARN: outside of it, both ways, ARNs are SNS's.
+refused when its endpoint is created. The emulator writes `app` where SNS writes `endpoint` in the ARN of an
+endpoint: the simulator translates both ways.
 """
 
 import json
 import re
-import threading
-from collections.abc import Mapping
+import uuid
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
+from xml.sax.saxutils import escape
 
-from local.providers.http import NoAnswer, Reply, Request
+from local.aws import KEY, REGION
+from local.providers.http import Counts, NoAnswer, Reply, Request
 from local.providers.inbox import Accepted, InboxStore
-from local.providers.sns_wire import attributes, call, error, form_of, text, value
 from local.providers.upstream import Upstream
 
 REFUSALS = {
@@ -43,6 +44,14 @@ NO_DEFAULT = "Invalid parameter: Message Structure - No default entry in JSON me
 
 _ENDPOINT = re.compile(r"(arn:aws:sns:[a-z0-9-]+:\d{12}):endpoint/([A-Z_]+)/([^/]+/[^/]+)")
 _EMULATED = re.compile(rb"(arn:aws:sns:[a-z0-9-]+:\d{12}):app/([A-Z_]+/[^/<\s]+/[0-9a-f-]{36})")
+NAMESPACE = "http://sns.amazonaws.com/doc/2010-03-31/"
+VERSION = "2010-03-31"
+XML = {"Content-Type": "text/xml"}
+SCOPE = (
+    f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/sns/aws4_request, SignedHeaders=host, Signature=0"
+)
+"""An Authorization header: the emulator reads service, account and region, and checks no signature."""
+FORM = "application/x-www-form-urlencoded; charset=utf-8"
 
 
 class SnsSimulator:
@@ -53,11 +62,10 @@ class SnsSimulator:
     def __init__(self, inbox: InboxStore, upstream: Upstream) -> None:
         self._inbox = inbox
         self._upstream = upstream
-        self._had: set[str] = set()
-        self._lock = threading.Lock()
+        self._had = Counts()
 
     def handle(self, request: Request) -> Reply:
-        form = form_of(request)
+        form = request.form
         emulated = urlencode({name: _ENDPOINT.sub(r"\1:app/\2/\3", each) for name, each in form.items()})
         passed = Request(request.method, "/", request.headers, emulated.encode())
         match form.get("Action"):
@@ -96,12 +104,8 @@ class SnsSimulator:
 
     def _outcome(self, token: str) -> str:
         word = next((word for word in WORDS if word in token), "")
-        if f"{word}-once" not in token:
-            return word
-        with self._lock:
-            first = token not in self._had
-            self._had.add(token)
-        return word if first else ""
+        once = f"{word}-once" in token
+        return word if not once or self._had.nth(token) == 1 else ""
 
     def _keep(self, target: str, token: str, kind: str, form: Mapping[str, str], message_id: str) -> None:
         payloads = _payloads(form)
@@ -146,3 +150,60 @@ def _json(payload: Any) -> Any:
         return json.loads(payload)
     except (TypeError, ValueError):
         return payload
+
+
+def call(action: str, parameters: Mapping[str, str]) -> Request:
+    """A call of the simulator's own, for the emulator."""
+    body = urlencode({"Action": action, "Version": VERSION, **parameters})
+    return Request("POST", "/", {"content-type": FORM, "authorization": SCOPE}, body.encode())
+
+
+def entries(form: Mapping[str, str], prefix: str) -> Iterator[dict[str, str]]:
+    """The members of a list: `X.entry.1.Name=…` and so on, each without its number."""
+    number = 1
+    while found := {
+        name.removeprefix(f"{prefix}.{number}."): value
+        for name, value in form.items()
+        if name.startswith(f"{prefix}.{number}.")
+    }:
+        yield found
+        number += 1
+
+
+def attributes(form: Mapping[str, str]) -> dict[str, str]:
+    """A publish's message attributes: name and value."""
+    return {
+        each["Name"]: each.get("Value.StringValue", each.get("Value.BinaryValue", ""))
+        for each in entries(form, "MessageAttributes.entry")
+    }
+
+
+def error(status: int, code: str, message: str) -> Reply:
+    """An error as SNS writes it."""
+    fault = "Sender" if status < 500 else "Receiver"
+    body = (
+        f'<ErrorResponse xmlns="{NAMESPACE}"><Error><Type>{fault}</Type><Code>{code}</Code>'
+        f"<Message>{escape(message)}</Message></Error><RequestId>{uuid.uuid4()}</RequestId></ErrorResponse>"
+    )
+    return Reply(status, body.encode(), XML)
+
+
+def text(reply: Reply, tag: str) -> str:
+    """The text of the first element of that name; "" where there is none."""
+    found = re.search(f"<{tag}>([^<]*)</{tag}>", reply.body.decode())
+    return found[1] if found else ""
+
+
+def value(reply: Reply, key: str) -> str:
+    """The value of an entry of a map; "" where there is none."""
+    found = re.search(f"<key>{re.escape(key)}</key><value>([^<]*)</value>", reply.body.decode())
+    return found[1] if found else ""
+
+
+def batch(topic: str, messages: list[str]) -> Request:
+    """PublishBatch of at most ten."""
+    parameters: dict[str, Any] = {"TopicArn": topic}
+    for number, message in enumerate(messages, 1):
+        member = f"PublishBatchRequestEntries.member.{number}"
+        parameters |= {f"{member}.Id": str(number), f"{member}.Message": message}
+    return call("PublishBatch", parameters)

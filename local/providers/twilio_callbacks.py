@@ -1,8 +1,8 @@
 """Twilio's status callbacks: signed as Twilio signs them, in shuffled order, some of them twice.
 
-A callback to `https://{id}.execute-api.{region}.amazonaws.com` is taken to that API at the emulator; its
-signature is over the public URL all the same. One to any other host than this machine is dropped: the
-simulators ask nobody outside. GET /callbacks lists what was posted and how it was answered.
+A callback to `https://{id}.execute-api.{region}.amazonaws.com` goes to that API at the emulator, with the
+signature of the public URL. A callback to any other host but this machine is dropped: the simulators ask
+nobody outside. GET /callbacks lists what was posted and how it was answered.
 """
 
 import random
@@ -12,31 +12,28 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from twilio.request_validator import RequestValidator
 
-from local.providers.delay_queue import Later
-from local.providers.fax_wire import json_reply
-from local.providers.http import Reply, Request
-from local.providers.sms_numbers import silent
-from local.providers.sms_record import Sms
-from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.providers.twilio_wire import VERSION
+from local.providers.delay_queue import DelayQueue
+from local.providers.http import Pages
+from local.providers.sms import Sms, is_silent
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
+from local.providers.upstream import path_of
 
 SPREAD_SECONDS = 0.6
-"""Within so long after the acceptance all of a message's callbacks go out, each at a time of its own."""
+"""How long after the acceptance the last of a message's callbacks goes out, each at a time of its own."""
 DOUBLED = 0.2
-"""The part of them that goes out twice."""
+"""The part of the callbacks that goes out twice."""
 TRIES = 5
 SECONDS = 20.0
 THREADS = 2
 SEED = 7
 FINAL_BY_RECEIPT = {"delivered", "undelivered"}
-"""The carrier's receipt tells of these, with a time of its own."""
+"""Statuses that come from the carrier's receipt, with its time."""
 
 _API = re.compile(r"([a-z0-9]+)\.execute-api\.[a-z0-9-]+\.amazonaws\.com")
 
@@ -54,9 +51,7 @@ class Callback:
 
 
 class TwilioCallbacks:
-    """Tells the StatusCallback of each message of its statuses; safe for many threads."""
-
-    prefix = "/callbacks"
+    """Posts the statuses of each message to its StatusCallback; safe for many threads."""
 
     def __init__(
         self, emulator_url: str, seed: int = SEED, clock: Callable[[], float] = time.monotonic
@@ -66,26 +61,25 @@ class TwilioCallbacks:
         self._validator = RequestValidator(AUTH_TOKEN)
         self._posted: list[Callback] = []
         self._lock = threading.Lock()
-        self.later = Later(self._post_all, clock=clock)
+        self.queue = DelayQueue(self._post_all, clock=clock)
 
     def accepted(self, sms: Sms) -> None:
-        """Have all that will become of the message told, where somebody wants to hear it."""
-        if not sms.order.callback or silent(sms.order.to):
+        """Plan the callbacks of a message that has a StatusCallback."""
+        if not sms.order.callback or is_silent(sms.order.to):
             return
         for status in sms.statuses:
             with self._lock:
                 times = 2 if self._random.random() < DOUBLED else 1
                 delays = [self._random.uniform(0, SPREAD_SECONDS) for _ in range(times)]
             for delay in delays:
-                self.later.add(Callback(sms.sid, status, sms.order.callback, fields(sms, status)), delay)
+                self.queue.add(Callback(sms.sid, status, sms.order.callback, fields(sms, status)), delay)
 
-    def handle(self, request: Request) -> Reply:
-        if request.method != "GET" or request.path.rstrip("/") != "/callbacks":
-            return json_reply(HTTPStatus.NOT_FOUND, {"message": "Try GET /callbacks."})
-        return json_reply(HTTPStatus.OK, self.posted())
+    def pages(self) -> Pages:
+        """GET /callbacks."""
+        return Pages("/callbacks", {"GET /callbacks": lambda _: self.posted()})
 
     def posted(self) -> list[dict[str, Any]]:
-        """Every callback that was posted, without its fields; one that was tried again once."""
+        """Every callback that was posted, without its fields; one that was tried again is listed once."""
         with self._lock:
             every = [asdict(each) for each in self._posted]
         return [{name: value for name, value in each.items() if name != "fields"} for each in every]
@@ -96,7 +90,7 @@ class TwilioCallbacks:
         return [each for each, done in zip(callbacks, answers, strict=True) if not done]
 
     def _post(self, callback: Callback) -> bool:
-        """Whether it is over with this callback. Server errors and no answer are tried again, a few times."""
+        """Whether this callback is done. Server errors and missing answers are tried again, a few times."""
         callback.tries += 1
         place = reached(callback.url, self._emulator)
         if place is None:
@@ -112,8 +106,8 @@ class TwilioCallbacks:
 
 
 def fields(sms: Sms, status: str) -> dict[str, str]:
-    """The form that tells of a status."""
-    told = {
+    """The form that reports a status."""
+    form = {
         "AccountSid": ACCOUNT_SID,
         "ApiVersion": VERSION,
         "From": sms.number,
@@ -124,21 +118,21 @@ def fields(sms: Sms, status: str) -> dict[str, str]:
         "To": sms.order.to,
     }
     if sms.order.service:
-        told["MessagingServiceSid"] = sms.order.service
+        form["MessagingServiceSid"] = sms.order.service
     if sms.error is not None and status == sms.course:
-        told["ErrorCode"] = str(sms.error)
+        form["ErrorCode"] = str(sms.error)
     if status in FINAL_BY_RECEIPT:
-        told["RawDlrDoneDate"] = time.strftime("%y%m%d%H%M", time.gmtime(sms.created))
-    return told
+        form["RawDlrDoneDate"] = time.strftime("%y%m%d%H%M", time.gmtime(sms.created))
+    return form
 
 
 def reached(url: str, emulator: str) -> str | None:
-    """Where this machine finds what is public under `url`; None for the world outside."""
+    """Where this machine reaches what is public under `url`; None for the world outside."""
     parts = urlsplit(url)
     api = _API.fullmatch(parts.hostname or "")
     path = parts.path + (f"?{parts.query}" if parts.query else "")
     if api is not None:
-        return f"{emulator}/restapis/{api[1]}/$default/_user_request_{path}"
+        return f"{emulator}{path_of(api[1])}{path}"
     return url if parts.hostname == "127.0.0.1" and parts.scheme == "http" else None
 
 

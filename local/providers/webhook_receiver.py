@@ -11,23 +11,21 @@
 | retry-after/<seconds>   | 429 with Retry-After the first time for each webhook-id, then 200     |
 | drop                    | takes it, then breaks the connection                                  |
 
-More parts may follow (`ok/orders/7`), to tell requests apart. GET /receiver/received lists what came, oldest
-first, DELETE /receiver/received forgets it all. It verifies nothing: whoever asks for the list does, with the
-key of the receiver's host.
+More parts may follow (`ok/orders/7`), to tell requests apart. GET /receiver/received lists the requests,
+oldest first; DELETE /receiver/received forgets them. The receiver verifies nothing: the reader of the list
+does, with the key of the receiver's host.
 """
 
 import base64
-import json
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from local.providers.http import NoAnswer, Reply, Request
+from local.providers.http import Counts, NoAnswer, Reply, Request, iso_milliseconds, json_reply
 
-_HELP = b'{"message": "Try POST /receiver/ok; its other paths stand in local/providers/webhook_receiver.py."}'
+_HELP = b'{"message": "Try POST /receiver/ok; its other paths are in local/providers/webhook_receiver.py."}'
 
 
 class WebhookReceiver:
@@ -38,21 +36,19 @@ class WebhookReceiver:
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
         self._received: list[dict[str, Any]] = []
-        self._had: Counter[tuple[str, str]] = Counter()
+        self._had = Counts()
         self._lock = threading.Lock()
 
     def handle(self, request: Request) -> Reply:
-        path = request.path.partition("?")[0].rstrip("/")
+        path = request.route
         match request.method, path:
             case "GET", "/receiver/received":
                 with self._lock:
-                    return Reply(
-                        200, json.dumps(self._received).encode(), {"Content-Type": "application/json"}
-                    )
+                    return json_reply(200, self._received)
             case "DELETE", "/receiver/received":
                 with self._lock:
                     self._received.clear()
-                    self._had.clear()
+                self._had.clear()
                 return Reply(204, b"")
             case "POST", _:
                 return self._answer(path.split("/")[2:], self._keep(path, request))
@@ -60,19 +56,16 @@ class WebhookReceiver:
 
     def _keep(self, path: str, request: Request) -> int:
         """Keep the request; how often this webhook-id has come to this path before."""
-        which = (request.headers.get("webhook-id", ""), path)
         kept = {
-            "received_at": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "received_at": iso_milliseconds(datetime.now(UTC)),
             "method": request.method,
             "path": request.path,
             "headers": dict(request.headers),
             **_body(request.body),
         }
         with self._lock:
-            before = self._had[which]
-            self._had[which] += 1
             self._received.append(kept)
-        return before
+        return self._had.nth((request.headers.get("webhook-id", ""), path)) - 1
 
     def _answer(self, parts: list[str], before: int) -> Reply:
         match parts:
@@ -103,7 +96,7 @@ def _always(parts: list[str]) -> Reply:
 
 
 def _body(content: bytes) -> dict[str, str]:
-    """The body as text; as base64 where it is none."""
+    """The body as text; as base64 if it is not text."""
     try:
         return {"body": content.decode()}
     except UnicodeDecodeError:

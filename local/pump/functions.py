@@ -1,6 +1,8 @@
 """Invokes the stage's functions, synchronously, as Lambda's pollers do."""
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ FUNCTION_SECONDS = 900.0 + 30.0  # the longest a function runs, and some
 CONNECTIONS = 50
 REPORTS = "ReportBatchItemFailures"
 TROUBLE = (ClientError, BotoCoreError)
+TROUBLE_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,15 @@ class Functions:
             return Invoked(refused=True)
         request_id = answer["ResponseMetadata"]["RequestId"]
         return Invoked(request_id, json.loads(payload or b"null"), answer.get("FunctionError"))
+
+
+def insist(call: Callable[[], object]) -> None:
+    """Call until it succeeds, waiting in between."""
+    while True:
+        try:
+            call()
+        except TROUBLE as trouble:
+            print(f"trying again: {trouble}", flush=True)
+            time.sleep(TROUBLE_SECONDS)
+        else:
+            return

@@ -15,12 +15,10 @@ from threading import Thread
 from typing import Any
 
 from local.aws import LocalSession, patient
-from local.pump.fifo_mapping import FifoMapping
-from local.pump.fifo_poller import Poller
-from local.pump.fifo_queue import EmulatedQueue
+from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions
 from local.pump.stream_driver import StreamDriver
-from local.pump.stream_mapping import StreamMapping
+from local.pump.streams import StreamMapping
 
 DRIVING = "driving "
 """What it logs when it has taken over all mappings."""

@@ -2,19 +2,31 @@
 
 import json
 import os
-from collections.abc import Sequence
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from threading import Thread
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from local.aws import LocalSession, patient
-from local.pump.failures import document, event_of, object_key
-from local.pump.functions import Functions, Invoked
-from local.pump.insist import insist
-from local.pump.lane import Lane
-from local.pump.reader import read_shard
-from local.pump.stream_delivery import Delivery, GivenUp
-from local.pump.stream_mapping import Record, StreamMapping
+from local.pump.functions import Functions, Invoked, insist
+from local.pump.streams import Delivery, GivenUp, Record, StreamMapping, passes
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodbstreams import DynamoDBStreamsClient
+
+IDLE_SECONDS = 0.005  # the emulator itself waits for records
+BUSY_SECONDS = 0.1  # under load a poll less often makes batches larger, and leaves the emulator to the work
+TROUBLE_SECONDS = 1.0
+PAGE = 1000
+EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
+ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 
 
 class StreamDriver:
@@ -53,3 +65,123 @@ class StreamDriver:
         key = object_key(mapping, shard, now)
         body = json.dumps(document(mapping, shard, given_up, now)).encode()
         insist(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
+
+
+def read_shard(streams: "DynamoDBStreamsClient", mapping: StreamMapping, shard: str) -> Iterator[Record]:
+    """The shard's records that pass the mapping's filters; ends when the shard is closed."""
+    iterator: str | None = None
+    last = ""
+    while True:
+        try:
+            iterator = iterator or _iterator(streams, mapping.stream, shard, last)
+            page = streams.get_records(ShardIterator=iterator, Limit=PAGE)
+        except (ClientError, BotoCoreError) as trouble:  # an iterator expires; the emulator may be stopping
+            print(f"reading {mapping.stream} again: {trouble}", flush=True)
+            iterator = None
+            time.sleep(TROUBLE_SECONDS)
+            continue
+        for record in page["Records"]:
+            last = record["dynamodb"]["SequenceNumber"]
+            if passes(record, mapping.patterns):
+                yield Record.from_stream(record, mapping.stream)
+        iterator = page.get("NextShardIterator")
+        if iterator is None:
+            return
+        if len(page["Records"]) < PAGE:
+            time.sleep(BUSY_SECONDS if page["Records"] else IDLE_SECONDS)
+
+
+def _iterator(streams: "DynamoDBStreamsClient", stream: str, shard: str, last: str) -> str:
+    if not last:
+        start = streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
+    else:
+        start = streams.get_shard_iterator(
+            StreamArn=stream, ShardId=shard, ShardIteratorType="AFTER_SEQUENCE_NUMBER", SequenceNumber=last
+        )
+    return start["ShardIterator"]
+
+
+class Lane:
+    """Collects records into batches: as many as there are, up to the mapping's size and window."""
+
+    def __init__(
+        self, batch_size: int, window_seconds: float, deliver: Callable[[list[Record]], None]
+    ) -> None:
+        self._batch_size = batch_size
+        self._window = window_seconds
+        self._deliver = deliver
+        self._records: queue.Queue[Record] = queue.Queue(batch_size * ROOM_BATCHES)
+        self._held: Record | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def put(self, record: Record) -> None:
+        """Blocks while the lane is full."""
+        self._records.put(record)
+
+    def _run(self) -> None:
+        while True:
+            self._deliver(self._batch())
+
+    def _batch(self) -> list[Record]:
+        batch = [self._held or self._records.get()]
+        self._held = None
+        size = len(batch[0].text)
+        deadline = time.monotonic() + self._window
+        while len(batch) < self._batch_size and (record := self._more(deadline)):
+            size += len(record.text) + 1
+            if size > EVENT_BYTES:
+                self._held = record
+                break
+            batch.append(record)
+        return batch
+
+    def _more(self, deadline: float) -> Record | None:
+        try:
+            wait = deadline - time.monotonic()
+            return self._records.get(timeout=wait) if wait > 0 else self._records.get_nowait()
+        except queue.Empty:
+            return None
+
+
+def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
+    """aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
+    stamp = now.astimezone(UTC)
+    return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
+
+
+def document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
+    """The whole document; `responseContext` is left out if the function never saw the records."""
+    records, last = given_up.records, given_up.last
+    response = (
+        {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200} if last else None
+    )
+    return {
+        "requestContext": {
+            "requestId": last.request_id if last else str(uuid4()),
+            "functionArn": mapping.function,
+            "condition": given_up.condition,
+            "approximateInvokeCount": given_up.invocations,
+        },
+        **({"responseContext": response} if response else {}),
+        "version": "1.0",
+        "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "DDBStreamBatchInfo": {
+            "shardId": shard,
+            "startSequenceNumber": records[0].sequence,
+            "endSequenceNumber": records[-1].sequence,
+            "approximateArrivalOfFirstRecord": _second(records[0].created),
+            "approximateArrivalOfLastRecord": _second(records[-1].created),
+            "batchSize": len(records),
+            "streamArn": mapping.stream,
+        },
+        "payload": event_of(records),
+    }
+
+
+def event_of(records: tuple[Record, ...] | list[Record]) -> str:
+    """The function's event, from records that are serialized already."""
+    return '{"Records":[' + ",".join(record.text for record in records) + "]}"
+
+
+def _second(epoch: float) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,17 +1,18 @@
-"""Deploys a cloud assembly to the emulator with boto3 alone, as `cdk deploy` would, in a second."""
+"""Deploy a cloud assembly to the emulator with boto3, as `cdk deploy` would, in a second."""
 
+import io
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from email.utils import parseaddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local.aws import LocalSession, patient
-from local.providers.twilio_account import SECRET as TWILIO_SECRET
-from local.stage import assembly
-from local.stage.assembly import StackArtifact
-from local.stage.processes import wait_until
+from local.aws import ACCOUNT, REGION, LocalSession, patient
+from local.processes import wait_until
+from local.providers.twilio import SECRET as TWILIO_SECRET
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation.literals import CapabilityType
@@ -28,6 +29,86 @@ CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM"
 DEPLOY_SECONDS = 120
 PROVIDERS = "http://providers.invalid"
 """Stands for the simulators' URL in templates: it is another at each start, and they are synthesized once."""
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A file, or a folder to be zipped, and the place in S3 where its stack looks for it."""
+
+    source: Path
+    zipped: bool
+    bucket: str
+    key: str
+
+    def content(self) -> bytes:
+        """What is uploaded. Stored, not deflated: the emulator unpacks it at once, on this machine."""
+        if not self.zipped:
+            return self.source.read_bytes()
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for path in sorted(self.source.rglob("*")):
+                archive.write(path, path.relative_to(self.source))
+        return buffer.getvalue()
+
+
+@dataclass(frozen=True)
+class StackArtifact:
+    """One stack of the assembly."""
+
+    name: str
+    template: Path
+    assets: tuple[Asset, ...]
+
+
+def read_assembly(folder: Path) -> list[StackArtifact]:
+    """All stacks, each after those it depends on."""
+    artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
+    stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
+    ordered: list[str] = []
+
+    def visit(name: str) -> None:
+        if name in ordered:
+            return
+        for dependency in artifacts[name].get("dependencies", []):
+            visit(dependency)
+        ordered.append(name)
+
+    for name in sorted(stacks):
+        visit(name)
+    return [_stack(folder, name, artifacts) for name in ordered if name in stacks]
+
+
+def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
+    properties = artifacts[name]["properties"]
+    manifests = [
+        folder / artifacts[dependency]["properties"]["file"]
+        for dependency in artifacts[name].get("dependencies", [])
+        if artifacts[dependency]["type"] == "cdk:asset-manifest"
+    ]
+    assets = [asset for manifest in manifests for asset in _assets(folder, manifest)]
+    return StackArtifact(
+        properties.get("stackName", name), folder / properties["templateFile"], tuple(assets)
+    )
+
+
+def _assets(folder: Path, manifest: Path) -> list[Asset]:
+    return [
+        Asset(
+            source=folder / each["source"]["path"],
+            zipped=each["source"].get("packaging") == "zip",
+            bucket=_resolved(destination["bucketName"]),
+            key=_resolved(destination["objectKey"]),
+        )
+        for each in json.loads(manifest.read_text())["files"].values()
+        for destination in each["destinations"].values()
+    ]
+
+
+def _resolved(text: str) -> str:
+    """An environment-agnostic stack names its bucket by these placeholders."""
+    for placeholder, value in (("AccountId", ACCOUNT), ("Region", REGION), ("Partition", "aws")):
+        text = text.replace("${AWS::" + placeholder + "}", value)
+    return text
 
 
 class DeployError(RuntimeError):
@@ -48,8 +129,8 @@ class Deployment:
         self._sns = session.client("sns", endpoint_url=url, config=patient())
         self._secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
 
-    def keep(self, name: str, secret: Mapping[str, Any]) -> None:
-        """Create a secret of somebody else's, which the stacks only read: a database's, for one."""
+    def create_secret(self, name: str, secret: Mapping[str, Any]) -> None:
+        """Create a secret that the stacks only read, such as a database's."""
         self._secrets.create_secret(Name=name, SecretString=json.dumps(secret))
 
     def deploy(self, folder: Path, providers: str) -> dict[str, str]:
@@ -57,7 +138,7 @@ class Deployment:
         person does in a real account: verify the mail senders, put the providers' credentials, create
         platform applications and topics for pushes. The outputs of all stacks, by their names."""
         self._ssm.put_parameter(Name=BOOTSTRAP_VERSION, Value="30", Type="String", Overwrite=True)
-        stacks = assembly.read(folder)
+        stacks = read_assembly(folder)
         buckets = {asset.bucket for stack in stacks for asset in stack.assets}
         for bucket in sorted(buckets):
             self._s3.create_bucket(Bucket=bucket)

@@ -1,17 +1,12 @@
 """MiniStack: DynamoDB, SQS, Lambda, SES, S3, Scheduler and CloudFormation in one process."""
 
 import os
-import socket
-import urllib.error
-import urllib.request
-from contextlib import ExitStack
 
-from local.aws import ACCOUNT, KEY, REGION
-from local.stage import processes
-from local.stage.processes import Process, StartError, wait_until
+from local import processes
+from local.aws import ACCOUNT, KEY, REGION, answers
+from local.processes import LOOPBACK, Process, StartError, wait_until
 from local.stage.workspace import EMULATOR_BIN, REPOSITORY, Workspace
 
-LOOPBACK = "127.0.0.1"
 NAME = "ministack"
 START_SECONDS = 30.0
 HEALTH = "/_ministack/health"
@@ -20,21 +15,12 @@ APPLICATION = "local.stage.emulated.application:app"
 KEPT = ("PATH", "HOME", "LANG", "LC_ALL")
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, on the loopback address, all different."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-
-
 def start(workspace: Workspace, port: int, ses_url: str, sns_url: str = "") -> Process:
     """Start the emulator and wait until it answers.
 
-    MiniStack hands its own environment on to the functions it runs, so `AWS_ENDPOINT_URL_SESV2` set
-    here sends their mail to the simulator, `AWS_ENDPOINT_URL_SNS` their pushes, and no stack needs to know
-    of it. Without `sns_url` pushes go to the emulator itself.
+    MiniStack hands its environment on to the functions: `AWS_ENDPOINT_URL_SESV2` and `AWS_ENDPOINT_URL_SNS`
+    send their mails and pushes to the simulators, and no stack needs to know. Without `sns_url` pushes go to
+    the emulator.
     """
     if not UVICORN.exists():
         raise StartError(f"{UVICORN} is missing. Run `make setup`, then try again.")
@@ -47,7 +33,7 @@ def start(workspace: Workspace, port: int, ses_url: str, sns_url: str = "") -> P
     if not wait_until(lambda: answers(url) or not process.alive(), START_SECONDS) or not answers(url):
         process.stop()
         raise StartError(
-            f"The emulator did not start; the end of {workspace.log(NAME)}:\n{workspace.tail(NAME)}\n"
+            f"The emulator did not start. The end of {workspace.log(NAME)}:\n{workspace.tail(NAME)}\n"
             "If another program took its port, try again: each start picks a free one."
         )
     return process
@@ -77,13 +63,3 @@ def _environment(workspace: Workspace, port: int) -> dict[str, str]:
         "AWS_EC2_METADATA_DISABLED": "true",
         "PYTHONUNBUFFERED": "1",
     }
-
-
-def answers(url: str) -> bool:
-    """Whether a GET of this URL succeeds at once. Goes past any proxy."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    try:
-        with opener.open(url, timeout=1) as reply:
-            return bool(reply.status == 200)
-    except (urllib.error.URLError, OSError):
-        return False

@@ -1,4 +1,4 @@
-"""The local stage, from synth to a pipeline that waits for messages; and its end."""
+"""Start and stop a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
 
 import os
 import secrets
@@ -10,16 +10,16 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from local.aws import STAGE, Endpoints
+from local import processes
+from local.aws import STAGE, Endpoints, answers
 from local.database import example_people
 from local.database.example_people import People
-from local.database.postgres import ASKED_FOR, LISTENING, Postgres
+from local.database.postgres import LISTENING, PASSWORD_VARIABLE, Postgres
+from local.processes import LOOPBACK, StartError, wait_until
 from local.pump.pump import DRIVING
-from local.stage import emulator, processes, state
+from local.stage import emulator
 from local.stage.deploy import PROVIDERS, Deployment
-from local.stage.processes import StartError, wait_until
-from local.stage.state import State
-from local.stage.workspace import REPOSITORY, Workspace
+from local.stage.workspace import REPOSITORY, State, Workspace, load_state
 from stacks.assemblies import assembly
 
 START_SECONDS = 15.0
@@ -28,18 +28,18 @@ MODULES = {
     "postgres": "local.database.postgres",
     "pump": "local.pump.pump",
 }
-"""The programs of the stage, by the name of their log."""
+"""The programs of a stage, by the names of their logs."""
 PEOPLE = 50
-"""How many the example campaign's database has with news for them, where nobody wants more."""
+"""How many people of the example campaign get its mail, unless the caller wants more."""
 DATABASE_SECRET = f"mailroom-{STAGE}-app"
-"""Where cdk.json has the campaigns' database of this stage."""
+"""The secret that cdk.json names for the campaigns' database of this stage."""
 NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
 def start(workspace: Workspace, announce: Announce, people: int = PEOPLE) -> State:
-    """Synthesize, start emulator, database, simulators and pump, deploy. `people` are those who the example
-    campaign finds in the database. Raises StartError or DeployError, and leaves nothing behind."""
+    """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
+    `people` recipients of the example campaign. Raises StartError or DeployError; then nothing is left."""
     try:
         return _start(workspace, announce, people)
     except BaseException:
@@ -49,36 +49,38 @@ def start(workspace: Workspace, announce: Announce, people: int = PEOPLE) -> Sta
 
 def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     announce("starting the emulator, the providers' simulators and a database")
-    aws_port, providers_port, database_port = emulator.free_ports(3)
-    base = f"http://{emulator.LOOPBACK}"
-    running = State(Endpoints(f"{base}:{aws_port}", f"{base}:{providers_port}"))
-    aws = ("--emulator", running.endpoints.aws)
-    # Neither is awaited: they come up while the stacks are synthesized and deployed.
-    _module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    aws_port, providers_port, database_port = processes.free_ports(3)
+    endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
+    running = State(endpoints)
+    aws = ("--emulator", endpoints.aws)
+    # Simulators and database come up while the stacks are synthesized and deployed.
+    _start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
     database = _start_database(workspace, running, database_port)
-    running.processes["ministack"] = emulator.start(
-        workspace, aws_port, running.endpoints.providers, running.endpoints.sns
-    )
+    running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints.providers, endpoints.sns)
     running.save(workspace)
     announce("synthesizing the stacks")
     synthesize(workspace)
     announce("deploying the stacks")
-    deployment = Deployment(running.endpoints.aws)
-    deployment.keep(DATABASE_SECRET, database.secret)
-    running.outputs = deployment.deploy(workspace.assembly, running.endpoints.providers)
-    _module(workspace, running, "pump", *aws)
-    _await_providers(workspace, running)
-    _await_database(workspace)
+    deployment = Deployment(endpoints.aws)
+    deployment.create_secret(DATABASE_SECRET, database.secret)
+    running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
+    _start_module(workspace, running, "pump", *aws)
+    _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
+    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:
-        example_people.create(connection, _people(people), datetime.now(UTC))
-    _await_pump(workspace)
-    _write_environment(workspace, running)
+        # Beside the recipients there are people without new followers, and people who want no mail.
+        everybody = People(people, quiet=people // 10, unwilling=people // 10)
+        example_people.create(connection, everybody, datetime.now(UTC))
+    # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
+    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
+    exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
+    workspace.environment.write_text("".join(exports))
     return running
 
 
 def synthesize(workspace: Workspace) -> None:
-    """Let the workspace's `assembly` lead to the local stage's, which is synthesized where nobody did it
-    before. Raises StartError."""
+    """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
+    Raises StartError."""
     made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
     workspace.folder.mkdir(parents=True, exist_ok=True)
     workspace.assembly.unlink(missing_ok=True)
@@ -86,7 +88,7 @@ def synthesize(workspace: Workspace) -> None:
 
 
 def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
-    """In a process of its own, so that the CDK's node ends with it."""
+    """Run the CDK app in a process of its own, so that the CDK's node ends with it."""
     options = [f"--context={key}={value}" for key, value in context.items()]
     answer = subprocess.run(
         [sys.executable, "app.py", *options, "--output", output],
@@ -103,8 +105,8 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
 
 
 def stop(workspace: Workspace) -> bool:
-    """End everything this workspace started, also after a crash; True if anything was running."""
-    known = state.load(workspace)
+    """End everything that this workspace started, also after a crash; True if anything was running."""
+    known = load_state(workspace)
     stopped = [each.stop() for each in reversed(list(known.processes.values()))] if known else []
     for path in (workspace.state, workspace.environment):
         path.unlink(missing_ok=True)
@@ -124,56 +126,30 @@ def _remove(folder: Path) -> None:
         subprocess.run(command, start_new_session=True, check=True)
 
 
-def _people(mailed: int) -> People:
-    """So many with news; beside them some without, and some who want none."""
-    return People(mailed, quiet=mailed // 10, unwilling=mailed // 10)
-
-
 def _start_database(workspace: Workspace, running: State, port: int) -> Postgres:
     password = secrets.token_urlsafe(24)
     options = ("--folder", str(workspace.database), "--port", str(port))
-    _module(workspace, running, "postgres", *options, variables={ASKED_FOR: password})
-    guard = running.processes["postgres"].pid
-    return Postgres(port, password, workspace.database, guard)
+    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
+    return Postgres(port, password, workspace.database, running.processes["postgres"].pid)
 
 
-def _module(
+def _start_module(
     workspace: Workspace,
     running: State,
     name: str,
     *options: str,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    module = MODULES[name]
-    command = [sys.executable, "-m", module, *options]
+    command = [sys.executable, "-m", MODULES[name], *options]
     environment = os.environ | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
     environment = {key: value for key, value in environment.items() if not key.startswith("AWS_")}
-    running.processes[name] = processes.start(command, module, workspace.log(name), environment)
+    running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
     running.save(workspace)
-
-
-def _await_providers(workspace: Workspace, running: State) -> None:
-    url = f"{running.endpoints.providers}/health"
-    _await(workspace, "providers", lambda: emulator.answers(url))
-
-
-def _await_database(workspace: Workspace) -> None:
-    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
-
-
-def _await_pump(workspace: Workspace) -> None:
-    """Until then the emulator would work the fax queue itself, one line after another."""
-    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
 
 
 def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
     if not wait_until(up, START_SECONDS):
         raise StartError(
-            f"{MODULES[name]} did not start; the end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
+            f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
             "Try again: each start picks free ports."
         )
-
-
-def _write_environment(workspace: Workspace, running: State) -> None:
-    lines = [f"export {name}={value}\n" for name, value in running.variables().items()]
-    workspace.environment.write_text("".join(lines))

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from local import processes
 from local.aws import LocalSession, patient
-from local.stage import emulator, processes
+from local.stage import emulator
 from local.stage.workspace import REPOSITORY, Workspace
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ ROLE = "arn:aws:iam::000000000000:role/any"
 @contextmanager
 def emulated(folder: Path) -> Iterator[str]:
     """A fresh emulator; its URL."""
-    (port,) = emulator.free_ports(1)
+    (port,) = processes.free_ports(1)
     process = emulator.start(Workspace(folder), port, ses_url="http://127.0.0.1:1")
     try:
         yield f"http://127.0.0.1:{port}"

@@ -6,12 +6,11 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from typing import Any
 
-from local.providers.fax import FaxLine, FaxPages
+from local.providers.fax import FaxLine
+from local.providers.http import SimulatorServer
 from local.providers.inbox import InboxStore
-from local.providers.server import Handler
 from local.providers.signalwire import SignalWireSimulator
 from local.providers.telnyx import TelnyxSimulator
 from mailroom.channels.fax.provider import FaxProvider, FaxRequest
@@ -84,12 +83,10 @@ def running() -> Iterator[Bench]:
     """The bench, its server running."""
     clock, inbox = Clock(), InboxStore()
     line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
-    providers = (SignalWireSimulator(line), TelnyxSimulator(line), FaxPages(line))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("FaxHandler", (Handler,), {"providers": providers}))
-    server.daemon_threads = True
+    server = SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield Bench(f"http://127.0.0.1:{server.server_address[1]}", line, inbox, clock)
+        yield Bench(server.url, line, inbox, clock)
     finally:
         server.shutdown()
         server.server_close()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from local import processes
 from local.aws import LocalSession, patient
 from local.providers.server import ProviderServer
 from local.stage import emulator
@@ -88,7 +89,7 @@ class Stage:
 @contextmanager
 def running(folder: Path) -> Iterator[Stage]:
     """The stage; the validation of its topic is heard already."""
-    port, providers_port = emulator.free_ports(2)
+    port, providers_port = processes.free_ports(2)
     aws = f"http://127.0.0.1:{port}"
     process = emulator.start(Workspace(folder), port, ses_url=f"http://127.0.0.1:{providers_port}")
     server = ProviderServer(providers_port, aws)

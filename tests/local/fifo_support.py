@@ -5,8 +5,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from local.pump.fifo_mapping import FifoMapping, Message
-from local.pump.fifo_poller import Poller
+from local.pump.fifo import FifoMapping, Message, Poller
 from local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from local.pump.functions import Invoked
-from local.pump.stream_delivery import Delivery, GivenUp
-from local.pump.stream_mapping import Record, StreamMapping
+from local.pump.streams import Delivery, GivenUp, Record, StreamMapping
 
 NOW = 1_800_000_000.0
 MAPPING = StreamMapping(

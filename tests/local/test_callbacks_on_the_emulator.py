@@ -13,9 +13,9 @@ from twilio.request_validator import RequestValidator
 from twilio.rest import Client
 
 from local.aws import LocalSession, patient
+from local.processes import wait_until
 from local.providers.server import ProviderServer
-from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.stage.processes import wait_until
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from tests.local.emulator_support import create_function, emulated, functions
 from tests.local.twilio_support import SENDER, Redirected, form, number
 

@@ -7,7 +7,7 @@ import pytest
 from local.demo.checks.faxes import FaxVerdict, Ledger, judge_faxes
 from local.demo.scenarios import faxes as fax_cast
 from local.demo.scenarios.faxes import Fax
-from local.providers import fax_numbers
+from local.providers import fax as fax_numbers
 
 MOST = 3
 ONE, OTHER = "+14155550130", "+14155550131"
@@ -123,7 +123,7 @@ def test_the_faxes_are_60_to_12_numbers_and_one_to_none() -> None:
     ],
 )
 def test_the_numbers_do_what_the_demo_expects_of_them(line: str, courses: list[str]) -> None:
-    assert [fax_numbers.course(line, nth + 1) for nth in range(len(courses))] == courses
-    assert fax_numbers.refusal(line, 1) is None
-    assert fax_numbers.refusal(fax_cast.REFUSING, 9) == "invalid"
-    assert fax_numbers.refusal(fax_cast.THROTTLED, 1) == "throttled"
+    assert [fax_numbers.course_of(line, nth + 1) for nth in range(len(courses))] == courses
+    assert fax_numbers.refusal_of(line, 1) is None
+    assert fax_numbers.refusal_of(fax_cast.REFUSING, 9) == "invalid"
+    assert fax_numbers.refusal_of(fax_cast.THROTTLED, 1) == "throttled"

@@ -11,9 +11,9 @@ from local.demo.scenarios import pushes as push_cast
 from local.demo.scenarios import sms as sms_cast
 from local.demo.scenarios.mails import Message
 from local.demo.scenarios.plan import Plan
-from local.providers import sms_numbers
-from local.providers.ses_courses import Address
-from local.providers.sms_segments import BASIC, segments
+from local.providers import sms as sms_numbers
+from local.providers.ses_events import Address
+from local.providers.sms import BASIC, segments
 from local.providers.sns import WORDS
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
@@ -79,8 +79,8 @@ def test_a_returning_mail_ends_as_its_address_makes_it(message: Message) -> None
 @pytest.mark.parametrize("message", PLAN.sms, ids=lambda each: each.item["id"])
 def test_an_sms_ends_as_its_number_makes_it(message: Message) -> None:
     number = message.item["to"]
-    refusal = sms_numbers.refusal(number, 2)
-    course, error = sms_numbers.course(number)
+    refusal = sms_numbers.refusal_of(number, 2)
+    course, error = sms_numbers.course_of(number)
     status = {"failed": "undelivered", "sent": "sent"}.get(course, course)
     if refusal is not None or message.reason:
         assert message.status == "failed"
@@ -91,8 +91,8 @@ def test_an_sms_ends_as_its_number_makes_it(message: Message) -> None:
 
 
 def test_one_sms_is_found_by_a_look_up_alone() -> None:
-    (found,) = [each for each in PLAN.sms if sms_numbers.silent(each.item["to"])]
-    assert sms_numbers.answer(found.item["to"], 1) == "lost"
+    (found,) = [each for each in PLAN.sms if sms_numbers.is_silent(each.item["to"])]
+    assert sms_numbers.answer_to(found.item["to"], 1) == "lost"
 
 
 def test_an_item_is_refused_by_its_contract_for_the_reason_that_is_expected() -> None:

@@ -8,10 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from local.providers.fax import FaxLine
-from local.providers.fax_media import is_pdf
-from local.providers.fax_numbers import document
-from local.providers.fax_record import Fax, Order, Refused
+from local.providers.fax import Fax, FaxLine, FaxOrder, document, is_pdf
+from local.providers.http import Refused
 from local.providers.inbox import InboxStore
 from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
 
@@ -33,7 +31,7 @@ def bench() -> Iterator[Bench]:
 
 
 def send(line: FaxLine, ending: str, url: str = PDF) -> Fax:
-    return line.submit(Order("signalwire", number(ending), SENDER, url))
+    return line.submit(FaxOrder("signalwire", number(ending), SENDER, url))
 
 
 def ended(line: FaxLine, clock: Clock, ending: str) -> str:
@@ -66,7 +64,7 @@ def test_a_number_chooses_what_becomes_of_its_faxes(
 
 
 def test_numbers_outside_the_table_take_every_fax(line: FaxLine, clock: Clock) -> None:
-    fax = line.submit(Order("telnyx", "+12025559910", SENDER, PDF))
+    fax = line.submit(FaxOrder("telnyx", "+12025559910", SENDER, PDF))
     clock.now += 10
     assert fax.status(clock.now) == "delivered"
 

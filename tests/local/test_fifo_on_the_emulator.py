@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from local.aws import LocalSession, patient
-from local.stage.processes import wait_until
+from local.processes import wait_until
 from tests.local.emulator_support import create_function, emulated, functions, pumping
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.pump.fifo_mapping import AT_MOST, FifoMapping, Message
-from local.pump.fifo_rules import finished
+from local.pump.fifo import AT_MOST, FifoMapping, Message, finished
 from local.pump.functions import Invoked
 from tests.local.fifo_support import ARN, MAPPING, RAISED, message, names, reported
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from local.aws import LocalSession, patient
-from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.stage import assembly
-from local.stage.deploy import PROVIDERS, Deployment
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from local.stage.deploy import PROVIDERS, Deployment, read_assembly
 from tests.local.emulator_support import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
@@ -48,12 +47,12 @@ def write_assembly(folder: Path) -> None:
 
 def test_a_stack_comes_after_those_it_depends_on(tmp_path: Path) -> None:
     write_assembly(tmp_path)
-    assert [stack.name for stack in assembly.read(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
+    assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
 def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None:
     write_assembly(tmp_path)
-    template, code = assembly.read(tmp_path)[0].assets
+    template, code = read_assembly(tmp_path)[0].assets
     assert (template.bucket, template.key) == (
         "cdk-hnb659fds-assets-000000000000-us-east-1",
         "b-mailbox.json",

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from local.providers.http import Reply, Request
-from local.providers.public_api import PublicApi
+from local.providers.upstream import PublicApi
 
 OTHER = {"apiId": "other", "name": "mailroom-dev"}
 OURS = {"apiId": "a1b2", "name": "mailroom-local"}

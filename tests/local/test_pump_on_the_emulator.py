@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from local.aws import LocalSession, patient
-from local.stage.processes import wait_until
+from local.processes import wait_until
 from tests.local.emulator_support import create_function, emulated, functions, pumping
 
 TABLE, FUNCTION, BUCKET = "mailbox", "dispatch", "unprocessed"

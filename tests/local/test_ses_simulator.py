@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from local.aws import LocalSession, patient
-from local.inbox import fetch
+from local.aws import LocalSession, fetch, patient
 from local.providers.server import ProviderServer
 from tests.local.ses_support import Emulator
 
@@ -46,7 +45,7 @@ class Bench:
         return answer["Error"]["Code"], answer["ResponseMetadata"]["HTTPStatusCode"]
 
     def inbox(self) -> list[dict[str, Any]]:
-        return fetch(f"{self.url}/inbox")
+        return list(fetch(f"{self.url}/inbox"))
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from local.processes import wait_until
 from local.stage import lifecycle
-from local.stage.processes import wait_until
 from local.stage.workspace import Workspace
 
 

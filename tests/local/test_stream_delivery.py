@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from local.pump.functions import Invoked
-from local.pump.stream_rules import RETRIES_EXHAUSTED, TOO_OLD
+from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
 from tests.local.stream_support import (
     DONE,
     MAPPING,

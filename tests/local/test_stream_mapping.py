@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from local.pump.filters import passes
-from local.pump.lane import Lane
-from local.pump.stream_mapping import Record, StreamMapping
+from local.pump.stream_driver import Lane
+from local.pump.streams import Record, StreamMapping, passes
 from tests.local.stream_support import records
 
 LISTED: dict[str, Any] = {

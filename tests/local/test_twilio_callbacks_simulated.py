@@ -5,15 +5,13 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.providers.http import NoAnswer, Reply, Request
-from local.providers.server import Handler
-from local.providers.sms_record import Sms
-from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
+from local.providers.sms import Sms
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, TwilioCallbacks, fields, reached
 from tests.local.twilio_support import SENDER, form, number, sms
 
@@ -50,7 +48,7 @@ class Bench:
             self.callbacks.accepted(each)
         for _ in range(int(seconds * 10)):
             self.now[0] += 0.1
-            self.callbacks.later.run_due()
+            self.callbacks.queue.run_due()
 
     def statuses(self) -> list[str]:
         return [form(each.body)["MessageStatus"] for each in self.receiver.came]
@@ -59,7 +57,7 @@ class Bench:
 @contextmanager
 def bench_of(*answers: int) -> Iterator[Bench]:
     receiver, now = Receiver(list(answers)), [0.0]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Receiving", (Handler,), {"providers": (receiver,)}))
+    server = SimulatorServer(0, receiver)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
@@ -143,13 +141,13 @@ def test_what_was_posted_can_be_read_without_numbers() -> None:
     with bench_of() as bench:
         message = sms("34", PUBLIC)
         bench.tell(message)
-        answer = bench.callbacks.handle(GET)
+        answer = bench.callbacks.pages().handle(GET)
         assert (answer.status, number("34") in answer.body.decode()) == (200, False)
         assert {(each["sid"], each["status"]) for each in bench.callbacks.posted()} == {
             (message.sid, "queued"),
             (message.sid, "sent"),
         }
-        assert bench.callbacks.handle(Request("POST", "/callbacks", {}, b"")).status == 404
+        assert bench.callbacks.pages().handle(Request("POST", "/callbacks", {}, b"")).status == 404
 
 
 def test_nobody_is_told_where_nobody_asked_or_in_the_world_outside() -> None:

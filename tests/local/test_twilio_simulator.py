@@ -9,7 +9,7 @@ import requests
 from twilio.base.exceptions import TwilioException, TwilioRestException
 
 from local.providers.http import Reply, Request
-from local.providers.twilio_account import ACCOUNT_SID, API_KEY, API_KEY_SECRET
+from local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
 from tests.local.fax_support import NOW
 from tests.local.twilio_support import DESCRIPTION, SENDER, Bench, number, running, sms
 

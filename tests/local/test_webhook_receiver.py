@@ -5,12 +5,11 @@ import json
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from local.providers.server import Handler
+from local.providers.http import SimulatorServer
 from local.providers.webhook_receiver import WebhookReceiver
 
 
@@ -41,8 +40,7 @@ class Bench:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     slept: list[float] = []
-    handler = type("ReceiverHandler", (Handler,), {"providers": (WebhookReceiver(slept.append),)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = SimulatorServer(0, WebhookReceiver(slept.append))
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield Bench(server.server_address[1], slept)
     server.shutdown()

@@ -6,20 +6,16 @@ import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from local.providers.http import Reply, Request
+from local.providers.http import Reply, Request, SimulatorServer
 from local.providers.inbox import InboxStore
-from local.providers.server import Handler
-from local.providers.sms import SmsNetwork
-from local.providers.sms_record import Order, Sms
-from local.providers.twilio import TwilioSimulator
-from local.providers.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.sms import Sms, SmsNetwork, SmsOrder
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from tests.local.fax_support import NOW, Clock
 from tests.local.openapi import Description
 
@@ -101,7 +97,7 @@ def number(ending: str) -> str:
 def sms(ending: str = "60", callback: str = "", **more: Any) -> Sms:
     """An accepted message, as the network would make it."""
     network = SmsNetwork(InboxStore(), Clock(NOW))
-    return network.submit(Order(number(ending), SENDER, body="Hello", callback=callback, **more))
+    return network.submit(SmsOrder(number(ending), SENDER, body="Hello", callback=callback, **more))
 
 
 def form(body: bytes) -> dict[str, str]:
@@ -115,12 +111,10 @@ def running() -> Iterator[Bench]:
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
     described = Described(TwilioSimulator(network, told.append, slow_seconds=0.01), wrong)
-    handler = type("TwilioHandler", (Handler,), {"providers": (described,)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = SimulatorServer(0, described)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield Bench(f"http://127.0.0.1:{server.server_address[1]}", network, inbox, told, clock)
+        yield Bench(server.url, network, inbox, told, clock)
     finally:
         server.shutdown()
         server.server_close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from local.stage.memory import most_megabytes_until_its_end
+from local.processes import most_megabytes_until_its_end
 from local.stage.workspace import REPOSITORY
 from ops.imports.source import Source
 from tests.ops.import_child import CTRL_C, DEATHS, WORKERS

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from local.stage import assembly, lifecycle
+from local.stage import lifecycle
+from local.stage.deploy import read_assembly
 from local.stage.workspace import Workspace
 from tests.pipeline.faxes import Faxed, faxed
 from tests.pipeline.pipeline_support import Pipeline
@@ -67,7 +68,7 @@ def add_harmful_templates(pipeline: Pipeline) -> None:
 
 def bundle_of(pipeline: Pipeline, handler: str) -> io.BytesIO:
     """The archive that a handler was deployed with."""
-    stacks = assembly.read(pipeline.workspace.assembly)
+    stacks = read_assembly(pipeline.workspace.assembly)
     bundle = next(
         asset
         for each in stacks

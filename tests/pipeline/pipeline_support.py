@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from local import inbox
-from local.aws import LocalSession, patient
+from local.aws import LocalSession, fetch, patient
 from local.demo.checks import callbacks
 from local.demo.checks.callbacks import Callback
-from local.stage.state import LEDGER, MAILBOX, State
-from local.stage.workspace import Workspace
+from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.channels.webhook.signing import host_key
 from mailroom.http.url import host_of
 from tests.pipeline.items import Item, correlation, plain, typed
@@ -127,7 +125,7 @@ class Pipeline:
 
     def taken(self) -> list[Accepted]:
         """What the providers of mail, SMS and pushes accepted, newest last."""
-        self._taken += inbox.fetch(f"{self.running.endpoints.inbox}?after={len(self._taken)}")
+        self._taken += fetch(f"{self.running.endpoints.inbox}?after={len(self._taken)}")
         return list(self._taken)
 
     def inbox(self) -> list[Accepted]:
@@ -136,7 +134,7 @@ class Pipeline:
 
     def calls(self, id_: str | None = None) -> list[Accepted]:
         """The faxes that the provider accepted: all, or those whose PDF has a message's name."""
-        log = inbox.fetch(self.running.endpoints.faxes)
+        log = fetch(self.running.endpoints.faxes)
         return [each for each in log if id_ is None or f"/{id_}.pdf" in each["media_url"]]
 
     def receiver(self, path: str) -> str:
@@ -145,7 +143,7 @@ class Pipeline:
 
     def received(self, kind: str, about: str) -> list[Accepted]:
         """The requests that came to a path which ends in these two, oldest first."""
-        requests = inbox.fetch(self.running.endpoints.received)
+        requests = fetch(self.running.endpoints.received)
         return [each for each in requests if each["path"].endswith(f"/{kind}/{about}")]
 
     def receivers_key(self) -> str:

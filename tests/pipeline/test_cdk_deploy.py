@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from local import processes
 from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
 from local.stage import emulator
 from local.stage.deploy import BOOTSTRAP_VERSION
@@ -31,7 +32,7 @@ LATE = ("gave-up", "dropped", "iterator-age")
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty account that `cdk bootstrap` has prepared."""
-    (port,) = emulator.free_ports(1)
+    (port,) = processes.free_ports(1)
     url = f"http://127.0.0.1:{port}"
     process = emulator.start(Workspace(tmp_path_factory.mktemp("account")), port, ses_url=url)
     ssm = LocalSession().client("ssm", endpoint_url=url, config=patient())

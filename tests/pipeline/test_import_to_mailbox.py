@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from local.demo.checks.accepted import of_mail
-from local.stage.state import MAILBOX
-from local.stage.workspace import REPOSITORY
+from local.stage.workspace import MAILBOX, REPOSITORY
 from tests.pipeline.campaign_support import operator
 from tests.pipeline.pipeline_support import Pipeline, until
 

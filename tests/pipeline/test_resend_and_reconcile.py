@@ -6,7 +6,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.stage.state import LEDGER, MAILBOX
+from local.stage.workspace import LEDGER, MAILBOX
 from mailroom.clock import iso
 from tests.ops.answers_support import valid
 from tests.pipeline.campaign_support import operator

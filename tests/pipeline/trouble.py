@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from local.stage.state import LEDGER
+from local.stage.workspace import LEDGER
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from tests.pipeline.items import Item, mail

@@ -17,7 +17,7 @@ from psycopg import Connection
 from local.database import example_people
 from local.database.example_people import People, email, first_name, newest_followers
 from local.database.postgres import Postgres
-from local.providers.ses_courses import DELIVERED, Address
+from local.providers.ses_events import DELIVERED, Address
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns import Recipients
 from mailroom.campaigns.audience import Page, Recipient

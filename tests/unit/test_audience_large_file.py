@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from local.stage.memory import most_megabytes
+from local.processes import most_megabytes
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.csv_lines import CsvAudience
 from mailroom.campaigns.definition import Csv

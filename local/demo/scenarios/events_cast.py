@@ -1,10 +1,10 @@
 """The demo's mails that something comes back about: bounces, complaints and the rest, by simulator address.
 
-What an address does stands in `local/providers/ses_courses.py`.
+What an address does stands in `local/providers/ses_events.py`.
 """
 
 from local.demo.scenarios.mails import Item, Message
-from local.providers.ses_courses import SIMULATOR_DOMAIN
+from local.providers.ses_events import SIMULATOR_DOMAIN
 
 HARD = {"bounce_type": "Permanent", "bounce_subtype": "General"}
 SEVERAL = "several"

@@ -1,6 +1,6 @@
 """The demo's faxes: 60 to 12 numbers, and one to no number at all, each with what must become of it.
 
-What a number does stands in `local/providers/fax_numbers.py`.
+What a number does stands in `local/providers/fax.py`.
 """
 
 from dataclasses import dataclass

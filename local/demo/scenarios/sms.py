@@ -1,6 +1,6 @@
 """The demo's text messages, each with what must become of it.
 
-What a number does stands in `local/providers/sms_numbers.py`.
+What a number does stands in `local/providers/sms.py`.
 """
 
 from collections.abc import Mapping

@@ -1,26 +1,34 @@
 """MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
 
-MiniStack answers whoever asks, by any name, and lets every web page read the answer: a page could make a
-function here and run it. So web pages of others are refused.
+- MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
+  function here and run it. This application refuses the web pages of others.
+- MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
+  name, ARN and outputs stay. The emulator evaluates no alarm on SQS's metrics anyway.
+- Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
+- It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
+  up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
+  function writes to its folder, which is read-only on AWS.
 
-Its CloudFormation refuses alarms on metric math. Here such an alarm becomes one on its first metric; its
-name, ARN and outputs stay. Nothing is lost by it: the emulator evaluates no alarm on SQS's
-metrics. And where a secret is generated, it knows `ExcludeCharacters` alone: the other exclusions are
-translated into it. For what saves time see unpacked.py and prompt.py. All of this folder runs with the
-emulator's own Python and packages.
+prompt.py saves time too. This folder runs with the emulator's own Python and packages.
 """
 
+import hashlib
 import os
 import string
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from ministack.app import app as ministack
+from ministack.core import lambda_runtime
 from ministack.core.concurrency import esm_wake
 from ministack.services import dynamodb_streams
 from ministack.services.cloudformation import provisioners
 
 from local.providers.http import is_meant
-from local.stage.emulated import unpacked
 from local.stage.emulated.prompt import ticking, waiting
 
 OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
@@ -33,6 +41,8 @@ EXCLUSIONS = {
 
 _record = provisioners._cw_metric_alarm_record
 _secret = provisioners._sm_secret_string
+_unpacking = threading.Lock()
+dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
 
 
 def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
@@ -66,8 +76,24 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.body"})
 
 
+class Shared(zipfile.ZipFile):
+    """An archive that is unpacked in one folder only."""
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+        """Make the empty folder `path` a link to where the archive is unpacked, and remove the archive's
+        file: 24 MB for each worker is more than a busy disk takes without waiting."""
+        archive = Path(str(self.filename))
+        content = archive.read_bytes()
+        shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
+        with _unpacking:
+            if not shared.exists():
+                super().extractall(shared, members, pwd)
+        Path(path).rmdir()
+        Path(path).symlink_to(shared)
+        archive.unlink()
+
+
 provisioners._cw_metric_alarm_record = _on_first_metric
 provisioners._sm_secret_string = _without_excluded
-unpacked.share()
-dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})
 ticking(esm_wake)
