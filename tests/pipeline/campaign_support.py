@@ -14,8 +14,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from local.aws import KEY, REGION
-from local.demo.campaign_people import with_news
-from local.demo.checks.accepted import of_mail
+from local.demo.campaign import with_news
+from local.demo.checks.messages import id_of_mail
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
@@ -44,7 +44,7 @@ class Campaign:
         self._pipeline = pipeline
         self._now = datetime.now(UTC).replace(microsecond=0)
         self.run = run
-        people = with_news(pipeline.running, self._now)
+        people = with_news(pipeline, self._now)
         self.expected = {f"{CAMPAIGN}#{run}#{key}": email for key, email in people.items()}
         """The addresses of all who have news, by the message's id."""
 
@@ -77,7 +77,7 @@ class Campaign:
         """What SES accepted of it, by the message's id."""
         found: dict[str, list[Accepted]] = {}
         for each in self._pipeline.inbox():
-            if (id_ := of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
+            if (id_ := id_of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
                 found.setdefault(id_, []).append(each)
         return found
 

@@ -34,7 +34,7 @@ def test_everybody_with_news_has_one_mail_however_often_the_run_is_started(repea
 
 
 def test_nobody_else_has_one(pipeline: Pipeline, repeated: Campaign) -> None:
-    rows = [row for row in pipeline.whole_ledger() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
+    rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
     assert {row["id"] for row in rows} == set(repeated.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)
 

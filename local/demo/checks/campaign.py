@@ -1,24 +1,25 @@
-"""What became of a campaign that was killed and started again: pure, so that it can be tested."""
+"""Check a campaign that was killed and started again: the inbox and the ledger against its people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from local.demo.checks.accepted import Entry, of_mail
+from local.demo.checks.messages import Ledger, id_of_mail
+from local.demo.client import Item
 
 CAMPAIGN = "weekly-followers"
 PREFIX = f"{CAMPAIGN}#"
-"""How the id of each of its messages begins, and of no other's."""
+"""How the ids of its messages begin."""
 HEADER, POST_HEADER = "List-Unsubscribe", "List-Unsubscribe-Post"
 ONE_CLICK = "List-Unsubscribe=One-Click"
 ENDED = ("sent", "delivered")
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the demo saw of the run. `expected` are the addresses of all who should get its mail by the
-    message's id, `leaver` the id of the one of them who opted out before it was composed, and `before` how
-    many messages were in the mailbox when the run was killed."""
+class CampaignObservation:
+    """What the demo saw of the run. `expected` are the addresses of all recipients by the message's id,
+    `leaver` is the id of the recipient who opted out before the message was composed, and `before` how many
+    messages were in the mailbox when the run was killed."""
 
     expected: Mapping[str, str]
     leaver: str
@@ -27,9 +28,9 @@ class Told:
 
 
 @dataclass(frozen=True)
-class CampaignVerdict:
-    """`people` have news, one of whom opts out; `sent` counts mails that the provider accepted, each to one
-    of the others. `sent_twice`, `lost` and `uninvited` must be 0."""
+class CampaignCheck:
+    """`people` have news, and one of them opts out; `sent` counts recipients whose mail was accepted.
+    `sent_twice`, `lost` and `uninvited` must be 0."""
 
     people: int
     before: int
@@ -42,88 +43,85 @@ class CampaignVerdict:
     seconds: float
     failures: list[str] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def ours(id_: str) -> bool:
-    """Whether a message is the campaign's, of whatever run."""
+def is_of_campaign(id_: str) -> bool:
+    """Whether a message is the campaign's, of any run."""
     return id_.startswith(PREFIX)
 
 
-def judge_campaign(
-    told: Told, inbox: Sequence[Entry], ledger: Mapping[tuple[str, str], Mapping[str, Any]], run: str
-) -> CampaignVerdict:
-    """Compare; of `inbox` and `ledger` the run's alone is looked at."""
-    mails: dict[str, list[Entry]] = {}
+def check_campaign(
+    seen: CampaignObservation, inbox: Sequence[Item], ledger: Ledger, run: str
+) -> CampaignCheck:
+    """Compare the run's part of `inbox` and `ledger`."""
+    mails: dict[str, list[Item]] = {}
     for each in inbox:
-        if (id_ := of_mail(each)).startswith(f"{PREFIX}{run}#"):
+        if (id_ := id_of_mail(each)).startswith(f"{PREFIX}{run}#"):
             mails.setdefault(id_, []).append(each)
     rows = {id_: row for (id_, _), row in ledger.items() if id_.startswith(f"{PREFIX}{run}#")}
-    wanted = told.expected.keys() - {told.leaver}
+    wanted = seen.expected.keys() - {seen.leaver}
     twice = [id_ for id_, each in mails.items() if len(each) > 1]
     lost = [id_ for id_ in wanted if id_ not in mails or rows.get(id_, {}).get("status") not in ENDED]
     uninvited = sorted(mails.keys() - wanted)
     unlinked = [id_ for id_, each in mails.items() if not all(map(has_link, each))]
-    return CampaignVerdict(
-        people=len(told.expected),
-        before=told.before,
+    return CampaignCheck(
+        people=len(seen.expected),
+        before=seen.before,
         sent=len(mails.keys() & wanted),
         suppressed=sum(row.get("status") == "suppressed" for row in rows.values()),
         sent_twice=len(twice),
         lost=len(lost),
         uninvited=len(uninvited),
         with_link=len(mails) - len(unlinked),
-        seconds=round(told.seconds, 1),
+        seconds=round(seen.seconds, 1),
         failures=[
-            *_killed(told),
+            *_killed(seen),
             *(f"{id_} was sent {len(mails[id_])} times instead of once." for id_ in twice),
             *(f"{id_} is lost: the ledger says {rows.get(id_, {}).get('status')}." for id_ in sorted(lost)),
-            *(f"{id_} was sent, though nobody wanted it." for id_ in uninvited),
+            *(f"{id_} was sent, and should not have been." for id_ in uninvited),
             *(f"{id_} has no link for opting out." for id_ in unlinked),
-            *_misdirected(told, mails),
-            *_left(told, rows),
+            *_misdirected(seen, mails),
+            *_left(seen, rows),
         ],
     )
 
 
-def has_link(mail: Entry) -> bool:
+def has_link(mail: Item) -> bool:
     """Whether a mail can be opted out of with one click (RFC 8058)."""
     headers = mail["content"]["headers"]
     return link_of(mail) != "" and headers.get(POST_HEADER) == ONE_CLICK
 
 
-def link_of(mail: Entry) -> str:
-    """Where a mail can be opted out of; "" where nowhere."""
+def link_of(mail: Item) -> str:
+    """The link for opting out of a mail; "" without one."""
     value = str(mail["content"]["headers"].get(HEADER, ""))
     return value[1:-1] if value.startswith("<http") and value.endswith(">") else ""
 
 
-def _killed(told: Told) -> list[str]:
-    if 0 < told.before < len(told.expected):
+def _killed(seen: CampaignObservation) -> list[str]:
+    if 0 < seen.before < len(seen.expected):
         return []
-    return [f"It was not killed half-way: {told.before} of {len(told.expected)} messages were there."]
+    return [f"It was not killed half-way: {seen.before} of {len(seen.expected)} messages were there."]
 
 
-def _misdirected(told: Told, mails: Mapping[str, Sequence[Entry]]) -> list[str]:
+def _misdirected(seen: CampaignObservation, mails: Mapping[str, Sequence[Item]]) -> list[str]:
     return [
-        f"{id_} went to {each['to']} instead of {told.expected[id_]}."
+        f"{id_} went to {each['to']} instead of {seen.expected[id_]}."
         for id_, sent in mails.items()
         for each in sent
-        if id_ in told.expected and each["to"] != told.expected[id_]
+        if id_ in seen.expected and each["to"] != seen.expected[id_]
     ]
 
 
-def _left(told: Told, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The one who opted out is the only one suppressed, and for that reason."""
+def _left(seen: CampaignObservation, rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Only the recipient who opted out is suppressed, and for that reason."""
     wrong = [
         f"{id_} should not be suppressed."
         for id_, row in rows.items()
-        if row.get("status") == "suppressed" and id_ != told.leaver
+        if row.get("status") == "suppressed" and id_ != seen.leaver
     ]
-    row = rows.get(told.leaver, {})
+    row = rows.get(seen.leaver, {})
     if row.get("status") != "suppressed":
-        wrong.append(f"{told.leaver} opted out; the ledger says {row.get('status')}.")
+        wrong.append(f"{seen.leaver} opted out; the ledger says {row.get('status')}.")
     elif (row.get("error") or {}).get("code") != "opted_out":
-        wrong.append(f"{told.leaver} is suppressed for {row.get('error')}, and not for opting out.")
+        wrong.append(f"{seen.leaver} is suppressed for {row.get('error')}, and not for opting out.")
     return wrong

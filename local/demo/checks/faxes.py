@@ -1,25 +1,25 @@
-"""What became of the demo's faxes against what should have: pure, so that it can be tested."""
+"""Check the faxes: the providers' log and the ledger against the scenarios."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
+from local.demo.checks.messages import Ledger, described, error_of
 from local.demo.scenarios.faxes import Fax
 
-Ledger = Mapping[tuple[str, str], Mapping[str, Any]]
 Call = Mapping[str, Any]
-"""One line of the provider's log: a fax that it accepted."""
+"""An entry of the provider's log: a fax that it accepted."""
 
 
 @dataclass(frozen=True)
-class FaxVerdict:
-    """`attempts` are faxes that the provider accepted. `lines_in_order` counts the numbers whose queue's
-    order is known and was kept; `most_at_once` is the most faxes that were under way to one number, and must
-    be 1; `sent_twice` counts faxes that were delivered more than once. `longest` is the longest call and
-    `seconds` the time from the first put to the last end, both in seconds."""
+class FaxCheck:
+    """`attempts` are faxes that the provider accepted. `lines_in_order` counts numbers whose queue's order is
+    known and was kept. `most_at_once` is the most faxes under way to one number, and must be 1. `sent_twice`
+    counts faxes that were delivered more than once. `longest` is the longest call, `seconds` the time from
+    the first put to the last end."""
 
     faxes: int
     numbers: int
@@ -35,13 +35,10 @@ class FaxVerdict:
     reasons: list[dict[str, str]] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def judge_faxes(
+def check_faxes(
     faxes: Sequence[Fax], log: Sequence[Call], ledger: Ledger, most_attempts: int, seconds: float
-) -> FaxVerdict:
+) -> FaxCheck:
     """Compare; `most_attempts` is the stage's max_attempts."""
     calls = _by_fax(log)
     delivered = {id_: [each for each in of if each["status"] == "delivered"] for id_, of in calls.items()}
@@ -51,46 +48,51 @@ def judge_faxes(
     twice = [id_ for id_, of in delivered.items() if len(of) > 1]
     lines = _lines(faxes)
     disordered = [line for line, ids in lines.items() if not _in_order(ids, calls)]
-    crowded = {line: most for line, most in _crowds(log).items() if most > 1}
-    return FaxVerdict(
+    crowds = at_once(log)
+    crowded = {line: most for line, most in crowds.items() if most > 1}
+    unknown = calls.keys() - {fax.id for fax in faxes}
+    return FaxCheck(
         faxes=len(faxes),
         numbers=len({fax.line for fax in faxes if fax.line}),
         delivered=sum(1 for of in delivered.values() if of),
         failed=len(failed),
         attempts=len(log),
         lines_in_order=len(lines) - len(disordered),
-        most_at_once=max(_crowds(log).values(), default=0),
+        most_at_once=max(crowds.values(), default=0),
         sent_twice=len(twice),
         lost=len(lost),
         longest=round(max((each["ended"] - each["created"] for each in log if each["ended"]), default=0), 1),
         seconds=round(seconds, 2),
-        reasons=[{"id": fax.id, **_error(fax, ledger)} for fax in failed],
+        reasons=[{"id": fax.id, **error_of(ledger[fax.key])} for fax in failed],
         failures=[
-            *(f"{fax.id} is lost: the ledger says {_status(fax, ledger)}." for fax in lost),
+            *(f"{fax.id} is lost: {described(ledger.get(fax.key, {}))}." for fax in lost),
             *(f"{id_} was delivered {len(delivered[id_])} times." for id_ in twice),
             *(f"Up to {most} faxes at once were under way to {line}." for line, most in crowded.items()),
             *(f"The faxes to {line} went in another order than they were queued in." for line in disordered),
-            *(f"Nobody asked for {id_}, which the provider got." for id_ in calls.keys() - _ids(faxes)),
-            *(fault for fax in ended for fault in _faults(fax, calls, ledger, most_attempts)),
+            *(f"A provider got {id_}, which was not sent." for id_ in unknown),
+            *(
+                fault
+                for fax in ended
+                for fault in _faults(fax, calls.get(fax.id, []), ledger[fax.key], most_attempts)
+            ),
         ],
     )
 
 
-def _faults(fax: Fax, calls: Mapping[str, list[Call]], ledger: Ledger, most: int) -> list[str]:
+def _faults(fax: Fax, calls: Sequence[Call], row: Mapping[str, Any], most: int) -> list[str]:
     """What is wrong with a fax that has ended."""
-    row, of = ledger[fax.key], calls.get(fax.id, [])
     wanted = "sent" if fax.delivered else "failed"
     faults = []
     if row["status"] != wanted:
-        faults.append(f"{fax.id} should be {wanted}; the ledger says {_status(fax, ledger)}.")
-    said = _error(fax, ledger)["message"]
-    if not fax.delivered and fax.reason not in said:
-        faults.append(f"{fax.id}: the reason {said!r} does not name {fax.reason!r}.")
-    if len(of) != fax.calls(most):
-        faults.append(f"{fax.id} was given to the provider {len(of)} times instead of {fax.calls(most)}.")
-    if any(each["to"] != fax.line for each in of):
+        faults.append(f"{fax.id} should be {wanted}; the ledger says {described(row)}.")
+    reason = error_of(row)["message"]
+    if not fax.delivered and fax.reason not in reason:
+        faults.append(f"{fax.id}: the reason {reason!r} does not name {fax.reason!r}.")
+    if len(calls) != fax.calls(most):
+        faults.append(f"{fax.id} was given to the provider {len(calls)} times instead of {fax.calls(most)}.")
+    if any(each["to"] != fax.line for each in calls):
         faults.append(f"{fax.id} went to another number than {fax.line}.")
-    if fax.payload and not all(each["media_ok"] for each in of):
+    if fax.payload and not all(each["media_ok"] for each in calls):
         faults.append(f"The provider could not fetch the PDF of {fax.id}.")
     return faults
 
@@ -117,28 +119,15 @@ def _in_order(ids: Sequence[str], calls: Mapping[str, list[Call]]) -> bool:
     return firsts == sorted(firsts)
 
 
-def _crowds(log: Sequence[Call]) -> dict[str, int]:
+def at_once(log: Sequence[Call]) -> dict[str, int]:
     """The most faxes that were under way at once, by number."""
-    crowds: dict[str, int] = {}
-    for line in {each["to"] for each in log}:
-        of = [each for each in log if each["to"] == line]
-        ends = [each["ended"] or float("inf") for each in of]
-        crowds[line] = max(
-            sum(other["created"] <= each["created"] < end for other, end in zip(of, ends, strict=True))
-            for each in of
-        )
+    crowds: dict[str, int] = defaultdict(int)
+    for each in log:
+        under_way = [
+            other
+            for other in log
+            if other["to"] == each["to"]
+            and other["created"] <= each["created"] < (other["ended"] or float("inf"))
+        ]
+        crowds[each["to"]] = max(crowds[each["to"]], len(under_way))
     return crowds
-
-
-def _ids(faxes: Sequence[Fax]) -> set[str]:
-    return {fax.id for fax in faxes}
-
-
-def _status(fax: Fax, ledger: Ledger) -> str:
-    row = ledger.get(fax.key)
-    return f"{row.get('status')}, {row.get('error', 'no error')}" if row else "nothing"
-
-
-def _error(fax: Fax, ledger: Ledger) -> dict[str, str]:
-    error = ledger[fax.key].get("error") or {}
-    return {"code": str(error.get("code", "")), "message": str(error.get("message", ""))}

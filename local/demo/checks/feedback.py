@@ -1,19 +1,19 @@
-"""What the providers told, and whether it was heard: pure, so that it can be tested."""
+"""Check what the providers reported later: events, callbacks, and the suppression list that follows."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 Recipient = tuple[str, str]
 """A recipient on the suppression list, and its channel."""
-HEARD = 204
+ACKNOWLEDGED = 204
 
 
 @dataclass(frozen=True)
-class FeedbackVerdict:
-    """`events` are those that SES published, of which `doubled` repeat another; `callbacks` those that Twilio
-    posted, `answers` how they were answered. `suppressed` counts recipients on the list, by reason."""
+class FeedbackCheck:
+    """`events` counts what SES published, `doubled` the repeats among them; `callbacks` counts what Twilio
+    posted, `answers` the statuses of the answers. `suppressed` counts recipients on the list, by reason."""
 
     events: int
     doubled: int
@@ -23,19 +23,16 @@ class FeedbackVerdict:
     suppressed: dict[str, int]
     failures: list[str] = field(default_factory=list)
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-
-def judge_feedback(
+def check_feedback(
     events: Mapping[str, Any],
     callbacks: Sequence[Mapping[str, Any]],
     listed: Mapping[Recipient, str],
     expected: Mapping[Recipient, str],
-) -> FeedbackVerdict:
-    """Compare; `listed` is the suppression list, `expected` what it must be: reasons by recipient."""
+) -> FeedbackCheck:
+    """Compare. `listed` is the suppression list, `expected` what it must be: reasons by recipient."""
     ses, answers = events["ses"], Counter(str(each["answer"]) for each in callbacks)
-    return FeedbackVerdict(
+    return FeedbackCheck(
         events=ses["published"],
         doubled=ses["doubled"],
         by_type=ses["by_type"],
@@ -43,25 +40,26 @@ def judge_feedback(
         answers=dict(answers),
         suppressed=dict(Counter(listed.values())),
         failures=[
-            *_untold(events),
+            *_outstanding(events),
             *(
-                f"{count} of Twilio's callbacks were answered {answer} instead of {HEARD}."
+                f"{count} of Twilio's callbacks were answered {answer} instead of {ACKNOWLEDGED}."
                 for answer, count in answers.items()
-                if answer != str(HEARD)
+                if answer != str(ACKNOWLEDGED)
             ),
             *_unlisted(listed, expected),
             *(
-                f"{recipient} ({channel}) is on the suppression list for {listed[recipient, channel]}: why?"
+                f"{recipient} ({channel}) should not be on the suppression list for "
+                f"{listed[recipient, channel]}."
                 for recipient, channel in listed.keys() - expected.keys()
             ),
         ],
     )
 
 
-def _untold(events: Mapping[str, Any]) -> Iterable[str]:
+def _outstanding(events: Mapping[str, Any]) -> Iterable[str]:
     for provider, waiting in events["waiting"].items():
         if waiting:
-            yield f"{waiting} messages of {provider} about what became of ours are still to come."
+            yield f"{waiting} reports of {provider} are still to come."
     if not events["ses"]["published"]:
         yield "SES published no events."
 

@@ -1,29 +1,27 @@
-"""The demo's faxes: 60 to 12 numbers, and one to no number at all, each with what must become of it.
-
-What a number does stands in `local/providers/fax.py`.
-"""
+"""The demo's faxes: 60 to 12 numbers, and one to no number. `local/providers/fax.py` has the numbers."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Told = tuple[str, str]
-"""A callback's status, and how its message starts."""
-SENT: Told = ("sent", "Fax sent successfully")
+from local.demo.scenarios.scenario import CALLBACKS, Notice
+
+SENT: Notice = ("sent", "Fax sent successfully")
 BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN = (
     f"+12025550{ending}" for ending in (110, 112, 113, 114, 115, 116, 123)
 )
 GOOD = tuple(f"+13125550{ending}" for ending in (130, 131, 132))
 UPSTREAM = tuple(f"+14155550{ending}" for ending in (130, 131))
-"""Lines that the upstream application alone faxes to: their queue's order is known."""
+"""Lines that only the upstream application faxes to: the order of their queue is known."""
 NUMBERS = (BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN, *GOOD, *UPSTREAM)
 EACH_GOOD, EACH_UPSTREAM = 12, 6
 WRONG_GROUP = "the-invoices"
+PDF = b"%PDF-1.7\n% one page, for the demo\n%%EOF\n"
 
 
 @dataclass(frozen=True)
 class Fax:
-    """One fax. `line` is its number in E.164 ("" if it has none), `failing` the status of its first
-    `fails` attempts, `reason` a word that the ledger's error must hold if it is not delivered."""
+    """One fax. `line` is its number in E.164 ("" if it has none). Its first `fails` attempts end as
+    `failing`; `reason` is a word of the ledger's error if the fax is not delivered."""
 
     id: str
     line: str
@@ -45,7 +43,7 @@ class Fax:
 
     @property
     def ordered(self) -> bool:
-        """Whether its place in its line's queue is that in which it was written."""
+        """Whether the order of its line's queue is the order of writing."""
         return self.way == "queue" and not self.group
 
     def body(self, providers: str, bucket: str) -> dict[str, Any]:
@@ -53,7 +51,7 @@ class Fax:
         body = {
             "fax_id": self.id,
             "to": self.to or self.line,
-            "callback_url": f"{providers}/receiver/{self.answer}/callbacks/{self.id}",
+            "callback_url": f"{providers}/receiver/{self.answer}/{CALLBACKS}/{self.id}",
         }
         if self.payload:
             return body | {"payload_ref": f"s3://{bucket}/{self.id}.pdf"}
@@ -64,8 +62,8 @@ class Fax:
         body = self.body(providers, bucket)
         return {"id": body.pop("fax_id"), "event_type": "fax", **body}
 
-    def told(self, most: int) -> list[Told]:
-        """The callbacks that it must have, of at most so many attempts."""
+    def callbacks(self, most: int) -> list[Notice]:
+        """The callbacks that must come, if a fax may have so many attempts."""
         attempts = [
             ("tmp_fail", f"Failed to deliver fax (attempt {nth} of {most}). Fax status: {self.failing}")
             for nth in range(1, min(self.fails, most - 1) + 1)
@@ -78,13 +76,13 @@ class Fax:
         return [*attempts, ("perm_fail", "Failed to deliver fax: ")]
 
     def calls(self, most: int) -> int:
-        """How many faxes the provider must have accepted for it."""
+        """How many times the provider must have accepted it."""
         return min(self.fails + self.delivered, most)
 
 
 def faxes(most: int) -> list[Fax]:
-    """All of them, in the order in which they are put; `most` is how many attempts one may have. Those that
-    take longest go first."""
+    """All of them, in the order in which they are put: those that take longest come first. A fax may have
+    `most` attempts."""
     return [
         Fax("fax-busy-for-ever", BUSY, fails=most, delivered=False, reason="busy"),
         Fax("fax-slow", SLOW),

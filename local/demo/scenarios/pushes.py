@@ -1,10 +1,10 @@
-"""The demo's pushes, each with what must become of it; a word in a token chooses, as `local/providers/sns.py`
-says."""
+"""The demo's pushes. A word in a token chooses what SNS does; `local/providers/sns.py` lists the words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from local.demo.scenarios.mails import Message
+from local.aws import Endpoints, LocalSession, patient
+from local.demo.scenarios.scenario import Scenario
 
 ANDROID, IOS = "android", "ios"
 """The stage's platform applications, by their names there."""
@@ -20,7 +20,18 @@ TOKENS: dict[str, tuple[str, ...]] = {
 }
 """Tokens that nobody has registered yet."""
 MARK = "demo_id"
-"""What each push carries among its data, to be told apart at its provider's."""
+"""An entry in the data of each push that holds the message's id."""
+
+
+def register(endpoints: Endpoints, applications: Mapping[str, str]) -> dict[str, str]:
+    """Register the devices with SNS, as their app does. `applications` are ARNs of platform applications by
+    name; returns the ARNs of the devices' endpoints by token."""
+    sns = LocalSession().client("sns", endpoint_url=endpoints.sns, config=patient())
+    arns = {}
+    for name, token in registered():
+        answer = sns.create_platform_endpoint(PlatformApplicationArn=applications[name], Token=token)
+        arns[token] = answer["EndpointArn"]
+    return arns
 
 
 def registered() -> list[tuple[str, str]]:
@@ -29,8 +40,8 @@ def registered() -> list[tuple[str, str]]:
     return [*own, (ANDROID, THROTTLED), (ANDROID, DISABLED)]
 
 
-def pushes(endpoints: Mapping[str, str], topics: Sequence[str]) -> list[Message]:
-    """All of them; `endpoints` are the ARNs by token."""
+def pushes(endpoints: Mapping[str, str], topics: Sequence[str]) -> list[Scenario]:
+    """All of them; `endpoints` are ARNs by token."""
     by_arn = [token for tokens in BY_ARN.values() for token in tokens]
     foreign = endpoints[DISABLED].replace("mailroom-local", "somebody-elses")
     return [
@@ -51,17 +62,17 @@ def pushes(endpoints: Mapping[str, str], topics: Sequence[str]) -> list[Message]
     ]
 
 
-def marked(endpoints: Mapping[str, str]) -> dict[str, str]:
+def suppressed(endpoints: Mapping[str, str]) -> dict[str, str]:
     """The endpoints that must be on the suppression list in the end, and why."""
     return {endpoints[DISABLED]: "gone"}
 
 
-def again(endpoints: Mapping[str, str]) -> Message:
-    """A second one to the disabled endpoint: to be put once the first has failed."""
+def again(endpoints: Mapping[str, str]) -> Scenario:
+    """A second push to the disabled endpoint, to be put when the first has failed."""
     return _push("again", endpoints[DISABLED], reason="dropped", ends="suppressed")
 
 
-def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes: Any) -> Message:
+def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes: Any) -> Scenario:
     id_ = f"push-{name}"
     item = {
         "id": id_,
@@ -73,4 +84,4 @@ def _push(name: str, to: str, *, reason: str = "", ends: str = "", **attributes:
         **attributes,
     }
     sent = ends or ("" if reason else "sent")
-    return Message({key: value for key, value in item.items() if value is not None}, reason, sent)
+    return Scenario({key: value for key, value in item.items() if value is not None}, reason, sent)

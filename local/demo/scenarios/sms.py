@@ -1,12 +1,9 @@
-"""The demo's text messages, each with what must become of it.
-
-What a number does stands in `local/providers/sms.py`.
-"""
+"""The demo's text messages. `local/providers/sms.py` says what a number does."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo.scenarios.mails import Message
+from local.demo.scenarios.scenario import Scenario
 
 GOOD = 14
 LANDLINE = "+12025550132"
@@ -16,8 +13,8 @@ UNICODE = "Привет! Это сообщение написано кирилл
 GSM, UCS2 = "GSM-7", "UCS-2"
 
 
-def texts() -> list[Message]:
-    """All of them; those that take longest go first: after a lost answer a claim has to run out."""
+def texts() -> list[Scenario]:
+    """All of them; those that take longest come first: after a lost answer a claim has to run out."""
     return [
         _sms("lost-answer-looked-up", "+12025550157", ends="sent"),
         _sms("lost-answer", "+12025550154"),
@@ -49,13 +46,13 @@ def texts() -> list[Message]:
     ]
 
 
-def marked() -> dict[str, str]:
+def suppressed() -> dict[str, str]:
     """The numbers that must be on the suppression list in the end, and why."""
     return {LANDLINE: "bounce", NO_MOBILE: "gone"}
 
 
-def again() -> Message:
-    """A second one to the landline: to be put once the first has come back."""
+def again() -> Scenario:
+    """A second message to the landline, to be put when the first has come back."""
     return _sms("again", LANDLINE, reason="bounced", ends="suppressed")
 
 
@@ -67,10 +64,7 @@ def _sms(
     ends: str = "",
     facts: Mapping[str, object] | None = None,
     **attributes: Any,
-) -> Message:
-    item = {"id": f"sms-{name}", "event_type": "sms", "to": to, "text": f"Hello from {name}."}
-    return Message(_without_none(item | attributes), reason, ends, facts or {})
-
-
-def _without_none(item: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in item.items() if value is not None}
+) -> Scenario:
+    item = {"id": f"sms-{name}", "event_type": "sms", "to": to, "text": f"Hello from {name}.", **attributes}
+    given = {key: value for key, value in item.items() if value is not None}
+    return Scenario(given, reason, ends, facts or {})

@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from local.demo.checks.standing import Key
-from local.demo.waiter import POLL_SECONDS, QUIET_SECONDS, Patience, Unsettled
-from local.demo.watch import FAXES, Watch
+from local.demo.client import Key, StageClient
+from local.demo.waiter import FAXES, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
+from local.stage.workspace import LEDGER
 
 EXPECTED: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "failed"}
 
@@ -23,8 +23,9 @@ class Stage:
     def _look(self) -> object:
         return self.found.pop(0) if len(self.found) > 1 else self.found[0]
 
-    def completed(self, which: str) -> object:
-        assert which == FAXES
+    def count(self, table: str, condition: str, values: dict[str, str]) -> object:
+        assert (table, FAXES in condition) == (LEDGER, True)
+        assert values == {":fax": "fax", ":webhook": "webhook"}
         return self._look()
 
     def statuses(self) -> object:
@@ -43,46 +44,46 @@ class Stage:
         self.now += seconds
 
     @property
-    def patience(self) -> Patience:
-        return Patience(cast(Watch, self), lambda: self.now, self.sleep)
+    def waiter(self) -> Waiter:
+        return Waiter(cast(StageClient, self), lambda: self.now, self.sleep)
 
 
 def test_it_waits_until_so_many_have_ended_and_tells_how_many_they_are() -> None:
     stage = Stage([1, 2, 3, 4])
-    stage.patience.until_completed(FAXES, 3, 10, stage.told.append)
+    stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
     assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
 
 
 def test_it_gives_up_in_time_and_says_how_many_have_ended() -> None:
     stage = Stage([1])
-    with pytest.raises(Unsettled, match=r"After 10 s 1 of 3 messages have ended\. Queues: all empty\."):
-        stage.patience.until_completed(FAXES, 3, 10, stage.told.append)
+    with pytest.raises(NotSettled, match=r"After 10 s 1 of 3 messages have ended\. Queues: all empty\."):
+        stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
     assert 10 < stage.now < 11
 
 
 def test_it_waits_until_each_message_stands_where_it_must() -> None:
     half: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "sending"}
     stage = Stage([{}, half, EXPECTED])
-    stage.patience.until_final(EXPECTED, 10, stage.told.append)
+    stage.waiter.until_final(EXPECTED, 10, stage.told.append)
     assert stage.told == [0, 1, 2]
     stage = Stage([half])
-    with pytest.raises(Unsettled, match=r"1 of 2 messages stand elsewhere \(b \(sending\)\)"):
-        stage.patience.until_final(EXPECTED, 10, stage.told.append)
+    with pytest.raises(NotSettled, match=r"1 of 2 messages have another status \(b \(sending\)\)"):
+        stage.waiter.until_final(EXPECTED, 10, stage.told.append)
 
 
 def test_it_waits_until_all_are_on_the_suppression_list() -> None:
     wanted = {("a@example.com", "mail"), ("+1", "sms")}
     some = {("a@example.com", "mail"): "bounce"}
     stage = Stage([{}, some, some | {("+1", "sms"): "bounce"}])
-    stage.patience.until_suppressed(wanted, 10)
+    stage.waiter.until_suppressed(wanted, 10)
     assert stage.now == 2 * POLL_SECONDS
-    with pytest.raises(Unsettled, match=r"lacks \[\('\+1', 'sms'\)\]"):
-        Stage([some]).patience.until_suppressed(wanted, 10)
+    with pytest.raises(NotSettled, match=r"lacks \[\('\+1', 'sms'\)\]"):
+        Stage([some]).waiter.until_suppressed(wanted, 10)
 
 
 def test_quiet_is_a_while_in_which_no_queue_held_anything() -> None:
     stage = Stage([0, 0, 5, 0])
-    stage.patience.until_quiet(10)
+    stage.waiter.until_quiet(10)
     assert stage.now == 2 * POLL_SECONDS + QUIET_SECONDS
-    with pytest.raises(Unsettled, match="not empty"):
-        Stage([1]).patience.until_quiet(10)
+    with pytest.raises(NotSettled, match="not empty"):
+        Stage([1]).waiter.until_quiet(10)

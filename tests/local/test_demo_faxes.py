@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from local.demo.checks.faxes import FaxVerdict, Ledger, judge_faxes
-from local.demo.scenarios import faxes as fax_cast
+from local.demo.checks.faxes import FaxCheck, check_faxes
+from local.demo.checks.messages import Ledger
+from local.demo.scenarios import faxes as fax_scenarios
 from local.demo.scenarios.faxes import Fax
-from local.providers import fax as fax_numbers
+from local.providers.fax import course_of, refusal_of
 
 MOST = 3
 ONE, OTHER = "+14155550130", "+14155550131"
@@ -35,12 +36,12 @@ def call(fax: Fax, created: float, status: str = "delivered", **more: Any) -> di
 LOG = [call(FIRST, 0), call(SECOND, 1), *(call(BUSY, at, "busy") for at in (0, 5, 10))]
 
 
-def verdict(log: list[dict[str, Any]], ledger: Ledger = LEDGER, faxes: list[Fax] = FAXES) -> FaxVerdict:
-    return judge_faxes(faxes, log, ledger, MOST, seconds=12)
+def check(log: list[dict[str, Any]], ledger: Ledger = LEDGER, faxes: list[Fax] = FAXES) -> FaxCheck:
+    return check_faxes(faxes, log, ledger, MOST, seconds=12)
 
 
 def test_all_as_it_should_be() -> None:
-    result = verdict(LOG)
+    result = check(LOG)
     assert (result.faxes, result.numbers, result.delivered, result.failed, result.attempts) == (3, 2, 2, 1, 5)
     assert (result.lines_in_order, result.most_at_once, result.sent_twice, result.lost) == (1, 1, 0, 0)
     assert (result.longest, result.failures) == (1, [])
@@ -48,82 +49,82 @@ def test_all_as_it_should_be() -> None:
 
 
 def test_two_faxes_at_once_to_a_number_are_seen() -> None:
-    result = verdict([call(FIRST, 0), call(SECOND, 0.9), *LOG[2:]])
+    result = check([call(FIRST, 0), call(SECOND, 0.9), *LOG[2:]])
     assert result.most_at_once == 2
     assert result.failures == [f"Up to 2 faxes at once were under way to {ONE}."]
 
 
 def test_a_fax_that_has_not_ended_occupies_its_line() -> None:
-    assert verdict([call(FIRST, 0, "sending", ended=None), *LOG[1:]]).most_at_once == 2
+    assert check([call(FIRST, 0, "sending", ended=None), *LOG[1:]]).most_at_once == 2
 
 
 def test_another_order_than_the_queues_is_seen() -> None:
-    result = verdict([call(SECOND, 0), call(FIRST, 1), *LOG[2:]])
+    result = check([call(SECOND, 0), call(FIRST, 1), *LOG[2:]])
     assert result.lines_in_order == 0
     assert "another order" in result.failures[0]
 
 
 def test_a_fax_delivered_twice_is_seen() -> None:
-    result = verdict([*LOG, call(FIRST, 20)])
+    result = check([*LOG, call(FIRST, 20)])
     assert result.sent_twice == 1
     assert "first was delivered 2 times." in result.failures
 
 
 def test_a_fax_that_has_not_ended_in_the_ledger_is_lost() -> None:
-    result = verdict(LOG, LEDGER | {FIRST.key: {"status": "sending"}})
+    result = check(LOG, LEDGER | {FIRST.key: {"status": "sending"}})
     assert result.lost == 1
     assert "first is lost" in result.failures[0]
 
 
 def test_too_few_attempts_are_seen() -> None:
-    assert "busy was given to the provider 2 times instead of 3." in verdict(LOG[:-1]).failures
+    assert "busy was given to the provider 2 times instead of 3." in check(LOG[:-1]).failures
 
 
 def test_a_fax_that_should_have_failed_is_seen() -> None:
-    assert "busy should be failed" in verdict(LOG, LEDGER | {BUSY.key: SENT}).failures[0]
+    assert "busy should be failed" in check(LOG, LEDGER | {BUSY.key: SENT}).failures[0]
 
 
 def test_a_reason_that_names_something_else_is_seen() -> None:
     other = FAILED | {"error": {"code": "invalid", "message": "to: is missing"}}
-    assert "does not name 'busy'" in verdict(LOG, LEDGER | {BUSY.key: other}).failures[0]
+    assert "does not name 'busy'" in check(LOG, LEDGER | {BUSY.key: other}).failures[0]
 
 
 def test_a_fax_to_another_number_is_seen() -> None:
-    assert any("another number" in each for each in verdict([call(FIRST, 0, to="+1"), *LOG[1:]]).failures)
+    assert any("another number" in each for each in check([call(FIRST, 0, to="+1"), *LOG[1:]]).failures)
 
 
 def test_a_pdf_that_the_provider_could_not_fetch_is_seen() -> None:
     stored = Fax("first", ONE, payload=True)
     faxes = [stored, SECOND, BUSY]
-    assert verdict([call(stored, 0, media_ok=True), *LOG[1:]], faxes=faxes).failures == []
-    assert "could not fetch" in verdict([call(stored, 0, media_ok=False), *LOG[1:]], faxes=faxes).failures[0]
+    assert check([call(stored, 0, media_ok=True), *LOG[1:]], faxes=faxes).failures == []
+    assert "could not fetch" in check([call(stored, 0, media_ok=False), *LOG[1:]], faxes=faxes).failures[0]
 
 
 def test_a_fax_that_nobody_asked_for_is_seen() -> None:
-    assert "Nobody asked for eve" in verdict([*LOG, call(Fax("eve", OTHER), 20)]).failures[0]
+    assert "A provider got eve" in check([*LOG, call(Fax("eve", OTHER), 20)]).failures[0]
 
 
 def test_the_faxes_are_60_to_12_numbers_and_one_to_none() -> None:
-    faxes = fax_cast.faxes(20)
+    faxes = fax_scenarios.faxes(20)
     assert len({fax.key for fax in faxes}) == len(faxes)
     assert len([fax for fax in faxes if fax.line]) == 60
-    assert {fax.line for fax in faxes if fax.line} == set(fax_cast.NUMBERS)
-    assert len(fax_cast.NUMBERS) == 12
+    assert {fax.line for fax in faxes if fax.line} == set(fax_scenarios.NUMBERS)
+    assert len(fax_scenarios.NUMBERS) == 12
 
 
 @pytest.mark.parametrize(
     ("line", "courses"),
     [
-        (fax_cast.BUSY, ["busy", "busy", "busy"]),
-        (fax_cast.TWICE, ["busy", "busy", "delivered"]),
-        (fax_cast.SLOW, ["slow"]),
-        (fax_cast.LOST, ["lost", "delivered"]),
-        (fax_cast.BROKEN, ["failed", "delivered"]),
-        *((line, ["delivered"]) for line in (*fax_cast.GOOD, *fax_cast.UPSTREAM)),
+        (fax_scenarios.BUSY, ["busy", "busy", "busy"]),
+        (fax_scenarios.TWICE, ["busy", "busy", "delivered"]),
+        (fax_scenarios.SLOW, ["slow"]),
+        (fax_scenarios.LOST, ["lost", "delivered"]),
+        (fax_scenarios.BROKEN, ["failed", "delivered"]),
+        *((line, ["delivered"]) for line in (*fax_scenarios.GOOD, *fax_scenarios.UPSTREAM)),
     ],
 )
 def test_the_numbers_do_what_the_demo_expects_of_them(line: str, courses: list[str]) -> None:
-    assert [fax_numbers.course_of(line, nth + 1) for nth in range(len(courses))] == courses
-    assert fax_numbers.refusal_of(line, 1) is None
-    assert fax_numbers.refusal_of(fax_cast.REFUSING, 9) == "invalid"
-    assert fax_numbers.refusal_of(fax_cast.THROTTLED, 1) == "throttled"
+    assert [course_of(line, nth + 1) for nth in range(len(courses))] == courses
+    assert refusal_of(line, 1) is None
+    assert refusal_of(fax_scenarios.REFUSING, 9) == "invalid"
+    assert refusal_of(fax_scenarios.THROTTLED, 1) == "throttled"
