@@ -29,14 +29,13 @@ import math
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from local.providers.http import Pages, Refused, number_ending
+from local.providers.http import Counts, Pages, Refused, number_ending
 from local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
@@ -190,13 +189,15 @@ class FaxLine:
         self._short = busy_seconds
         self._fetch = fetch
         self._faxes: dict[str, Fax] = {}
-        self._refused: list[dict[str, Any]] = []
-        self._submits: Counter[tuple[str, str]] = Counter()
+        self._submits = Counts()
         self._lock = threading.Lock()
 
     def submit(self, order: FaxOrder) -> Fax:
         """Take a fax, or raise Refused. The caller gives no answer to a fax whose course is `lost`."""
-        nth = self._counted(order)
+        nth = self._submits.nth((order.to, document(order.media_url)))
+        why = refusal_of(order.to, nth)
+        if why is not None:
+            raise Refused(why)
         media_ok = self._fetch(order.media_url)
         with self._lock:
             fax = self._accepted(order, nth, media_ok)
@@ -232,40 +233,9 @@ class FaxLine:
             now = self.clock()
             return [fax.as_json(now) for fax in self._faxes.values()]
 
-    def refused(self) -> list[dict[str, Any]]:
-        """Every submit that was not accepted."""
-        with self._lock:
-            return list(self._refused)
-
-    def clear(self) -> None:
-        """Forget everything, the counts included."""
-        with self._lock:
-            self._faxes.clear()
-            self._refused.clear()
-            self._submits.clear()
-
     def pages(self) -> Pages:
-        """GET /faxes, GET /faxes/refused, DELETE /faxes."""
-        return Pages(
-            "/faxes",
-            {
-                "GET /faxes": lambda _: self.log(),
-                "GET /faxes/refused": lambda _: self.refused(),
-                "DELETE /faxes": lambda _: self.clear(),
-            },
-        )
-
-    def _counted(self, order: FaxOrder) -> int:
-        """How often this document was submitted to this number, this time included."""
-        with self._lock:
-            key = order.to, document(order.media_url)
-            self._submits[key] += 1
-            nth = self._submits[key]
-            why = refusal_of(order.to, nth)
-            if why is None:
-                return nth
-            self._refused.append({**vars(order), "why": why, "at": self.clock(), "attempt": nth})
-            raise Refused(why)
+        """GET /faxes."""
+        return Pages("/faxes", {"GET /faxes": lambda _: self.log()})
 
     def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> Fax:
         now = self.clock()

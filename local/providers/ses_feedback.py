@@ -15,7 +15,7 @@ from email.utils import parseaddr
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from local.providers.delay_queue import DelayQueue
 from local.providers.http import Reply, Request, json_reply
@@ -35,60 +35,37 @@ VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 _MATCHING = {"DeliveryDelay": "DELIVERY_DELAY"}
 _LISTED: dict[Kind, str] = {"hard": "BOUNCE", "complaint": "COMPLAINT"}
 SUPPRESSION_PATH = "/v2/email/suppression/addresses"
-REASONS = {"BOUNCE", "COMPLAINT"}
 
 
 class SuppressionList:
-    """Get, put, delete and list. Kept in memory; safe for many threads; ignores the case of addresses."""
+    """Kept in memory; safe for many threads; ignores the case of addresses."""
 
     def __init__(self) -> None:
         self._listed: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
-    def add(self, address: str, reason: str, at: float, attributes: Mapping[str, str] | None = None) -> None:
+    def add(self, address: str, reason: str, at: float, attributes: Mapping[str, str]) -> None:
         """Put an address on the list, instead of an earlier entry. `at` is in epoch seconds."""
-        entry = {"EmailAddress": address, "Reason": reason, "LastUpdateTime": at}
+        entry = {"EmailAddress": address, "Reason": reason, "LastUpdateTime": at, "Attributes": attributes}
         with self._lock:
-            self._listed[address.lower()] = entry | ({"Attributes": attributes} if attributes else {})
+            self._listed[address.lower()] = entry
 
     def __contains__(self, address: str) -> bool:
         return address.lower() in self._listed
 
     def handle(self, request: Request) -> Reply:
-        """Answer as SES does; the request's path starts with SUPPRESSION_PATH."""
-        address = unquote(urlsplit(request.path).path.removeprefix(SUPPRESSION_PATH).strip("/"))
-        match request.method, address:
-            case "PUT", "":
-                return self._put(json.loads(request.body or b"{}"))
-            case "GET", "":
-                with self._lock:
-                    every = list(self._listed.values())
-                summaries = [
-                    {key: value for key, value in each.items() if key != "Attributes"} for each in every
-                ]
-                return json_reply(HTTPStatus.OK, {"SuppressedDestinationSummaries": summaries})
-            case "GET" | "DELETE", _:
-                return self._one(request.method, address)
-        return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", "There is no such operation.")
-
-    def _put(self, entry: dict[str, Any]) -> Reply:
-        address, reason = entry.get("EmailAddress", ""), entry.get("Reason", "")
-        if "@" not in address or reason not in REASONS:
-            return ses_error(
-                HTTPStatus.BAD_REQUEST, "BadRequestException", "Email address or reason is not valid."
-            )
-        self.add(address, reason, time.time())
-        return json_reply(HTTPStatus.OK, {})
-
-    def _one(self, method: str, address: str) -> Reply:
+        """Answer a GET or DELETE of one address; the request's path starts with SUPPRESSION_PATH."""
+        address = unquote(request.route.removeprefix(SUPPRESSION_PATH).strip("/"))
         with self._lock:
             found = self._listed.get(address.lower())
-            if found is not None and method == "DELETE":
-                del self._listed[address.lower()]
+            if request.method == "DELETE":
+                self._listed.pop(address.lower(), None)
         if found is None:
             message = f"Email address {address} does not exist on your suppression list."
             return ses_error(HTTPStatus.NOT_FOUND, "NotFoundException", message)
-        return json_reply(HTTPStatus.OK, {} if method == "DELETE" else {"SuppressedDestination": found})
+        return json_reply(
+            HTTPStatus.OK, {} if request.method == "DELETE" else {"SuppressedDestination": found}
+        )
 
 
 class TopicMessage(NamedTuple):

@@ -2,7 +2,6 @@
 
 import threading
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -87,7 +86,6 @@ def test_some_numbers_are_refused_always_and_some_at_first(
             continue
         with pytest.raises(Refused, match=reason):
             send(line, ending)
-    assert [each["why"] for each in line.refused()] == [reason for reason in reasons if reason]
     assert len(line.log()) == reasons.count(None)
 
 
@@ -168,14 +166,10 @@ def test_many_threads_at_once_lose_nothing(line: FaxLine) -> None:
     assert sorted(len(fax["overlaps"]) for fax in line.log()) == list(range(20))
 
 
-def test_the_pages_show_the_log_and_empty_it(bench: Bench) -> None:
+def test_the_page_shows_the_log(bench: Bench) -> None:
     bench.signalwire.submit(request())
     bench.signalwire.submit(request("15"))
     assert bench.get("/faxes") == bench.line.log()
-    assert [each["why"] for each in bench.get("/faxes/refused")] == ["invalid"]
-    with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/faxes", method="DELETE")) as answer:
-        assert answer.status == 204
-    assert (bench.get("/faxes"), bench.get("/faxes/refused")) == ([], [])
     with pytest.raises(urllib.error.HTTPError, match="404"):
         bench.get("/faxes/1")
 
