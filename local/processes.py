@@ -1,4 +1,4 @@
-"""Background processes that outlive the command which started them, and end when they are told to."""
+"""Background processes that outlive the command which started them."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True)
 class Process:
-    """A started process. `marker` is a part of its command line, so that a pid which the system has
-    given to somebody else since is never signalled."""
+    """A started process. `marker` is a part of its command line: a pid that the system has given to another
+    program since is never signalled."""
 
     pid: int
     marker: str
@@ -77,7 +77,7 @@ def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on, on the loopback address, all different."""
+    """Free ports on the loopback address, all different."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -100,7 +100,11 @@ def _command_line(pid: int) -> str:
 
 
 def most_megabytes(pid: int | str = "self") -> float:
-    """Of a process so far, in MB of 1,048,576 bytes; 0 where it is over or the system does not tell."""
+    """The most memory of a process so far, in MB of 1,048,576 bytes; 0 if it is over or the system is not
+    Linux.
+
+    Not by `resource.getrusage`: its figure outlives `exec`, so that a new process starts at its parent's.
+    """
     try:
         text = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -110,7 +114,7 @@ def most_megabytes(pid: int | str = "self") -> float:
 
 
 def most_megabytes_until_its_end(process: "subprocess.Popen[bytes]") -> float:
-    """Of a process that runs, which is waited for; else as `most_megabytes`."""
+    """As `most_megabytes`, of a process that is waited for."""
     most = 0.0
     while True:
         most = max(most, most_megabytes(process.pid))

@@ -1,6 +1,6 @@
 """The people of the example campaign: who they are, who follows whom, and how many get a mail for it.
 
-All follows from a person's number, so that a test, or the demo, can say what each one's mail must hold.
+Everything follows from a person's number: tests can say what each mail must hold.
 """
 
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ _WEEK = timedelta(days=7)
 
 @dataclass(frozen=True)
 class People:
-    """Numbers 1 to `mailed` have new followers and want the mail; the next `quiet` ones have followers, none
-    of them new; the next `unwilling` ones have new followers and have switched the mail off."""
+    """Numbers 1 to `mailed` have new followers and want the mail. The next `quiet` ones have old followers
+    only; the next `unwilling` ones have new followers and have switched the mail off."""
 
     mailed: int
     quiet: int = 0
@@ -64,7 +64,7 @@ def email(number: int) -> str:
 
 
 def first_name(number: int) -> str:
-    """A person's name, which is nobody else's."""
+    """A person's name, different from all others."""
     return f"{_NAMES[number % len(_NAMES)]} {number}"
 
 
@@ -75,7 +75,7 @@ def newest_followers(people: People, number: int, most: int) -> list[str]:
 
 
 def create(connection: Connection[Any], people: People, at: datetime) -> None:
-    """Make the tables with these people in them, their new followers being of the week before `at`."""
+    """Create the tables with these people; their new followers are of the week before `at`."""
     connection.execute(SCHEMA)
     with connection.cursor() as cursor:
         with cursor.copy("COPY users (id, email, first_name, weekly_mail) FROM STDIN") as copy:

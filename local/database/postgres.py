@@ -32,13 +32,13 @@ _VERSION = "pginstall18"
 _NOBODY = "nobody"
 USER = DATABASE = "mailroom"
 LISTENING = "listening on "
-"""What it logs when it answers."""
+"""The program logs this when the server answers."""
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 PASSWORD_VARIABLE = "PGPASSWORD"  # noqa: S105 - a name
 """The environment's variable that holds the password."""
-# The shell outlives whoever started it, for as long as the server and its data need to go: its input ends
-# when they do, by whatever death.
+# The shell outlives the process that started it until server and data are gone: its input ends when that
+# process dies, for whatever reason.
 _GUARD = """
 folder=$1; shift
 exec 3<&0
@@ -71,19 +71,18 @@ class Home:
     folder: Path
     programs: Path
     user: pwd.struct_passwd | None
-    """None: whoever runs this."""
+    """None: the user who runs this."""
 
     @property
     def options(self) -> dict[str, Any]:
-        """How its processes are started: out of reach of a terminal's signals, and in a place where they may
-        be."""
+        """How to start a process: out of reach of a terminal's signals, in a folder that it may enter."""
         return _options(self.user) | {"cwd": self.folder, "stderr": subprocess.STDOUT}
 
-    def run(self, program: str, *options: str, told: str = "") -> None:
-        """Run one of the programs to its end. Raises StartError with its words."""
+    def run(self, program: str, *options: str, typed: str = "") -> None:
+        """Run a program to its end, typing to it. Raises StartError with its output."""
         command = [str(self.programs / program), *options]
         answer = subprocess.run(
-            command, input=told.encode(), stdout=subprocess.PIPE, check=False, **self.options
+            command, input=typed.encode(), stdout=subprocess.PIPE, check=False, **self.options
         )
         if answer.returncode != 0:
             raise StartError(f"{program} of the embedded PostgreSQL failed:\n{answer.stdout.decode()}")
@@ -190,7 +189,7 @@ class Postgres:
 
 @contextmanager
 def serving(folder: Path, port: int | None = None, password: str | None = None) -> Iterator[Postgres]:
-    """A server with its data in the folder, which is its alone and is gone afterwards. Raises StartError."""
+    """A server with its data in this folder: emptied first, removed afterwards. Raises StartError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     port, password = port or free_ports(1)[0], password or secrets.token_urlsafe(24)
@@ -221,7 +220,7 @@ def _make(home: Home, password: str) -> None:
     home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)
     known.unlink()
     single = ["--single", "-D", str(home.folder / "data"), "postgres"]
-    home.run("postgres", *single, told=f"CREATE DATABASE {DATABASE}\n")
+    home.run("postgres", *single, typed=f"CREATE DATABASE {DATABASE}\n")
 
 
 def _command(home: Home, port: int) -> list[str]:
@@ -240,8 +239,8 @@ def _await(server: Postgres, guard: subprocess.Popen[bytes], log: BinaryIO) -> N
     up = wait_until(lambda: answers() or guard.poll() is not None, START_SECONDS)
     if not up or guard.poll() is not None:
         log.seek(0)  # the guard has removed the file by now
-        said = log.read().decode(errors="replace")
-        raise StartError(f"The embedded PostgreSQL did not start on port {server.port}; its log:\n{said}")
+        output = log.read().decode(errors="replace")
+        raise StartError(f"The embedded PostgreSQL did not start on port {server.port}; its log:\n{output}")
 
 
 def _end(guard: subprocess.Popen[bytes]) -> None:
@@ -258,15 +257,13 @@ def main() -> None:
     """Serve until told to end."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--folder", type=Path, required=True, help="for its data; emptied first, gone at the end"
+        "--folder", type=Path, required=True, help="for its data; emptied first, removed at the end"
     )
     parser.add_argument("--port", type=int, required=True)
     asked = parser.parse_args()
     password = os.environ.get(PASSWORD_VARIABLE)
     if not password:
-        raise SystemExit(
-            f"{PASSWORD_VARIABLE} is not set; put the password there that the server shall ask for."
-        )
+        raise SystemExit(f"{PASSWORD_VARIABLE} is not set; set it to the password of the server.")
     ended = threading.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: ended.set())

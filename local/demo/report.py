@@ -78,9 +78,13 @@ def show(console: Console, result: Result, facts: StageFacts, mail: Mapping[str,
     """Print all of it; the failures last, where they are seen."""
     if mail:
         console.print(_mail(mail))
-    console.print(_table("Mails", _mails(result)))
-    console.print(_table("SMS", _sms(result.sms)))
-    console.print(_table("Pushes", _channel(result.pushes)))
+    duplicates = "duplicates", str(result.duplicates), "repeated puts that sent nothing more"
+    seconds = f"messages, from the first put to the last that was sent: {result.mail_seconds:.1f} s"
+    rate = "a second", f"{result.rate:.0f}", seconds
+    segments = "segments", str(result.sms.segments), "that they take, counted before they are sent"
+    console.print(_table("Mails", _messages(result.mails, duplicates, rate)))
+    console.print(_table("SMS", _messages(result.sms, segments)))
+    console.print(_table("Pushes", _messages(result.pushes)))
     console.print(_table("Faxes", _faxes(result.faxes, facts)))
     console.print(_table("Webhooks", _webhooks(result.callbacks)))
     console.print(_table("What came back", _feedback(result.feedback)))
@@ -116,20 +120,7 @@ def _table(title: str, rows: Iterator[Row]) -> Table:
     return view
 
 
-def _mails(result: Result) -> Iterator[Row]:
-    check = result.mails
-    yield "messages", str(check.messages), "different (id, event_type) in the mailbox"
-    yield "accepted", str(check.accepted), "sent to the provider, one mail each"
-    yield "rejected", str(check.rejected), "failed in the ledger, with a reason:"
-    yield from (("", "", f"{each['id']}: {each['message']}") for each in check.reasons)
-    yield "duplicates", str(result.duplicates), "repeated puts that sent nothing more"
-    yield "sent twice", str(check.sent_twice), "must be 0"
-    yield "lost", str(check.lost), "must be 0"
-    seconds = f"messages, from the first put to the last that was sent: {result.mail_seconds:.1f} s"
-    yield "a second", f"{result.rate:.0f}", seconds
-
-
-def _channel(check: MessageCheck) -> Iterator[Row]:
+def _messages(check: MessageCheck, *more: Row) -> Iterator[Row]:
     yield "messages", str(check.messages), "put into the mailbox"
     yield "accepted", str(check.accepted), "by the provider, each once"
     yield "rejected", str(check.rejected), "failed in the ledger, with a reason:"
@@ -137,11 +128,7 @@ def _channel(check: MessageCheck) -> Iterator[Row]:
     yield "suppressed", str(check.suppressed), "their recipient is on the suppression list"
     yield "sent twice", str(check.sent_twice), "must be 0"
     yield "lost", str(check.lost), "must be 0"
-
-
-def _sms(check: MessageCheck) -> Iterator[Row]:
-    yield from _channel(check)
-    yield "segments", str(check.segments), "that they take, counted before they are sent"
+    yield from more
 
 
 def _feedback(check: FeedbackCheck) -> Iterator[Row]:

@@ -18,8 +18,8 @@ and `twice` count the submits of one document (its URL without a signature) to o
 | 17      | a server error first (500, nothing accepted), then delivered                             |
 | 18      | accepted, then failed by the line                                                        |
 | 19      | accepted, then failed because the PDF cannot be fetched                                  |
-| 20      | accepted, and stays queued until somebody cancels it                                     |
-| 21      | accepted, then failed: nobody has this number                                            |
+| 20      | accepted, and stays queued until it is canceled                                          |
+| 21      | accepted, then failed: an unallocated number                                             |
 | 22      | the account is refused (403)                                                             |
 | 23      | failed by the line once, then delivered                                                  |
 | others  | delivered                                                                                |
@@ -149,7 +149,7 @@ class Fax:
 
 
 def is_pdf(url: str) -> bool | None:
-    """Whether a PDF lies there; None for any other host: the simulators ask nobody outside."""
+    """Whether there is a PDF; None for any other host: the simulators ask this machine only."""
     parts = urlsplit(url)
     if parts.scheme != "http" or parts.hostname != "127.0.0.1":
         return None

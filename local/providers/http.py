@@ -167,7 +167,7 @@ class Handler(BaseHTTPRequestHandler):
         return json_reply(HTTPStatus.NOT_FOUND, {"message": "No simulated provider has this path."})
 
     def _write(self, reply: Reply) -> None:
-        """One write, so one packet: a head sent alone would wait for the client's delayed ACK."""
+        """One write, so one packet: a head on its own would wait for the client's delayed ACK."""
         head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
         fields = {**reply.headers, "Content-Length": str(len(reply.body))}
         head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())

@@ -7,7 +7,7 @@ A recipient's address at simulator.amazonses.com chooses, by the part before the
 | bounce          | Bounce, Permanent General                                                            |
 | complaint       | Delivery, Complaint                                                                  |
 | suppressionlist | Bounce, Permanent OnAccountSuppressionList                                           |
-| ooto            | Delivery, Bounce Transient General: the automatic answer of somebody who is away     |
+| ooto            | Delivery, Bounce Transient General: an automatic answer, out of office               |
 | soft            | DeliveryDelay, Bounce Transient MailboxFull                                          |
 | reject          | Reject, of the whole mail                                                            |
 | others          | Delivery                                                                             |

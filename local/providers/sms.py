@@ -9,7 +9,7 @@ counts the submits of one content to one number.
 | 31      | accepted, then undelivered: unknown handset (30005)                                      |
 | 32      | accepted, then undelivered: landline or unreachable carrier (30006)                      |
 | 33      | accepted, then failed: unknown error (30008)                                             |
-| 34      | accepted and sent; the carrier never tells more                                          |
+| 34      | accepted and sent; the carrier reports nothing more                                      |
 | 40      | refused: no valid number (21211)                                                         |
 | 41      | refused: a landline (21614)                                                              |
 | 42      | refused: the recipient has unsubscribed (21610)                                          |
@@ -28,12 +28,11 @@ counts the submits of one content to one number.
 import threading
 import time
 import uuid
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from local.providers.http import Refused, number_ending
+from local.providers.http import Counts, Refused, number_ending
 from local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
@@ -140,7 +139,7 @@ class Sms:
         return (*start, "sent", self.course)
 
     def status(self, now: float) -> str:
-        """Where it stands."""
+        """In Twilio's words."""
         if now >= self.created + ENDED_SECONDS:
             return self.statuses[-1]
         sent = now >= self.created + SENT_SECONDS
@@ -159,21 +158,20 @@ class SmsNetwork:
         self._inbox = inbox
         self.clock = clock
         self._messages: dict[str, Sms] = {}
-        self._submits: Counter[tuple[str, str, tuple[str, ...]]] = Counter()
+        self._submits = Counts()
         self._lock = threading.Lock()
 
     def submit(self, order: SmsOrder) -> Sms:
         """Take a message, or raise Refused."""
+        nth = self._submits.nth(order.content)
+        why = refusal_of(order.to, nth)
+        if why is not None:
+            raise Refused(why)
+        course, error = course_of(order.to)
+        sid = ("MM" if order.media_urls else "SM") + uuid.uuid4().hex
         with self._lock:
-            self._submits[order.content] += 1
-            nth = self._submits[order.content]
-            why = refusal_of(order.to, nth)
-            if why is not None:
-                raise Refused(why)
-            course, error = course_of(order.to)
-            sid = ("MM" if order.media_urls else "SM") + uuid.uuid4().hex
             sms = Sms(sid, order, course, error, self.clock(), nth, order.sender or POOL_NUMBER)
-            self._messages[sms.sid] = sms
+            self._messages[sid] = sms
         self._inbox.add(Accepted("sms", order.to, sms.sid, _content(sms)))
         return sms
 

@@ -1,6 +1,7 @@
 """Twilio's Messages API: create, fetch and list messages of the simulated network, and fetch the account.
 
-Of a list's filters it knows `To`, the only one that Mailroom asks by. `sms.py` says which number does what; `twilio_callbacks.py` posts the status callbacks.
+A list is filtered by `To` only, as Mailroom asks. `sms.py` says which number does what, and
+`twilio_callbacks.py` posts the status callbacks.
 """
 
 import re
@@ -19,7 +20,7 @@ PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 SLOW_SECONDS = 3.0
 
 ACCOUNT_SID = "AC" + "0123456789abcdef" * 2
-AUTH_TOKEN = "local"  # noqa: S105 - of the simulator alone
+AUTH_TOKEN = "local"  # noqa: S105 - the simulator's
 API_KEY = "SK" + "fedcba9876543210" * 2
 API_KEY_SECRET = "local-key"  # noqa: S105 - likewise
 SECRET = {"account_sid": ACCOUNT_SID, "auth_token": AUTH_TOKEN}

@@ -2,7 +2,7 @@
 
 A callback to `https://{id}.execute-api.{region}.amazonaws.com` goes to that API at the emulator, with the
 signature of the public URL. A callback to any other host but this machine is dropped: the simulators ask
-nobody outside. GET /callbacks lists what was posted and how it was answered.
+this machine only. GET /callbacks lists what was posted and how it was answered.
 """
 
 import random

@@ -68,7 +68,7 @@ def _send(connection: HTTPConnection, request: Request) -> HTTPResponse:
 class PublicApi:
     """The stage's HTTP API under a URL that a browser can open: http://127.0.0.1:PORT/api.
 
-    API Gateway would have a name for it; the emulator has a path that nobody wants in a mail. Safe for many
+    API Gateway gives an API a name; the emulator gives it a path that is too long for a mail. Safe for many
     threads.
     """
 

@@ -11,7 +11,7 @@
 | retry-after/<seconds>   | 429 with Retry-After the first time for each webhook-id, then 200     |
 | drop                    | takes it, then breaks the connection                                  |
 
-More parts may follow (`ok/orders/7`), to tell requests apart. GET /receiver/received lists the requests,
+More parts may follow (`ok/orders/7`), to distinguish requests. GET /receiver/received lists the requests,
 oldest first; DELETE /receiver/received forgets them. The receiver verifies nothing: the reader of the list
 does, with the key of the receiver's host.
 """

@@ -1,4 +1,9 @@
-"""An event source mapping on a FIFO queue, and the messages that it delivers."""
+"""A FIFO queue's mapping by Lambda's rules: message groups in parallel, each in its order.
+
+The queue itself hands out no message of a group that has one in flight. A message is received only when a
+function is free, so that its visibility time-out does not run out here. Failed messages stay in the queue: it
+brings them back, or moves them to its dead-letter queue.
+"""
 
 import base64
 import json
@@ -8,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from local.pump.functions import REPORTS, TROUBLE, TROUBLE_SECONDS, Invoked, insist
+from local.pump.functions import REPORTS, TROUBLE, TROUBLE_SECONDS, Invoked, retry_until_ok
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 AT_MOST = 6
-"""Functions at once, whatever the mapping allows: each is a process, and the machine may have two cores."""
+"""The most functions at once: each is a process, and the machine may have two cores."""
 DEFAULT_BATCH = 10
 WAIT_SECONDS = 20
 MAX_BATCH = 10
@@ -50,7 +55,7 @@ class FifoMapping:
 
 
 @dataclass(frozen=True)
-class Message:
+class FifoMessage:
     """One received message: what deleting it takes, and its record in Lambda's event."""
 
     id: str
@@ -58,7 +63,7 @@ class Message:
     record: Mapping[str, Any]
 
     @classmethod
-    def received(cls, entry: Mapping[str, Any], queue: str) -> "Message":
+    def received(cls, entry: Mapping[str, Any], queue: str) -> "FifoMessage":
         """From an entry of ReceiveMessage that asked for all attributes."""
         attributes = entry.get("MessageAttributes") or {}
         record = {
@@ -89,11 +94,11 @@ def _attribute(value: Mapping[str, Any]) -> dict[str, Any]:
     return record
 
 
-def finished(batch: Sequence[Message], invoked: Invoked, mapping: FifoMapping) -> list[Message]:
-    """The messages to be deleted after an invocation.
+def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMapping) -> list[FifoMessage]:
+    """The messages to delete after an invocation.
 
-    None after an error of the function, or if it never ran; none either if an identifier among the reported
-    failures is missing, empty or not of this batch.
+    Nothing is deleted after an error of the function, if it never ran, or if a reported identifier is
+    missing, empty or not of this batch.
     """
     if invoked.error is not None or invoked.refused:
         return []
@@ -109,11 +114,11 @@ def finished(batch: Sequence[Message], invoked: Invoked, mapping: FifoMapping) -
 class Queue(Protocol):
     """What the poller needs of a queue."""
 
-    def receive(self, count: int) -> Sequence[Message]:
+    def receive(self, count: int) -> Sequence[FifoMessage]:
         """At most so many messages; waits a while for the first. Raises nothing of AWS's."""
 
-    def delete(self, messages: Sequence[Message]) -> None:
-        """Take messages out, however long that takes."""
+    def delete(self, messages: Sequence[FifoMessage]) -> None:
+        """Delete messages, however long that takes."""
 
 
 class Poller:
@@ -126,7 +131,7 @@ class Poller:
         self._free = threading.Semaphore(mapping.concurrency)
 
     def run(self) -> None:
-        """For ever."""
+        """Poll for ever."""
         while True:
             self.poll()
 
@@ -139,7 +144,7 @@ class Poller:
             return
         threading.Thread(target=self._work, args=(messages,), daemon=True).start()
 
-    def _work(self, messages: Sequence[Message]) -> None:
+    def _work(self, messages: Sequence[FifoMessage]) -> None:
         try:
             invoked = self._invoke(json.dumps({"Records": [message.record for message in messages]}))
             done = finished(messages, invoked, self._mapping)
@@ -157,7 +162,7 @@ class EmulatedQueue:
         self._arn = arn
         self._url = client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]
 
-    def receive(self, count: int) -> list[Message]:
+    def receive(self, count: int) -> list[FifoMessage]:
         """At most so many messages (10 by any count); waits for the first. Empty after a failed call."""
         try:
             reply = self._client.receive_message(
@@ -171,14 +176,14 @@ class EmulatedQueue:
             print(f"receiving from {self._arn} again: {trouble}", flush=True)
             time.sleep(TROUBLE_SECONDS)
             return []
-        return [Message.received(entry, self._arn) for entry in reply.get("Messages", [])]
+        return [FifoMessage.received(entry, self._arn) for entry in reply.get("Messages", [])]
 
-    def delete(self, messages: Sequence[Message]) -> None:
-        """Delete; a message that was received again since stays, as on AWS."""
+    def delete(self, messages: Sequence[FifoMessage]) -> None:
+        """Delete messages; one that was received again since stays, as on AWS."""
         for message in messages:
-            insist(lambda message=message: self._delete(message))  # type: ignore[misc]
+            retry_until_ok(lambda message=message: self._delete(message))  # type: ignore[misc]
 
-    def _delete(self, message: Message) -> None:
+    def _delete(self, message: FifoMessage) -> None:
         try:
             self._client.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt)
         except self._client.exceptions.ReceiptHandleIsInvalid:

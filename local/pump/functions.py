@@ -47,7 +47,7 @@ class Functions:
         return Invoked(request_id, json.loads(payload or b"null"), answer.get("FunctionError"))
 
 
-def insist(call: Callable[[], object]) -> None:
+def retry_until_ok(call: Callable[[], object]) -> None:
     """Call until it succeeds, waiting in between."""
     while True:
         try:

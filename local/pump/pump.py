@@ -21,11 +21,11 @@ from local.pump.stream_driver import StreamDriver
 from local.pump.streams import StreamMapping
 
 DRIVING = "driving "
-"""What it logs when it has taken over all mappings."""
+"""The pump logs this when it has taken over all mappings."""
 
 
 class Pump:
-    """All mappings of one emulator that it takes over."""
+    """The mappings of one emulator that the pump takes over."""
 
     def __init__(self, url: str) -> None:
         session = LocalSession()
@@ -35,10 +35,11 @@ class Pump:
         self._streams = StreamDriver(url, self._functions)
 
     def run(self) -> None:
-        """Start all readers and pollers; returns only when all of them have ended, which is never."""
-        listed = self._listed()
-        streams = [StreamMapping.from_api(each) for each in listed if _is_stream(each)]
-        queues = [FifoMapping.from_api(each) for each in listed if _is_fifo(each)]
+        """Start all readers and pollers; they never end."""
+        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
+        listed = [dict(each) for page in pages for each in page["EventSourceMappings"]]
+        streams = [StreamMapping.from_api(each) for each in listed if _source(each, ":dynamodb:")]
+        queues = [FifoMapping.from_api(each) for each in listed if _source(each, ":sqs:", ".fifo")]
         if not streams and not queues:
             raise SystemExit("No function is mapped to a DynamoDB stream. Deploy the stacks first.")
         for uuid in [*(each.uuid for each in streams), *(each.uuid for each in queues)]:
@@ -52,27 +53,19 @@ class Pump:
         for thread in threads:
             thread.join()
 
-    def _listed(self) -> list[dict[str, Any]]:
-        pages = self._lambda.get_paginator("list_event_source_mappings").paginate()
-        return [dict(each) for page in pages for each in page["EventSourceMappings"]]
-
     def _poller(self, mapping: FifoMapping) -> Thread:
         queue = EmulatedQueue(self._sqs, mapping.queue)
         poller = Poller(mapping, queue, partial(self._functions.invoke, mapping.function))
         return Thread(target=poller.run, daemon=True)
 
 
-def _is_stream(mapping: dict[str, Any]) -> bool:
-    return ":dynamodb:" in mapping["EventSourceArn"]
-
-
-def _is_fifo(mapping: dict[str, Any]) -> bool:
-    arn = mapping["EventSourceArn"]
-    return ":sqs:" in arn and bool(arn.endswith(".fifo"))
+def _source(mapping: dict[str, Any], service: str, suffix: str = "") -> bool:
+    arn = str(mapping["EventSourceArn"])
+    return service in arn and arn.endswith(suffix)
 
 
 def die(trouble: threading.ExceptHookArgs) -> None:
-    """A thread that ends by a fault of ours must not leave the others running as if all were well."""
+    """End the process: a failed thread must not leave the others running as if all were well."""
     traceback.print_exception(trouble.exc_type, trouble.exc_value, trouble.exc_traceback)
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""Drives one stream mapping: readers of its shards, lanes, invocations, and what is given up on."""
+"""Reads a DynamoDB stream's shards, delivers its records in lanes, and writes failed records to S3."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.aws import LocalSession, patient
-from local.pump.functions import Functions, Invoked, insist
-from local.pump.streams import Delivery, GivenUp, Record, StreamMapping, passes
+from local.pump.functions import Functions, Invoked, retry_until_ok
+from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
 
 if TYPE_CHECKING:
     from types_boto3_dynamodbstreams import DynamoDBStreamsClient
@@ -46,7 +46,7 @@ class StreamDriver:
 
     def _read(self, mapping: StreamMapping, shard: str) -> None:
         give_up = partial(self._keep, mapping, shard)
-        delivery = Delivery(mapping, partial(self._invoke, mapping), give_up)
+        delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
         # More lanes than cores would only start more function processes, each with its own cold start.
         count = min(mapping.parallel, os.cpu_count() or 1)
         lanes = [Lane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)]
@@ -57,18 +57,18 @@ class StreamDriver:
         return self._functions.invoke(mapping.function, event_of(list(records)))
 
     def _keep(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
-        """Write what is given up on to S3, however long that takes: it must not be lost."""
+        """Write failed records to S3, however long that takes: they must not be lost."""
         now = datetime.now(UTC)
         print(f"gave up on {len(given_up.records)} records: {given_up.condition}", flush=True)
         if not mapping.failures_bucket:
             return
         key = object_key(mapping, shard, now)
         body = json.dumps(document(mapping, shard, given_up, now)).encode()
-        insist(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
+        retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
 
 
 def read_shard(streams: "DynamoDBStreamsClient", mapping: StreamMapping, shard: str) -> Iterator[Record]:
-    """The shard's records that pass the mapping's filters; ends when the shard is closed."""
+    """The shard's records, oldest first, that pass the mapping's filters; ends when the shard is closed."""
     iterator: str | None = None
     last = ""
     while True:
@@ -102,7 +102,7 @@ def _iterator(streams: "DynamoDBStreamsClient", stream: str, shard: str, last: s
 
 
 class Lane:
-    """Collects records into batches: as many as there are, up to the mapping's size and window."""
+    """Delivers records in order while other lanes go on, in batches up to the mapping's size and window."""
 
     def __init__(
         self, batch_size: int, window_seconds: float, deliver: Callable[[list[Record]], None]
@@ -144,13 +144,13 @@ class Lane:
 
 
 def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
-    """aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
+    """Where Lambda writes: aws/lambda/<mapping>/<shard>/YYYY/MM/DD/YYYY-MM-DDTHH.MM.SS-<random>, in UTC."""
     stamp = now.astimezone(UTC)
     return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
 
 
 def document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
-    """The whole document; `responseContext` is left out if the function never saw the records."""
+    """What Lambda writes; without `responseContext` if the function never saw the records."""
     records, last = given_up.records, given_up.last
     response = (
         {"executedVersion": "$LATEST", "functionError": last.error, "statusCode": 200} if last else None

@@ -1,4 +1,8 @@
-"""An event source mapping on a DynamoDB stream, and the records that it delivers."""
+"""A DynamoDB stream's mapping by Lambda's rules: its records, its filters, and what follows an invocation.
+
+Where AWS's documentation is silent (bisecting, and the first record of the batch is the lowest that failed),
+the batch is halved, as after a function error: then a poisoned record cannot take its neighbours along.
+"""
 
 import base64
 import json
@@ -52,7 +56,7 @@ class StreamMapping:
         age = answer.get("MaximumRecordAgeInSeconds", -1)
         target = (answer.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
         if target and ":s3:::" not in target:
-            raise ValueError(f"The pump keeps what a stream gives up on in S3 alone, not in {target}.")
+            raise ValueError(f"The pump writes failed stream records to S3 only, not to {target}.")
         return cls(
             uuid=answer["UUID"],
             function=answer["FunctionArn"],
@@ -71,7 +75,7 @@ class StreamMapping:
 
 @dataclass(frozen=True)
 class Record:
-    """One change of an item, in the words of a Lambda event, serialized once."""
+    """One change of an item as Lambda's event has it, serialized once."""
 
     sequence: str
     created: float
@@ -97,7 +101,7 @@ class Record:
 
 
 def _plain(value: object) -> object:
-    """What botocore parsed, as Lambda writes it: binary in base64, times in epoch seconds."""
+    """A value of botocore as Lambda writes it: binary in base64, times in epoch seconds."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, datetime):
@@ -153,17 +157,18 @@ class Next:
 
 
 def after(batch: Batch, invoked: Invoked, mapping: StreamMapping) -> Next:
-    """The rules in one place. `batch` counts the invocation already; a split costs no retry."""
-    if invoked.refused:  # throttled: bounded by the records' age alone
+    """What follows an invocation. `batch` counts the invocation already; a split costs no retry."""
+    if invoked.refused:  # throttled: only the records' age limits it
         return Next((batch,))
     failed = first_failed(batch.records, invoked, mapping)
     if failed is None:
         return Next()
     rest = batch.records[failed:]
     if mapping.bisects and failed > 0:
-        return Next((Batch(rest, batch.retries, batch.invocations),))
+        return Next((replace(batch, records=rest),))
     if mapping.bisects and len(rest) > 1:
-        return Next(_halves(batch))
+        middle = len(rest) // 2
+        return Next((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
     if 0 <= mapping.max_retries <= batch.retries:
         return Next(given_up=rest)
     return Next((Batch(rest, batch.retries + 1, batch.invocations),))
@@ -189,21 +194,12 @@ def split_expired(batch: Batch, mapping: StreamMapping, now: float) -> tuple[tup
     oldest = now - mapping.max_age_seconds
     expired = tuple(record for record in batch.records if record.created < oldest)
     fresh = tuple(record for record in batch.records if record.created >= oldest)
-    return expired, Batch(fresh, batch.retries, batch.invocations)
+    return expired, replace(batch, records=fresh)
 
 
 def backoff(failures: int) -> float:
     """Seconds before the next invocation, after so many failed ones in a row."""
     return min(BACKOFF_CAP_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 10))
-
-
-def _halves(batch: Batch) -> tuple[Batch, Batch]:
-    middle = len(batch.records) // 2
-    first, second = batch.records[:middle], batch.records[middle:]
-    return (
-        Batch(first, batch.retries, batch.invocations),
-        Batch(second, batch.retries, batch.invocations),
-    )
 
 
 @dataclass(frozen=True)
@@ -216,8 +212,8 @@ class GivenUp:
     invocations: int
 
 
-class Delivery:
-    """The rules of `rules`, applied. `invoke` raises nothing; it, clock and sleep are injected."""
+class StreamDelivery:
+    """Delivers batches by these rules. `invoke` raises nothing."""
 
     def __init__(
         self,
@@ -234,7 +230,7 @@ class Delivery:
         self._sleep = sleep
 
     def deliver(self, records: Sequence[Record]) -> None:
-        """Returns when every record was handled or given up on, in the order of the stream."""
+        """Deliver in the order of the stream; return when every record was handled or given up on."""
         waiting = deque([Batch(tuple(records))])
         last: Invoked | None = None
         failures = 0

@@ -29,36 +29,16 @@ EXPORTED = {
 """Outputs of the stacks that `.local/env` exports, by the variable's name."""
 
 
-@dataclass(frozen=True)
 class Workspace:
     """One folder for each running stage, so that a demo never disturbs what `make up` left running."""
 
-    folder: Path
-
-    @property
-    def state(self) -> Path:
-        """Process ids and ports of what runs."""
-        return self.folder / "state.json"
-
-    @property
-    def environment(self) -> Path:
-        """Shell `export` lines for a user's own commands."""
-        return self.folder / "env"
-
-    @property
-    def assembly(self) -> Path:
-        """A link to the cloud assembly that was deployed."""
-        return self.folder / "assembly"
-
-    @property
-    def scratch(self) -> Path:
-        """Temporary files of the emulator: it unpacks every function's code here."""
-        return self.folder / "tmp"
-
-    @property
-    def database(self) -> Path:
-        """The data of the database that campaigns ask."""
-        return self.folder / "postgres"
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state.json"  # process ids and ports of what runs
+        self.environment = folder / "env"  # shell `export` lines for a user's own commands
+        self.assembly = folder / "assembly"  # a link to the cloud assembly that was deployed
+        self.scratch = folder / "tmp"  # the emulator's: it unpacks every function's code here
+        self.database = folder / "postgres"  # the data of the campaigns' database
 
     def log(self, process: str) -> Path:
         """The log of one background process."""

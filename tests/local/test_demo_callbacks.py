@@ -7,9 +7,8 @@ from typing import Any
 from standardwebhooks.webhooks import Webhook
 
 from local.demo.checks.callbacks import Callback, CallbackCheck, check_callbacks, read
-from local.demo.scenarios import faxes, mails, plan
+from local.demo.scenarios import Notice, Scenario, faxes, mails, plan
 from local.demo.scenarios.faxes import Fax
-from local.demo.scenarios.scenario import Notice, Scenario
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20

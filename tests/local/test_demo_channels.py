@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 from local.demo.checks.messages import UNKNOWN, MessageCheck, by_message, check_messages
-from local.demo.scenarios.scenario import Scenario
+from local.demo.scenarios import Scenario
 
 GOOD = Scenario({"id": "a", "event_type": "sms", "to": "+1"}, facts={"segments": 2, "encoding": "UCS-2"})
 BAD = Scenario({"id": "b", "event_type": "sms", "to": "+2"}, reason="21211")

@@ -5,8 +5,7 @@ from typing import Any
 
 from local.demo.checks.messages import MessageCheck, by_message, check_messages, unexpected
 from local.demo.client import Key
-from local.demo.scenarios import mails
-from local.demo.scenarios.scenario import Scenario
+from local.demo.scenarios import Scenario, mails
 
 GOOD = Scenario({"id": "a", "event_type": "mail", "email": "a@example.com"})
 BAD = Scenario({"id": "b", "event_type": "mail"}, reason="to")

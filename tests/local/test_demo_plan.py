@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.demo.scenarios import mails, pushes, sms
+from local.demo.scenarios import Scenario, mails, pushes, sms
 from local.demo.scenarios.plan import Plan, StageFacts
-from local.demo.scenarios.scenario import Scenario
 from local.providers.ses_events import Address
 from local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
 from local.providers.sns import WORDS

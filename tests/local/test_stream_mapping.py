@@ -54,7 +54,7 @@ def test_no_age_limit_means_as_long_as_the_stream_keeps_records() -> None:
 
 def test_a_destination_other_than_s3_is_refused_with_a_sentence() -> None:
     to_queue = {"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:000000000000:queue"}}
-    with pytest.raises(ValueError, match="in S3 alone"):
+    with pytest.raises(ValueError, match="to S3 only"):
         StreamMapping.from_api(LISTED | {"DestinationConfig": to_queue})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from local.demo.scenarios.scenario import CALLBACKS, MESSAGES, Notice
+from local.demo.scenarios import CALLBACKS, MESSAGES, Notice
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from local.demo.client import Item, Key
+from local.demo.scenarios import Scenario
 from local.demo.scenarios.pushes import MARK
-from local.demo.scenarios.scenario import Scenario
 
 UNKNOWN = "something that names no message"
 CHANNELS = ("mail", "sms", "push", "fax", "webhook")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from local.demo.scenarios.scenario import CALLBACKS, Notice
+from local.demo.scenarios import CALLBACKS, Notice
 
 SENT: Notice = ("sent", "Fax sent successfully")
 BUSY, TWICE, SLOW, LOST, REFUSING, THROTTLED, BROKEN = (

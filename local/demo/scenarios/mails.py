@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from local.demo.client import Item
-from local.demo.scenarios.scenario import Scenario
+from local.demo.scenarios import Scenario
 from local.providers.ses_events import SIMULATOR_DOMAIN
 
 RECIPIENTS = Path(__file__).with_name("recipients.csv")

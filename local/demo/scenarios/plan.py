@@ -10,9 +10,8 @@ from typing import Any
 
 from local.aws import STAGE
 from local.demo.client import Item, Key, StageClient
-from local.demo.scenarios import faxes, mails, pushes, sms
+from local.demo.scenarios import CALLBACKS, MESSAGES, Notice, Scenario, faxes, mails, pushes, sms
 from local.demo.scenarios.faxes import Fax
-from local.demo.scenarios.scenario import CALLBACKS, MESSAGES, Notice, Scenario
 from local.stage.workspace import REPOSITORY
 
 WITH_CALLBACK = 5

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from local.aws import Endpoints, LocalSession, patient
-from local.demo.scenarios.scenario import Scenario
+from local.demo.scenarios import Scenario
 
 ANDROID, IOS = "android", "ios"
 """The stage's platform applications, by their names there."""
@@ -18,7 +18,7 @@ TOKENS: dict[str, tuple[str, ...]] = {
     ANDROID: tuple(f"new-android-device-{n}" for n in range(3)),
     IOS: tuple(f"{n:02x}" * 32 for n in range(0xB0, 0xB2)),
 }
-"""Tokens that nobody has registered yet."""
+"""Tokens that are not registered yet."""
 MARK = "demo_id"
 """An entry in the data of each push that holds the message's id."""
 

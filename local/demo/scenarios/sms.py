@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from local.demo.scenarios.scenario import Scenario
+from local.demo.scenarios import Scenario
 
 GOOD = 14
 LANDLINE = "+12025550132"
