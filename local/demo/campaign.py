@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 import psycopg
 
+from local.aws import open_url
 from local.demo.checks.campaign import CAMPAIGN, ONE_CLICK, PREFIX, CampaignObservation, link_of
 from local.demo.checks.messages import id_of_mail
 from local.demo.client import Item, StageClient
@@ -173,6 +174,4 @@ def _press(link: str) -> None:
     """Do what a mail program does (RFC 8058)."""
     name, _, value = ONE_CLICK.partition("=")
     body = urllib.parse.urlencode({name: value}).encode()
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(urllib.request.Request(link, data=body, method="POST"), timeout=30):  # noqa: S310
-        pass
+    open_url(urllib.request.Request(link, data=body, method="POST"), 30).close()  # noqa: S310

@@ -31,10 +31,11 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from local.aws import open_url
 from local.providers.http import Counts, Pages, Refused, number_ending
 from local.providers.inbox import Accepted, InboxStore
 
@@ -127,16 +128,11 @@ class Fax:
         return "processing" if now >= self.created + 0.1 * (self.ends - self.created) else "queued"
 
     def as_json(self, now: float) -> dict[str, Any]:
+        order = {name: value for name, value in vars(self.order).items() if name not in ("sender", "account")}
         return {
             "id": self.id,
-            "provider": self.order.provider,
-            "to": self.order.to,
+            **order,
             "from": self.order.sender,
-            "media_url": self.order.media_url,
-            "quality": self.order.quality,
-            "reference": self.order.reference,
-            "ttl_minutes": self.order.ttl_minutes,
-            "store_media": self.order.store_media,
             "course": self.course,
             "status": self.status(now),
             "created": self.created,
@@ -153,15 +149,11 @@ def is_pdf(url: str) -> bool | None:
     parts = urlsplit(url)
     if parts.scheme != "http" or parts.hostname != "127.0.0.1":
         return None
-    connection = HTTPConnection("127.0.0.1", parts.port or 80, timeout=TIMEOUT_SECONDS)
     try:
-        connection.request("GET", f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/")
-        answer = connection.getresponse()
-        return answer.status == 200 and answer.read(5) == b"%PDF-"
+        with open_url(url, TIMEOUT_SECONDS) as answer:
+            return bool(answer.read(5) == b"%PDF-")
     except (HTTPException, OSError):
         return False
-    finally:
-        connection.close()
 
 
 class FaxLine:

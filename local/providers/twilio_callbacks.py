@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
+from urllib.request import Request
 
 from twilio.request_validator import RequestValidator
 
+from local.aws import open_url
 from local.providers.delay_queue import DelayQueue
 from local.providers.http import Pages
 from local.providers.sms import Sms, is_silent
@@ -138,19 +141,18 @@ def reached(url: str, emulator: str) -> str | None:
 
 def _posted(url: str, form: Mapping[str, str], signature: str) -> int:
     """The answer's status; 0 where none came."""
-    parts = urlsplit(url)
-    connection = HTTPConnection(parts.hostname or "", parts.port or 80, timeout=SECONDS)
     headers = {
         "Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
         "User-Agent": "TwilioProxy/1.1",
         "X-Twilio-Signature": signature,
         "I-Twilio-Idempotency-Token": form["MessageSid"],
     }
+    request = Request(url, urlencode(form).encode(), headers, method="POST")  # noqa: S310 - the stage's own
     try:
-        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-        connection.request("POST", path, body=urlencode(form), headers=headers)
-        return connection.getresponse().status
+        with open_url(request, SECONDS) as answer:
+            return answer.status
+    except HTTPError as error:
+        with error:
+            return error.code
     except (HTTPException, OSError):
         return 0
-    finally:
-        connection.close()

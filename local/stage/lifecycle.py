@@ -16,7 +16,7 @@ from local.database import example_people
 from local.database.example_people import People
 from local.database.postgres import LISTENING, PASSWORD_VARIABLE, Postgres
 from local.processes import LOOPBACK, StartError, wait_until
-from local.pump.pump import DRIVING
+from local.pump.driver import DRIVING
 from local.stage import emulator
 from local.stage.deploy import PROVIDERS, Deployment
 from local.stage.workspace import REPOSITORY, State, Workspace, load_state
@@ -26,7 +26,7 @@ START_SECONDS = 15.0
 MODULES = {
     "providers": "local.providers.server",
     "postgres": "local.database.postgres",
-    "pump": "local.pump.pump",
+    "pump": "local.pump.driver",
 }
 """The programs of a stage, by the names of their logs."""
 PEOPLE = 50

@@ -34,9 +34,9 @@ def emulated(folder: Path) -> Iterator[str]:
 @contextmanager
 def pumping(url: str, folder: Path) -> Iterator[None]:
     """The pump on that emulator. It takes over the mappings that are there when it starts."""
-    command = [sys.executable, "-m", "local.pump.pump", "--emulator", url]
+    command = [sys.executable, "-m", "local.pump.driver", "--emulator", url]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    pump = processes.start(command, "local.pump.pump", folder / "pump.log", environment)
+    pump = processes.start(command, "local.pump.driver", folder / "pump.log", environment)
     try:
         yield
     finally:

@@ -65,7 +65,7 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `fax_numbers.py`."""
+    """A number of the table in `fax.py`."""
     return f"+120255501{ending}"
 
 

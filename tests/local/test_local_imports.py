@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
         "local.demo.run",
         "local.database.postgres",
         "local.providers.server",
-        "local.pump.pump",
+        "local.pump.driver",
     ],
 )
 def test_a_program_of_the_local_stage_needs_nothing_of_the_functions(module: str) -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from datetime import UTC, datetime
 
-from local.pump.stream_driver import document, object_key
+from local.pump.driver import document, object_key
 from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
 from tests.local.stream_support import MAPPING, NOW, RAISED, record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.pump.stream_driver import Lane
+from local.pump.driver import Lane
 from local.pump.streams import Record, StreamMapping, passes
 from tests.local.stream_support import records
 

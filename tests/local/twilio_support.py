@@ -90,7 +90,7 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `sms_numbers.py`."""
+    """A number of the table in `sms.py`."""
     return f"+161755501{ending}"
 
 
