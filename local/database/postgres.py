@@ -87,10 +87,6 @@ class Home:
         if answer.returncode != 0:
             raise StartError(f"{program} of the embedded PostgreSQL failed:\n{answer.stdout.decode()}")
 
-    def own(self, path: Path) -> None:
-        """Make a file or folder the server's."""
-        _give(path, self.user)
-
 
 def home_for(folder: Path) -> Home:
     """Where a server lives that was given this folder. Raises StartError."""
@@ -214,7 +210,7 @@ def _make(home: Home, password: str) -> None:
     known = home.folder / "password"
     known.write_text(password)
     known.chmod(0o600)
-    home.own(known)
+    _give(known, home.user)
     locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={known}"]
     home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)

@@ -101,21 +101,16 @@ def pages(queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, 
         paused = all(queue.paused for queue in queues.values())
         return {"paused": paused, "waiting": waiting, "ses": counts()}
 
-    def pause() -> dict[str, Any]:
+    def after(change: Callable[[DelayQueue[Any]], None]) -> dict[str, Any]:
         for queue in queues.values():
-            queue.pause()
-        return shown()
-
-    def resume() -> dict[str, Any]:
-        for queue in queues.values():
-            queue.resume()
+            change(queue)
         return shown()
 
     return Pages(
         "/events",
         {
             "GET /events": lambda _: shown(),
-            "POST /events/pause": lambda _: pause(),
-            "POST /events/resume": lambda _: resume(),
+            "POST /events/pause": lambda _: after(DelayQueue.pause),
+            "POST /events/resume": lambda _: after(DelayQueue.resume),
         },
     )

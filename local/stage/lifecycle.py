@@ -55,7 +55,11 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     aws = ("--emulator", endpoints.aws)
     # Simulators and database come up while the stacks are synthesized and deployed.
     _start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
-    database = _start_database(workspace, running, database_port)
+    password = secrets.token_urlsafe(24)
+    options = ("--folder", str(workspace.database), "--port", str(database_port))
+    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
+    guard = running.processes["postgres"].pid
+    database = Postgres(database_port, password, workspace.database, guard)
     running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints.providers, endpoints.sns)
     running.save(workspace)
     announce("synthesizing the stacks")
@@ -124,13 +128,6 @@ def _remove(folder: Path) -> None:
         # The shell ends at once and leaves `rm` to the system, which waits for it.
         command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(gone)]
         subprocess.run(command, start_new_session=True, check=True)
-
-
-def _start_database(workspace: Workspace, running: State, port: int) -> Postgres:
-    password = secrets.token_urlsafe(24)
-    options = ("--folder", str(workspace.database), "--port", str(port))
-    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
-    return Postgres(port, password, workspace.database, running.processes["postgres"].pid)
 
 
 def _start_module(

@@ -48,8 +48,7 @@ def check_faxes(
     twice = [id_ for id_, of in delivered.items() if len(of) > 1]
     lines = _lines(faxes)
     disordered = [line for line, ids in lines.items() if not _in_order(ids, calls)]
-    crowds = at_once(log)
-    crowded = {line: most for line, most in crowds.items() if most > 1}
+    crowded = [each for each in log if each["overlaps"]]
     unknown = calls.keys() - {fax.id for fax in faxes}
     return FaxCheck(
         faxes=len(faxes),
@@ -58,7 +57,7 @@ def check_faxes(
         failed=len(failed),
         attempts=len(log),
         lines_in_order=len(lines) - len(disordered),
-        most_at_once=max(crowds.values(), default=0),
+        most_at_once=max((len(each["overlaps"]) + 1 for each in log), default=0),
         sent_twice=len(twice),
         lost=len(lost),
         longest=round(max((each["ended"] - each["created"] for each in log if each["ended"]), default=0), 1),
@@ -67,7 +66,10 @@ def check_faxes(
         failures=[
             *(f"{fax.id} is lost: {described(ledger.get(fax.key, {}))}." for fax in lost),
             *(f"{id_} was delivered {len(delivered[id_])} times." for id_ in twice),
-            *(f"Up to {most} faxes at once were under way to {line}." for line, most in crowded.items()),
+            *(
+                f"A fax to {each['to']} met {len(each['overlaps'])} other faxes on its line."
+                for each in crowded
+            ),
             *(f"The faxes to {line} went in another order than they were queued in." for line in disordered),
             *(f"A provider got {id_}, which was not sent." for id_ in unknown),
             *(
@@ -117,17 +119,3 @@ def _lines(faxes: Sequence[Fax]) -> dict[str, list[str]]:
 def _in_order(ids: Sequence[str], calls: Mapping[str, list[Call]]) -> bool:
     firsts = [calls[id_][0]["created"] for id_ in ids if id_ in calls]
     return firsts == sorted(firsts)
-
-
-def at_once(log: Sequence[Call]) -> dict[str, int]:
-    """The most faxes that were under way at once, by number."""
-    crowds: dict[str, int] = defaultdict(int)
-    for each in log:
-        under_way = [
-            other
-            for other in log
-            if other["to"] == each["to"]
-            and other["created"] <= each["created"] < (other["ended"] or float("inf"))
-        ]
-        crowds[each["to"]] = max(crowds[each["to"]], len(under_way))
-    return crowds
