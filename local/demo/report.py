@@ -14,7 +14,7 @@ from local.demo.checks.campaign import CampaignCheck
 from local.demo.checks.faxes import FaxCheck
 from local.demo.checks.feedback import FeedbackCheck
 from local.demo.checks.messages import STATUSES, MessageCheck
-from local.demo.scenarios.plan import StageFacts
+from local.demo.scenarios.plan import DemoFacts
 
 SHOWN = 10
 Row = tuple[str, str, str]
@@ -74,7 +74,7 @@ class Result:
         }
 
 
-def show(console: Console, result: Result, facts: StageFacts, mail: Mapping[str, Any] | None) -> None:
+def show(console: Console, result: Result, facts: DemoFacts, mail: Mapping[str, Any] | None) -> None:
     """Print all of it; the failures last, where they are seen."""
     if mail:
         console.print(_mail(mail))
@@ -140,7 +140,7 @@ def _feedback(check: FeedbackCheck) -> Iterator[Row]:
     yield "suppressed", str(sum(check.suppressed.values())), f"recipients, by reason: {reasons}"
 
 
-def _faxes(check: FaxCheck, facts: StageFacts) -> Iterator[Row]:
+def _faxes(check: FaxCheck, facts: DemoFacts) -> Iterator[Row]:
     yield "faxes", str(check.faxes), f"to {check.numbers} numbers, and one to no number"
     yield "delivered", str(check.delivered), f"the last after {check.seconds:.1f} s"
     yield "failed", str(check.failed), "with a reason:"

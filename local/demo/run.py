@@ -19,7 +19,7 @@ from local.demo.client import StageClient
 from local.demo.report import Result
 from local.demo.scenarios import pushes
 from local.demo.scenarios.faxes import PDF
-from local.demo.scenarios.plan import PAYLOADS, Plan, StageFacts
+from local.demo.scenarios.plan import PAYLOADS, DemoFacts, DemoPlan
 from local.demo.waiter import FAXES, MAILS, NotSettled, Waiter
 from local.stage import lifecycle
 from local.stage.workspace import DEMO, DOT_LOCAL, State
@@ -46,9 +46,9 @@ def run(console: Console) -> int:
 
 def _send_and_check(console: Console, running: State) -> Result:
     stage = StageClient(running)
-    facts = StageFacts.of(stage)
+    facts = DemoFacts.of(stage)
     devices = pushes.register(running.endpoints, facts.applications)
-    plan = Plan.of(facts, devices, running.endpoints.providers)
+    plan = DemoPlan.of(facts, devices, running.endpoints.providers)
     with Bars(console, plan) as bars:
         sending = _Sending(stage, plan, bars)
         sending.mails()
@@ -92,7 +92,7 @@ def _send_and_check(console: Console, running: State) -> Result:
 class Bars(Progress):
     """A bar for each thing that is waited for."""
 
-    def __init__(self, console: Console, plan: Plan) -> None:
+    def __init__(self, console: Console, plan: DemoPlan) -> None:
         columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
         super().__init__(*columns, console=console)
         totals = {
@@ -120,7 +120,7 @@ class Bars(Progress):
 class _Sending:
     """The sending, in its order. What does not come to rest is noted, and the figures are printed anyway."""
 
-    def __init__(self, stage: StageClient, plan: Plan, bars: Bars) -> None:
+    def __init__(self, stage: StageClient, plan: DemoPlan, bars: Bars) -> None:
         self._stage, self._plan, self._bars = stage, plan, bars
         self._waiter = Waiter(stage)
         self.troubles: list[str] = []

@@ -36,7 +36,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from local.aws import open_url
-from local.providers.http import Counts, Pages, Refused, number_ending
+from local.providers.http import Occurrences, Pages, SubmitRefused, number_ending
 from local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
@@ -102,7 +102,7 @@ class FaxOrder:
 
 
 @dataclass
-class Fax:
+class SimulatedFax:
     """An accepted fax; times are epoch seconds. A stuck one ends and is dialled at infinity."""
 
     id: str
@@ -180,16 +180,16 @@ class FaxLine:
         }
         self._short = busy_seconds
         self._fetch = fetch
-        self._faxes: dict[str, Fax] = {}
-        self._submits = Counts()
+        self._faxes: dict[str, SimulatedFax] = {}
+        self._submits = Occurrences()
         self._lock = threading.Lock()
 
-    def submit(self, order: FaxOrder) -> Fax:
-        """Take a fax, or raise Refused. The caller gives no answer to a fax whose course is `lost`."""
+    def submit(self, order: FaxOrder) -> SimulatedFax:
+        """Take a fax, or raise SubmitRefused. The caller gives no answer to a fax whose course is `lost`."""
         nth = self._submits.nth((order.to, document(order.media_url)))
         why = refusal_of(order.to, nth)
         if why is not None:
-            raise Refused(why)
+            raise SubmitRefused(why)
         media_ok = self._fetch(order.media_url)
         with self._lock:
             fax = self._accepted(order, nth, media_ok)
@@ -199,17 +199,17 @@ class FaxLine:
         self._inbox.add(Accepted("fax", order.to, fax.id, content))
         return fax
 
-    def fax(self, provider: str, fax_id: str) -> Fax | None:
+    def fax(self, provider: str, fax_id: str) -> SimulatedFax | None:
         """One of that provider's."""
         fax = self._faxes.get(fax_id)
         return fax if fax is not None and fax.order.provider == provider else None
 
-    def faxes(self, provider: str) -> list[Fax]:
+    def faxes(self, provider: str) -> list[SimulatedFax]:
         """All of that provider's, newest first, as their lists are."""
         with self._lock:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 
-    def cancel(self, fax: Fax, while_in: set[str]) -> bool:
+    def cancel(self, fax: SimulatedFax, while_in: set[str]) -> bool:
         """Stop a fax that is in one of these statuses; whether it was stopped."""
         with self._lock:
             now = self.clock()
@@ -229,7 +229,7 @@ class FaxLine:
         """GET /faxes."""
         return Pages("/faxes", {"GET /faxes": lambda _: self.log()})
 
-    def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> Fax:
+    def _accepted(self, order: FaxOrder, nth: int, media_ok: bool | None) -> SimulatedFax:
         now = self.clock()
         met = [fax.id for fax in self._faxes.values() if fax.order.to == order.to and now < fax.ends]
         course = course_of(order.to, nth)
@@ -238,4 +238,4 @@ class FaxLine:
         elif media_ok is False:
             course = "unreachable"
         ends = now + self._seconds.get(course, self._short)
-        return Fax(str(uuid.uuid4()), order, course, now, ends, nth, met, media_ok)
+        return SimulatedFax(str(uuid.uuid4()), order, course, now, ends, nth, met, media_ok)

@@ -76,7 +76,7 @@ class NoAnswer(Exception):
     """The provider did its work, and the connection breaks before the client learns of it."""
 
 
-class Refused(Exception):
+class SubmitRefused(Exception):
     """A simulated network does not take this message; `why` is the word of its table."""
 
     def __init__(self, why: str) -> None:
@@ -84,7 +84,7 @@ class Refused(Exception):
         self.why = why
 
 
-class Counts:
+class Occurrences:
     """How often each key came: for what happens the first time only. Safe for many threads."""
 
     def __init__(self) -> None:

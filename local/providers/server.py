@@ -18,7 +18,7 @@ from local.providers.sms import SmsNetwork
 from local.providers.sns import SnsSimulator
 from local.providers.telnyx import TelnyxSimulator
 from local.providers.twilio import TwilioSimulator
-from local.providers.twilio_callbacks import TwilioCallbacks
+from local.providers.twilio_callbacks import StatusCallbacks
 from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
 
@@ -54,7 +54,7 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
     suppressed = SuppressionList()
     feedback = SesFeedback(upstream, suppressed)
-    callbacks = TwilioCallbacks(emulator_url)
+    callbacks = StatusCallbacks(emulator_url)
     queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
     for queue in queues.values():
         queue.start()

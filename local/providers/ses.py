@@ -26,7 +26,7 @@ import time
 from email.utils import parseaddr
 from typing import Any
 
-from local.providers.http import Counts, NoAnswer, Reply, Request
+from local.providers.http import NoAnswer, Occurrences, Reply, Request
 from local.providers.inbox import Accepted, InboxStore
 from local.providers.ses_events import SIMULATOR_DOMAIN
 from local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
@@ -67,7 +67,7 @@ class SesSimulator:
         self._suppressed = suppressed
         self._feedback = feedback
         self._slow_seconds = slow_seconds
-        self._had = Counts()
+        self._had = Occurrences()
         self._known_sets: set[str] = set()
 
     def handle(self, request: Request) -> Reply:

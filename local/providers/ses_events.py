@@ -102,7 +102,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Mail:
+class AcceptedMail:
     """A mail that SES accepted. `content` is as `ses.content_of` has it; `at` in epoch seconds."""
 
     message_id: str
@@ -112,19 +112,19 @@ class Mail:
     truncated: bool = False
 
 
-def send(mail: Mail) -> Event:
+def send(mail: AcceptedMail) -> Event:
     """SES has accepted the mail."""
     return {"eventType": "Send", "mail": described(mail), "send": {}}
 
 
-def event(mail: Mail, kind: Kind, recipient: str, seconds: float) -> Event:
+def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
     """What became of it for one recipient, so many seconds after its acceptance."""
     details = _DETAILS.get(kind, _bounce)(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
     return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
 
 
-def described(mail: Mail) -> dict[str, Any]:
+def described(mail: AcceptedMail) -> dict[str, Any]:
     """The part that all events of a mail share."""
     content, sender = mail.content, mail.content["from"]
     bare = parseaddr(sender)[1]
@@ -155,7 +155,7 @@ def described(mail: Mail) -> dict[str, Any]:
     }
 
 
-def _headers(mail: Mail) -> list[dict[str, str]]:
+def _headers(mail: AcceptedMail) -> list[dict[str, str]]:
     """Cut short they end before those that the sender added."""
     content = mail.content
     written = {"From": content["from"], "To": ", ".join(content["to"])}

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from local.providers.delay_queue import DelayQueue
 from local.providers.http import Reply, Request, json_reply
-from local.providers.ses_events import EVENT_TYPES, Address, Event, Kind, Mail, event, send
+from local.providers.ses_events import EVENT_TYPES, AcceptedMail, Address, Event, Kind, event, send
 from local.providers.sns import batch
 from local.providers.upstream import Upstream
 
@@ -104,7 +104,7 @@ class SesFeedback:
         recipients = tuple(each for kind in ("to", "cc", "bcc") for each in content[kind])
         addresses = [Address.of(each) for each in recipients]
         truncated = any(each.asks("truncated") for each in addresses)
-        mail = Mail(message_id, content, recipients, self._clock(), truncated)
+        mail = AcceptedMail(message_id, content, recipients, self._clock(), truncated)
         with self._lock:
             first = 1 if self._random.random() < EARLY else 0
         events = [send(mail), *self._after(mail, addresses)]
@@ -124,7 +124,7 @@ class SesFeedback:
             counts, doubled = dict(self._published), self._doubled
         return {"published": sum(counts.values()), "doubled": doubled, "by_type": counts}
 
-    def _after(self, mail: Mail, addresses: list[Address]) -> list[Event]:
+    def _after(self, mail: AcceptedMail, addresses: list[Address]) -> list[Event]:
         """All events but Send; a hard bounce or a complaint puts its address on the account's list."""
         events: list[Event] = []
         for recipient, address in zip(mail.recipients, addresses, strict=True):

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
-from local.providers.fax import Fax, FaxLine, FaxOrder
-from local.providers.http import E164, NoAnswer, Refused, Reply, Request, epoch, iso, json_reply
+from local.providers.fax import FaxLine, FaxOrder, SimulatedFax
+from local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, epoch, iso, json_reply
 
 PAGE_SIZE = 50
 
@@ -75,13 +75,13 @@ class SignalWireSimulator:
         )
         try:
             fax = self._line.submit(order)
-        except Refused as refused:
+        except SubmitRefused as refused:
             return error(*REFUSALS[refused.why])
         if fax.course == "lost":
             raise NoAnswer
         return json_reply(HTTPStatus.CREATED, self._shown(fax, project, uri))
 
-    def _cancel(self, fax: Fax, project: str, uri: str, form: dict[str, str]) -> Reply:
+    def _cancel(self, fax: SimulatedFax, project: str, uri: str, form: dict[str, str]) -> Reply:
         if form.get("Status") != "canceled":
             return error(400, 10000, "Status must be canceled.")
         if not self._line.cancel(fax, {"queued"}):
@@ -108,11 +108,11 @@ class SignalWireSimulator:
             },
         )
 
-    def _shown(self, fax: Fax, project: str, uri: str) -> dict[str, Any]:
+    def _shown(self, fax: SimulatedFax, project: str, uri: str) -> dict[str, Any]:
         return as_json(fax, self._line.clock(), project, uri)
 
 
-def as_json(fax: Fax, now: float, project: str, uri: str) -> dict[str, Any]:
+def as_json(fax: SimulatedFax, now: float, project: str, uri: str) -> dict[str, Any]:
     """A fax as the API shows it; `uri` is that of the list."""
     status = fax.status(now)
     code, message = ERRORS.get(fax.course, (None, None)) if status == "failed" else (None, None)
@@ -157,7 +157,7 @@ def fault(form: dict[str, str]) -> Error | None:
     return None
 
 
-def matches(fax: Fax, query: dict[str, str]) -> bool:
+def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
     """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
     created = int(fax.created)
     return query.get("To", fax.order.to) == fax.order.to and (

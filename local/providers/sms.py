@@ -32,7 +32,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from local.providers.http import Counts, Refused, number_ending
+from local.providers.http import Occurrences, SubmitRefused, number_ending
 from local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "landline", "unsubscribed", "forbidden", "throttled", "error"]
@@ -116,7 +116,7 @@ class SmsOrder:
 
 
 @dataclass(frozen=True)
-class Sms:
+class SimulatedSms:
     """An accepted message; times are epoch seconds. `number` is what it is sent from."""
 
     sid: str
@@ -157,35 +157,35 @@ class SmsNetwork:
     def __init__(self, inbox: InboxStore, clock: Callable[[], float] = time.time) -> None:
         self._inbox = inbox
         self.clock = clock
-        self._messages: dict[str, Sms] = {}
-        self._submits = Counts()
+        self._messages: dict[str, SimulatedSms] = {}
+        self._submits = Occurrences()
         self._lock = threading.Lock()
 
-    def submit(self, order: SmsOrder) -> Sms:
-        """Take a message, or raise Refused."""
+    def submit(self, order: SmsOrder) -> SimulatedSms:
+        """Take a message, or raise SubmitRefused."""
         nth = self._submits.nth(order.content)
         why = refusal_of(order.to, nth)
         if why is not None:
-            raise Refused(why)
+            raise SubmitRefused(why)
         course, error = course_of(order.to)
         sid = ("MM" if order.media_urls else "SM") + uuid.uuid4().hex
         with self._lock:
-            sms = Sms(sid, order, course, error, self.clock(), nth, order.sender or POOL_NUMBER)
+            sms = SimulatedSms(sid, order, course, error, self.clock(), nth, order.sender or POOL_NUMBER)
             self._messages[sid] = sms
         self._inbox.add(Accepted("sms", order.to, sms.sid, _content(sms)))
         return sms
 
-    def message(self, sid: str) -> Sms | None:
+    def message(self, sid: str) -> SimulatedSms | None:
         """The one with this sid."""
         return self._messages.get(sid)
 
-    def messages(self) -> list[Sms]:
+    def messages(self) -> list[SimulatedSms]:
         """All, newest first, as the provider's list has them."""
         with self._lock:
             return list(reversed(self._messages.values()))
 
 
-def _content(sms: Sms) -> dict[str, object]:
+def _content(sms: SimulatedSms) -> dict[str, object]:
     order = sms.order
     return {
         "subject": order.body or "(media)",

@@ -24,7 +24,7 @@ from urllib.parse import urlencode
 from xml.sax.saxutils import escape
 
 from local.aws import KEY, REGION
-from local.providers.http import Counts, NoAnswer, Reply, Request
+from local.providers.http import NoAnswer, Occurrences, Reply, Request
 from local.providers.inbox import Accepted, InboxStore
 from local.providers.upstream import Upstream
 
@@ -62,7 +62,7 @@ class SnsSimulator:
     def __init__(self, inbox: InboxStore, upstream: Upstream) -> None:
         self._inbox = inbox
         self._upstream = upstream
-        self._had = Counts()
+        self._had = Occurrences()
 
     def handle(self, request: Request) -> Reply:
         form = request.form

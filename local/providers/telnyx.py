@@ -10,8 +10,8 @@ from base64 import b64decode
 from http import HTTPStatus
 from typing import Any
 
-from local.providers.fax import Fax, FaxLine, FaxOrder
-from local.providers.http import E164, NoAnswer, Refused, Reply, Request, epoch, iso, json_reply
+from local.providers.fax import FaxLine, FaxOrder, SimulatedFax
+from local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, epoch, iso, json_reply
 
 PAGE_SIZE = 20
 
@@ -109,7 +109,7 @@ class TelnyxSimulator:
         )
         try:
             fax = self._line.submit(order)
-        except Refused as refused:
+        except SubmitRefused as refused:
             return error(*REFUSALS[refused.why])
         if fax.course == "lost":
             raise NoAnswer
@@ -135,7 +135,7 @@ class TelnyxSimulator:
         )
 
 
-def as_json(fax: Fax, now: float) -> dict[str, Any]:
+def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
     """A fax as the API shows it."""
     status = fax.status(now)
     reason = "sender_canceled" if fax.canceled else _REASONS.get(fax.course)
@@ -189,7 +189,7 @@ def _other_fault(wish: dict[str, Any]) -> Error | None:
     return None
 
 
-def matches(fax: Fax, query: dict[str, str]) -> bool:
+def matches(fax: SimulatedFax, query: dict[str, str]) -> bool:
     """Whether a list with this query shows the fax. Raises ValueError for a bad date."""
     created = int(fax.created)
     return (

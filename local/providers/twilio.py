@@ -13,8 +13,8 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs, urldefrag, urlencode
 
-from local.providers.http import E164, NoAnswer, Refused, Reply, Request, json_reply
-from local.providers.sms import Sms, SmsNetwork, SmsOrder, answer_to, segments
+from local.providers.http import E164, NoAnswer, Reply, Request, SubmitRefused, json_reply
+from local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder, answer_to, segments
 
 PAGE_SIZE, MAX_PAGE_SIZE = 50, 1000
 SLOW_SECONDS = 3.0
@@ -61,7 +61,10 @@ class TwilioSimulator:
     prefix = "/twilio"
 
     def __init__(
-        self, network: SmsNetwork, on_accepted: Callable[[Sms], None], slow_seconds: float = SLOW_SECONDS
+        self,
+        network: SmsNetwork,
+        on_accepted: Callable[[SimulatedSms], None],
+        slow_seconds: float = SLOW_SECONDS,
     ) -> None:
         self._network = network
         self._on_accepted = on_accepted
@@ -102,13 +105,13 @@ class TwilioSimulator:
             return error(*wrong)
         try:
             sms = self._network.submit(order)
-        except Refused as refused:
+        except SubmitRefused as refused:
             status, code, message = REFUSALS[refused.why]
             return error(status, code, message.format(to=order.to))
         self._on_accepted(sms)
         return self._answer(sms)
 
-    def _answer(self, sms: Sms) -> Reply:
+    def _answer(self, sms: SimulatedSms) -> Reply:
         match answer_to(sms.order.to, sms.attempt):
             case "lost":
                 raise NoAnswer
@@ -152,7 +155,7 @@ class TwilioSimulator:
         )
 
 
-def _after(found: list[Sms], token: str) -> int:
+def _after(found: list[SimulatedSms], token: str) -> int:
     """The place behind the message that a page's token names."""
     sids = [sms.sid for sms in found]
     return sids.index(token[2:]) + 1 if token[2:] in sids else len(sids)
@@ -172,7 +175,7 @@ def _order(request: Request) -> SmsOrder:
     )
 
 
-def as_json(sms: Sms, now: float) -> dict[str, Any]:
+def as_json(sms: SimulatedSms, now: float) -> dict[str, Any]:
     """A message as the API shows it."""
     status, sent = sms.status(now), sms.sent_at(now)
     waiting = status == "accepted"  # the service has not chosen its number yet

@@ -23,7 +23,7 @@ from twilio.request_validator import RequestValidator
 from local.aws import open_url
 from local.providers.delay_queue import DelayQueue
 from local.providers.http import Pages
-from local.providers.sms import Sms, is_silent
+from local.providers.sms import SimulatedSms, is_silent
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
 from local.providers.upstream import path_of
 
@@ -42,7 +42,7 @@ _API = re.compile(r"([a-z0-9]+)\.execute-api\.[a-z0-9-]+\.amazonaws\.com")
 
 
 @dataclass
-class Callback:
+class StatusCallback:
     """One POST. `answer` is the last answer's status, 0 where none came."""
 
     sid: str
@@ -53,7 +53,7 @@ class Callback:
     answer: int = 0
 
 
-class TwilioCallbacks:
+class StatusCallbacks:
     """Posts the statuses of each message to its StatusCallback; safe for many threads."""
 
     def __init__(
@@ -62,11 +62,11 @@ class TwilioCallbacks:
         self._emulator = emulator_url
         self._random = random.Random(seed)  # noqa: S311 - shuffles
         self._validator = RequestValidator(AUTH_TOKEN)
-        self._posted: list[Callback] = []
+        self._posted: list[StatusCallback] = []
         self._lock = threading.Lock()
         self.queue = DelayQueue(self._post_all, clock=clock)
 
-    def accepted(self, sms: Sms) -> None:
+    def accepted(self, sms: SimulatedSms) -> None:
         """Plan the callbacks of a message that has a StatusCallback."""
         if not sms.order.callback or is_silent(sms.order.to):
             return
@@ -75,7 +75,9 @@ class TwilioCallbacks:
                 times = 2 if self._random.random() < DOUBLED else 1
                 delays = [self._random.uniform(0, SPREAD_SECONDS) for _ in range(times)]
             for delay in delays:
-                self.queue.add(Callback(sms.sid, status, sms.order.callback, fields(sms, status)), delay)
+                self.queue.add(
+                    StatusCallback(sms.sid, status, sms.order.callback, fields(sms, status)), delay
+                )
 
     def pages(self) -> Pages:
         """GET /callbacks."""
@@ -87,12 +89,12 @@ class TwilioCallbacks:
             every = [asdict(each) for each in self._posted]
         return [{name: value for name, value in each.items() if name != "fields"} for each in every]
 
-    def _post_all(self, callbacks: list[Callback]) -> list[Callback]:
+    def _post_all(self, callbacks: list[StatusCallback]) -> list[StatusCallback]:
         with ThreadPoolExecutor(THREADS) as pool:
             answers = list(pool.map(self._post, callbacks))
         return [each for each, done in zip(callbacks, answers, strict=True) if not done]
 
-    def _post(self, callback: Callback) -> bool:
+    def _post(self, callback: StatusCallback) -> bool:
         """Whether this callback is done. Server errors and missing answers are tried again, a few times."""
         callback.tries += 1
         place = reached(callback.url, self._emulator)
@@ -108,7 +110,7 @@ class TwilioCallbacks:
         return over
 
 
-def fields(sms: Sms, status: str) -> dict[str, str]:
+def fields(sms: SimulatedSms, status: str) -> dict[str, str]:
     """The form that reports a status."""
     form = {
         "AccountSid": ACCOUNT_SID,

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from local.providers.http import Counts, NoAnswer, Reply, Request, iso_milliseconds, json_reply
+from local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 
 _HELP = b'{"message": "Try POST /receiver/ok; its other paths are in local/providers/webhook_receiver.py."}'
 
@@ -36,7 +36,7 @@ class WebhookReceiver:
     def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
         self._sleep = sleep
         self._received: list[dict[str, Any]] = []
-        self._had = Counts()
+        self._had = Occurrences()
         self._lock = threading.Lock()
 
     def handle(self, request: Request) -> Reply:

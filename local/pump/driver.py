@@ -95,7 +95,9 @@ class StreamDriver:
         delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
         # More lanes than cores would only start more function processes, each with its own cold start.
         count = min(mapping.parallel, os.cpu_count() or 1)
-        lanes = [Lane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)]
+        lanes = [
+            ShardLane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)
+        ]
         for record in read_shard(self._streams, mapping, shard):
             lanes[record.key % count].put(record)
 
@@ -147,7 +149,7 @@ def _iterator(streams: "DynamoDBStreamsClient", stream: str, shard: str, last: s
     return start["ShardIterator"]
 
 
-class Lane:
+class ShardLane:
     """Delivers records in order while other lanes go on, in batches up to the mapping's size and window."""
 
     def __init__(

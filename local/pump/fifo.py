@@ -111,7 +111,7 @@ def finished(batch: Sequence[FifoMessage], invoked: Invoked, mapping: FifoMappin
     return [message for message in batch if message.id not in failed]
 
 
-class Queue(Protocol):
+class FifoQueue(Protocol):
     """What the poller needs of a queue."""
 
     def receive(self, count: int) -> Sequence[FifoMessage]:
@@ -124,7 +124,7 @@ class Queue(Protocol):
 class Poller:
     """The loop of one mapping. `invoke` takes the event as JSON and raises nothing."""
 
-    def __init__(self, mapping: FifoMapping, queue: Queue, invoke: Callable[[str], Invoked]) -> None:
+    def __init__(self, mapping: FifoMapping, queue: FifoQueue, invoke: Callable[[str], Invoked]) -> None:
         self._mapping = mapping
         self._queue = queue
         self._invoke = invoke

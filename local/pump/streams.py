@@ -140,7 +140,7 @@ def _equals(value: Any, wanted: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Batch:
+class StreamBatch:
     """Records still to be delivered together. `retries` were used up, of `invocations` so far."""
 
     records: tuple[Record, ...]
@@ -149,29 +149,29 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Next:
+class FollowUp:
     """What follows an invocation: batches in their order, and records that are given up on."""
 
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[StreamBatch, ...] = ()
     given_up: tuple[Record, ...] = ()
 
 
-def after(batch: Batch, invoked: Invoked, mapping: StreamMapping) -> Next:
+def after(batch: StreamBatch, invoked: Invoked, mapping: StreamMapping) -> FollowUp:
     """What follows an invocation. `batch` counts the invocation already; a split costs no retry."""
     if invoked.refused:  # throttled: only the records' age limits it
-        return Next((batch,))
+        return FollowUp((batch,))
     failed = first_failed(batch.records, invoked, mapping)
     if failed is None:
-        return Next()
+        return FollowUp()
     rest = batch.records[failed:]
     if mapping.bisects and failed > 0:
-        return Next((replace(batch, records=rest),))
+        return FollowUp((replace(batch, records=rest),))
     if mapping.bisects and len(rest) > 1:
         middle = len(rest) // 2
-        return Next((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
+        return FollowUp((replace(batch, records=rest[:middle]), replace(batch, records=rest[middle:])))
     if 0 <= mapping.max_retries <= batch.retries:
-        return Next(given_up=rest)
-    return Next((Batch(rest, batch.retries + 1, batch.invocations),))
+        return FollowUp(given_up=rest)
+    return FollowUp((StreamBatch(rest, batch.retries + 1, batch.invocations),))
 
 
 def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMapping) -> int | None:
@@ -189,7 +189,9 @@ def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMap
     return min((places.get(identifier or "", 0) for identifier in identifiers), default=None)
 
 
-def split_expired(batch: Batch, mapping: StreamMapping, now: float) -> tuple[tuple[Record, ...], Batch]:
+def split_expired(
+    batch: StreamBatch, mapping: StreamMapping, now: float
+) -> tuple[tuple[Record, ...], StreamBatch]:
     """Records that outlived the mapping's age, and the batch without them. `now` in epoch seconds."""
     oldest = now - mapping.max_age_seconds
     expired = tuple(record for record in batch.records if record.created < oldest)
@@ -231,7 +233,7 @@ class StreamDelivery:
 
     def deliver(self, records: Sequence[Record]) -> None:
         """Deliver in the order of the stream; return when every record was handled or given up on."""
-        waiting = deque([Batch(tuple(records))])
+        waiting = deque([StreamBatch(tuple(records))])
         last: Invoked | None = None
         failures = 0
         while waiting:
@@ -248,7 +250,7 @@ class StreamDelivery:
             if step.batches:
                 self._sleep(backoff(failures - 1))
 
-    def _without_expired(self, batch: Batch, last: Invoked | None) -> Batch:
+    def _without_expired(self, batch: StreamBatch, last: Invoked | None) -> StreamBatch:
         expired, fresh = split_expired(batch, self._mapping, self._clock())
         if expired:
             seen = last if batch.invocations else None

@@ -115,7 +115,7 @@ class DeployError(RuntimeError):
     """A stack could not be created; the message lists CloudFormation's own reasons."""
 
 
-class Deployment:
+class EmulatorDeployment:
     """The stacks of one assembly on one emulator."""
 
     def __init__(self, url: str) -> None:

@@ -18,7 +18,7 @@ from local.database.postgres import LISTENING, PASSWORD_VARIABLE, Postgres
 from local.processes import LOOPBACK, StartError, wait_until
 from local.pump.driver import DRIVING
 from local.stage import emulator
-from local.stage.deploy import PROVIDERS, Deployment
+from local.stage.deploy import PROVIDERS, EmulatorDeployment
 from local.stage.workspace import REPOSITORY, State, Workspace, load_state
 from stacks.assemblies import assembly
 
@@ -65,7 +65,7 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     announce("synthesizing the stacks")
     synthesize(workspace)
     announce("deploying the stacks")
-    deployment = Deployment(endpoints.aws)
+    deployment = EmulatorDeployment(endpoints.aws)
     deployment.create_secret(DATABASE_SECRET, database.secret)
     running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
     _start_module(workspace, running, "pump", *aws)

@@ -6,13 +6,13 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook
 
-from local.demo.checks.callbacks import Callback, CallbackCheck, check_callbacks, read
+from local.demo.checks.callbacks import CallbackCheck, ReceivedCallback, check_callbacks, read
 from local.demo.scenarios import Notice, Scenario, faxes, mails, plan
-from local.demo.scenarios.faxes import Fax
+from local.demo.scenarios.faxes import FaxScenario
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20
-FAX = Fax("7", "+14155550130", fails=2)
+FAX = FaxScenario("7", "+14155550130", fails=2)
 WANTED = {"7": FAX.callbacks(MOST)}
 WEBHOOKS = {"w": {"order": 7}}
 
@@ -28,19 +28,19 @@ def request(webhook_id: str, path: str, payload: Any, key: str = KEY) -> dict[st
     return {"path": f"/receiver/ok/{path}", "headers": headers, "body": body}
 
 
-def told(nth: int, what: Notice, timestamp: int = 1) -> Callback:
+def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
     payload = {"fax_id": "7", "status": what[0], "message": what[1], "timestamp": timestamp}
-    return Callback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
+    return ReceivedCallback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
 
 
-def webhook(payload: Any) -> Callback:
-    return Callback("msg_w", "messages", "w", payload, verified=True)
+def webhook(payload: Any) -> ReceivedCallback:
+    return ReceivedCallback("msg_w", "messages", "w", payload, verified=True)
 
 
 ALL = [*(told(nth, what, nth) for nth, what in enumerate(FAX.callbacks(MOST))), webhook({"order": 7})]
 
 
-def check(callbacks: list[Callback]) -> CallbackCheck:
+def check(callbacks: list[ReceivedCallback]) -> CallbackCheck:
     return check_callbacks(callbacks, WANTED, WEBHOOKS)
 
 
@@ -69,13 +69,13 @@ def test_timestamps_that_tell_another_order_are_seen() -> None:
 def test_that_it_was_sent_need_not_be_told_where_what_followed_came_first() -> None:
     wanted = {"7": [("sent", "Mail sent"), ("delivered", "Mail delivered")]}
     payload = {"id": "7", "status": "delivered", "message": "Mail delivered", "timestamp": 1}
-    delivered = Callback("msg_d", "callbacks", "7", payload, verified=True)
+    delivered = ReceivedCallback("msg_d", "callbacks", "7", payload, verified=True)
     before = payload | {"status": "sent", "message": "Mail sent"}
-    sent = Callback("msg_s", "callbacks", "7", before, verified=True)
+    sent = ReceivedCallback("msg_s", "callbacks", "7", before, verified=True)
     for came in ([delivered], [sent, delivered], [delivered, sent]):
         assert check_callbacks(came, wanted, {}).failures == []
     assert check_callbacks([sent], wanted, {}).failures == ["7: no callback 'delivered'."]
-    late = Callback("msg_s", "callbacks", "7", before | {"timestamp": 2}, verified=True)
+    late = ReceivedCallback("msg_s", "callbacks", "7", before | {"timestamp": 2}, verified=True)
     assert "another order" in check_callbacks([delivered, late], wanted, {}).failures[0]
 
 
@@ -106,7 +106,7 @@ def test_another_sentence_than_the_contracts_is_seen() -> None:
 
 
 def test_a_callback_that_nobody_asked_for_is_seen() -> None:
-    eve = Callback("msg_e", "callbacks", "eve", {}, verified=True)
+    eve = ReceivedCallback("msg_e", "callbacks", "eve", {}, verified=True)
     assert check([*ALL, eve]).failures == ["No callback about eve was asked for."]
 
 
@@ -127,7 +127,7 @@ def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
 
 
 def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
-    busy = Fax("b", "+1", fails=MOST, delivered=False)
+    busy = FaxScenario("b", "+1", fails=MOST, delivered=False)
     said = busy.callbacks(MOST)
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")

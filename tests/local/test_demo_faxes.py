@@ -7,20 +7,20 @@ import pytest
 from local.demo.checks.faxes import FaxCheck, check_faxes
 from local.demo.checks.messages import Ledger
 from local.demo.scenarios import faxes as fax_scenarios
-from local.demo.scenarios.faxes import Fax
+from local.demo.scenarios.faxes import FaxScenario
 from local.providers.fax import course_of, refusal_of
 
 MOST = 3
 ONE, OTHER = "+14155550130", "+14155550131"
-FIRST, SECOND = Fax("first", ONE, way="queue"), Fax("second", ONE, way="queue")
-BUSY = Fax("busy", OTHER, fails=MOST, delivered=False, reason="busy")
+FIRST, SECOND = FaxScenario("first", ONE, way="queue"), FaxScenario("second", ONE, way="queue")
+BUSY = FaxScenario("busy", OTHER, fails=MOST, delivered=False, reason="busy")
 FAXES = [FIRST, SECOND, BUSY]
 SENT: dict[str, Any] = {"status": "sent", "completedAt": 1}
 FAILED: dict[str, Any] = {"status": "failed", "completedAt": 1, "error": {"code": "busy", "message": "busy"}}
 LEDGER: dict[tuple[str, str], dict[str, Any]] = {FIRST.key: SENT, SECOND.key: SENT, BUSY.key: FAILED}
 
 
-def call(fax: Fax, created: float, status: str = "delivered", **more: Any) -> dict[str, Any]:
+def call(fax: FaxScenario, created: float, status: str = "delivered", **more: Any) -> dict[str, Any]:
     """A line of the provider's log: a fax that took a second."""
     return {
         "to": fax.line,
@@ -37,7 +37,7 @@ def call(fax: Fax, created: float, status: str = "delivered", **more: Any) -> di
 LOG = [call(FIRST, 0), call(SECOND, 1), *(call(BUSY, at, "busy") for at in (0, 5, 10))]
 
 
-def check(log: list[dict[str, Any]], ledger: Ledger = LEDGER, faxes: list[Fax] = FAXES) -> FaxCheck:
+def check(log: list[dict[str, Any]], ledger: Ledger = LEDGER, faxes: list[FaxScenario] = FAXES) -> FaxCheck:
     return check_faxes(faxes, log, ledger, MOST, seconds=12)
 
 
@@ -91,14 +91,14 @@ def test_a_fax_to_another_number_is_seen() -> None:
 
 
 def test_a_pdf_that_the_provider_could_not_fetch_is_seen() -> None:
-    stored = Fax("first", ONE, payload=True)
+    stored = FaxScenario("first", ONE, payload=True)
     faxes = [stored, SECOND, BUSY]
     assert check([call(stored, 0, media_ok=True), *LOG[1:]], faxes=faxes).failures == []
     assert "could not fetch" in check([call(stored, 0, media_ok=False), *LOG[1:]], faxes=faxes).failures[0]
 
 
 def test_a_fax_that_nobody_asked_for_is_seen() -> None:
-    assert "A provider got eve" in check([*LOG, call(Fax("eve", OTHER), 20)]).failures[0]
+    assert "A provider got eve" in check([*LOG, call(FaxScenario("eve", OTHER), 20)]).failures[0]
 
 
 def test_the_faxes_are_60_to_12_numbers_and_one_to_none() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from local.demo.scenarios import Scenario, mails, pushes, sms
-from local.demo.scenarios.plan import Plan, StageFacts
+from local.demo.scenarios.plan import DemoFacts, DemoPlan
 from local.providers.ses_events import Address
 from local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
 from local.providers.sns import WORDS
@@ -20,8 +20,8 @@ DEVICES = {
     token: f"arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/{number:08}"
     for number, (_, token) in enumerate(pushes.registered())
 }
-FACTS = StageFacts(8, 10, "secret", {pushes.ANDROID: APPLICATION}, [TOPIC])
-PLAN = Plan.of(FACTS, DEVICES, "http://127.0.0.1:1")
+FACTS = DemoFacts(8, 10, "secret", {pushes.ANDROID: APPLICATION}, [TOPIC])
+PLAN = DemoPlan.of(FACTS, DEVICES, "http://127.0.0.1:1")
 EVERY = [*PLAN.mails, *PLAN.sms, *PLAN.pushes, *PLAN.again.values()]
 CONTRACTS = contracts_of("US")
 ENDINGS = {

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from local.providers.fax import Fax, FaxLine, FaxOrder, document, is_pdf
-from local.providers.http import Refused
+from local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
+from local.providers.http import SubmitRefused
 from local.providers.inbox import InboxStore
 from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
 
@@ -29,7 +29,7 @@ def bench() -> Iterator[Bench]:
         yield made
 
 
-def send(line: FaxLine, ending: str, url: str = PDF) -> Fax:
+def send(line: FaxLine, ending: str, url: str = PDF) -> SimulatedFax:
     return line.submit(FaxOrder("signalwire", number(ending), SENDER, url))
 
 
@@ -84,7 +84,7 @@ def test_some_numbers_are_refused_always_and_some_at_first(
         if reason is None:
             send(line, ending)
             continue
-        with pytest.raises(Refused, match=reason):
+        with pytest.raises(SubmitRefused, match=reason):
             send(line, ending)
     assert len(line.log()) == reasons.count(None)
 
@@ -150,7 +150,7 @@ def test_an_accepted_fax_is_in_the_inbox_and_a_refused_one_is_not(line: FaxLine)
     inbox = InboxStore()
     line = FaxLine(inbox, Clock())
     fax = send(line, "00", f"{PDF}?X-Amz-Signature=1")
-    with pytest.raises(Refused):
+    with pytest.raises(SubmitRefused):
         send(line, "15")
     (kept,) = inbox.all()
     assert (kept.channel, kept.to, kept.provider_id) == ("fax", number("00"), fax.id)

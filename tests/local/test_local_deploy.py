@@ -8,7 +8,7 @@ from typing import Any
 
 from local.aws import LocalSession, patient
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.stage.deploy import PROVIDERS, Deployment, read_assembly
+from local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
 from tests.local.emulator_support import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
@@ -87,7 +87,7 @@ def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_
     with emulated(tmp_path / "emulator") as url:
         create_function(url, "send-push", "", variables)
         create_function(url, "send-mail", "", variables)
-        outputs = Deployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
+        outputs = EmulatorDeployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
         session = LocalSession()
         secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
         sns = session.client("sns", endpoint_url=url, config=patient())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from local.pump.driver import Lane
+from local.pump.driver import ShardLane
 from local.pump.streams import Record, StreamMapping, passes
 from tests.local.stream_support import records
 
@@ -96,7 +96,7 @@ def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
 
 def test_a_lane_collects_full_batches_in_order() -> None:
     delivered: queue.Queue[list[Record]] = queue.Queue()
-    lane = Lane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
+    lane = ShardLane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
     for each in records(1, 2, 3, 4):
         lane.put(each)
     batches = [delivered.get(timeout=5), delivered.get(timeout=5)]

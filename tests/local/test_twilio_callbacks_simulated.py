@@ -10,9 +10,9 @@ import pytest
 from twilio.request_validator import RequestValidator
 
 from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
-from local.providers.sms import Sms
+from local.providers.sms import SimulatedSms
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, TwilioCallbacks, fields, reached
+from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
 from tests.local.twilio_support import SENDER, form, number, sms
 
 PUBLIC = "https://abc123.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk.2"
@@ -39,10 +39,10 @@ class Receiver:
 @dataclass
 class Bench:
     receiver: Receiver
-    callbacks: TwilioCallbacks
+    callbacks: StatusCallbacks
     now: list[float]
 
-    def tell(self, *messages: Sms, seconds: float = 60) -> None:
+    def tell(self, *messages: SimulatedSms, seconds: float = 60) -> None:
         """Have all told, as if so much time had passed, step by step."""
         for each in messages:
             self.callbacks.accepted(each)
@@ -62,7 +62,7 @@ def bench_of(*answers: int) -> Iterator[Bench]:
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        yield Bench(receiver, TwilioCallbacks(url, seed=3, clock=lambda: now[0]), now)
+        yield Bench(receiver, StatusCallbacks(url, seed=3, clock=lambda: now[0]), now)
     finally:
         server.shutdown()
         server.server_close()

@@ -14,7 +14,7 @@ from twilio.rest import Client
 
 from local.providers.http import Reply, Request, SimulatorServer
 from local.providers.inbox import InboxStore
-from local.providers.sms import Sms, SmsNetwork, SmsOrder
+from local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from tests.local.fax_support import NOW, Clock
 from tests.local.openapi import Description
@@ -67,7 +67,7 @@ class Bench:
     url: str
     network: SmsNetwork
     inbox: InboxStore
-    told: list[Sms]
+    told: list[SimulatedSms]
     clock: Clock = field(repr=False)
 
     @property
@@ -94,7 +94,7 @@ def number(ending: str) -> str:
     return f"+161755501{ending}"
 
 
-def sms(ending: str = "60", callback: str = "", **more: Any) -> Sms:
+def sms(ending: str = "60", callback: str = "", **more: Any) -> SimulatedSms:
     """An accepted message, as the network would make it."""
     network = SmsNetwork(InboxStore(), Clock(NOW))
     return network.submit(SmsOrder(number(ending), SENDER, body="Hello", callback=callback, **more))
@@ -107,7 +107,7 @@ def form(body: bytes) -> dict[str, str]:
 @contextmanager
 def running() -> Iterator[Bench]:
     """The bench, its server running; at its end nothing may have differed from Twilio's description."""
-    clock, inbox, told = Clock(), InboxStore(), list[Sms]()
+    clock, inbox, told = Clock(), InboxStore(), list[SimulatedSms]()
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
     described = Described(TwilioSimulator(network, told.append, slow_seconds=0.01), wrong)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from local.aws import LocalSession, patient
 from local.demo.checks import callbacks
-from local.demo.checks.callbacks import Callback
+from local.demo.checks.callbacks import ReceivedCallback
 from local.demo.client import Item, StageClient, plain, typed
 from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.channels.webhook.signing import host_key
@@ -117,7 +117,7 @@ class Pipeline(StageClient):
     def until_told(self, id_: str, count: int = 1, seconds: float = ENDED_SECONDS) -> list[Any]:
         """The payloads of so many different callbacks about a message, once they have come; all verified."""
 
-        def told() -> list[Callback]:
+        def told() -> list[ReceivedCallback]:
             return callbacks.different(callbacks.read(self.received("callbacks", id_), self.receivers_key()))
 
         until(lambda: len(told()) >= count, seconds, lambda: f"told of {id_}: {told()}")

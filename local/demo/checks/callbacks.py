@@ -11,7 +11,7 @@ from local.demo.scenarios import CALLBACKS, MESSAGES, Notice
 
 
 @dataclass(frozen=True)
-class Callback:
+class ReceivedCallback:
     """One request. `about` is the end of its path: the id of the message that it reports."""
 
     webhook_id: str
@@ -34,22 +34,24 @@ class CallbackCheck:
     failures: list[str] = field(default_factory=list)
 
 
-def read(received: Iterable[Mapping[str, Any]], key: str) -> list[Callback]:
+def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallback]:
     """All requests, oldest first. `key` is the receiver's own, as `mailroom webhook-key` prints it."""
     webhook = Webhook(key)
     return [_callback(each, webhook) for each in received]
 
 
-def different(callbacks: Iterable[Callback]) -> list[Callback]:
+def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
     """Without repeats of a webhook-id, which a receiver drops."""
-    first: dict[str, Callback] = {}
+    first: dict[str, ReceivedCallback] = {}
     for each in callbacks:
         first.setdefault(each.webhook_id, each)
     return list(first.values())
 
 
 def check_callbacks(
-    callbacks: Sequence[Callback], expected: Mapping[str, Sequence[Notice]], webhooks: Mapping[str, Any]
+    callbacks: Sequence[ReceivedCallback],
+    expected: Mapping[str, Sequence[Notice]],
+    webhooks: Mapping[str, Any],
 ) -> CallbackCheck:
     """Compare. `expected` are the callbacks of each message in their order, `webhooks` the payloads of
     webhook messages; both by the message's id."""
@@ -77,7 +79,7 @@ def check_callbacks(
     )
 
 
-def _callback(request: Mapping[str, Any], webhook: Webhook) -> Callback:
+def _callback(request: Mapping[str, Any], webhook: Webhook) -> ReceivedCallback:
     headers, body = request["headers"], request.get("body", "")
     *_, kind, about = request["path"].split("/")
     try:
@@ -89,10 +91,10 @@ def _callback(request: Mapping[str, Any], webhook: Webhook) -> Callback:
         payload = json.loads(body)
     except ValueError:
         payload = None
-    return Callback(headers.get("webhook-id", ""), kind, about, payload, verified)
+    return ReceivedCallback(headers.get("webhook-id", ""), kind, about, payload, verified)
 
 
-def _notices(callbacks: Sequence[Callback], id_: str) -> list[Notice]:
+def _notices(callbacks: Sequence[ReceivedCallback], id_: str) -> list[Notice]:
     """The callbacks about a message, by the payloads' own ids and in the order of their timestamps."""
     payloads = [each.payload for each in callbacks if each.kind == CALLBACKS and each.about == id_]
     own = [each for each in payloads if isinstance(each, dict) and each.get("fax_id", each.get("id")) == id_]
@@ -142,7 +144,9 @@ def _matches(notice: Notice, wanted: Notice) -> bool:
 
 
 def _unexpected(
-    callbacks: Sequence[Callback], expected: Mapping[str, Sequence[Notice]], webhooks: Mapping[str, Any]
+    callbacks: Sequence[ReceivedCallback],
+    expected: Mapping[str, Sequence[Notice]],
+    webhooks: Mapping[str, Any],
 ) -> Iterable[str]:
     for each in callbacks:
         if each.kind == MESSAGES and each.about in webhooks:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from local.demo.checks.messages import Ledger, described, error_of
-from local.demo.scenarios.faxes import Fax
+from local.demo.scenarios.faxes import FaxScenario
 
 Call = Mapping[str, Any]
 """An entry of the provider's log: a fax that it accepted."""
@@ -37,7 +37,7 @@ class FaxCheck:
 
 
 def check_faxes(
-    faxes: Sequence[Fax], log: Sequence[Call], ledger: Ledger, most_attempts: int, seconds: float
+    faxes: Sequence[FaxScenario], log: Sequence[Call], ledger: Ledger, most_attempts: int, seconds: float
 ) -> FaxCheck:
     """Compare; `most_attempts` is the stage's max_attempts."""
     calls = _by_fax(log)
@@ -81,7 +81,7 @@ def check_faxes(
     )
 
 
-def _faults(fax: Fax, calls: Sequence[Call], row: Mapping[str, Any], most: int) -> list[str]:
+def _faults(fax: FaxScenario, calls: Sequence[Call], row: Mapping[str, Any], most: int) -> list[str]:
     """What is wrong with a fax that has ended."""
     wanted = "sent" if fax.delivered else "failed"
     faults = []
@@ -107,7 +107,7 @@ def _by_fax(log: Sequence[Call]) -> dict[str, list[Call]]:
     return dict(calls)
 
 
-def _lines(faxes: Sequence[Fax]) -> dict[str, list[str]]:
+def _lines(faxes: Sequence[FaxScenario]) -> dict[str, list[str]]:
     """The ids of the faxes whose place in their line's queue is known, by line."""
     lines: dict[str, list[str]] = defaultdict(list)
     for fax in faxes:

@@ -19,7 +19,7 @@ PDF = b"%PDF-1.7\n% one page, for the demo\n%%EOF\n"
 
 
 @dataclass(frozen=True)
-class Fax:
+class FaxScenario:
     """One fax. `line` is its number in E.164 ("" if it has none). Its first `fails` attempts end as
     `failing`; `reason` is a word of the ledger's error if the fax is not delivered."""
 
@@ -80,27 +80,30 @@ class Fax:
         return min(self.fails + self.delivered, most)
 
 
-def faxes(most: int) -> list[Fax]:
+def faxes(most: int) -> list[FaxScenario]:
     """All of them, in the order in which they are put: those that take longest come first. A fax may have
     `most` attempts."""
     return [
-        Fax("fax-busy-for-ever", BUSY, fails=most, delivered=False, reason="busy"),
-        Fax("fax-slow", SLOW),
-        Fax("fax-lost-answer", LOST),
-        *(Fax(f"fax-busy-twice-{number}", TWICE, fails=2) for number in range(3)),
-        *(Fax(f"fax-broken-once-{number}", BROKEN, fails=1, failing="failed") for number in range(3)),
-        *(Fax(f"fax-throttled-{number}", THROTTLED) for number in range(2)),
-        Fax("fax-refused", REFUSING, delivered=False, reason="number"),
-        Fax("fax-to-nowhere", "", to="555-CALL-ME", delivered=False, reason="to: "),
-        Fax("fax-from-the-bucket", GOOD[0], payload=True),
-        Fax("fax-told-twice", GOOD[1], answer="flaky/1"),
-        *(Fax(f"fax-{number:02}", GOOD[number % len(GOOD)]) for number in range(EACH_GOOD * len(GOOD) - 2)),
+        FaxScenario("fax-busy-for-ever", BUSY, fails=most, delivered=False, reason="busy"),
+        FaxScenario("fax-slow", SLOW),
+        FaxScenario("fax-lost-answer", LOST),
+        *(FaxScenario(f"fax-busy-twice-{number}", TWICE, fails=2) for number in range(3)),
+        *(FaxScenario(f"fax-broken-once-{number}", BROKEN, fails=1, failing="failed") for number in range(3)),
+        *(FaxScenario(f"fax-throttled-{number}", THROTTLED) for number in range(2)),
+        FaxScenario("fax-refused", REFUSING, delivered=False, reason="number"),
+        FaxScenario("fax-to-nowhere", "", to="555-CALL-ME", delivered=False, reason="to: "),
+        FaxScenario("fax-from-the-bucket", GOOD[0], payload=True),
+        FaxScenario("fax-told-twice", GOOD[1], answer="flaky/1"),
         *(
-            Fax(f"fax-upstream-{number:02}", UPSTREAM[number % len(UPSTREAM)], way="queue")
+            FaxScenario(f"fax-{number:02}", GOOD[number % len(GOOD)])
+            for number in range(EACH_GOOD * len(GOOD) - 2)
+        ),
+        *(
+            FaxScenario(f"fax-upstream-{number:02}", UPSTREAM[number % len(UPSTREAM)], way="queue")
             for number in range(EACH_UPSTREAM * len(UPSTREAM) - 2)
         ),
-        Fax("fax-upstream-by-hand", UPSTREAM[0], to=_by_hand(UPSTREAM[0]), way="queue"),
-        Fax("fax-upstream-wrong-group", UPSTREAM[1], way="queue", group=WRONG_GROUP),
+        FaxScenario("fax-upstream-by-hand", UPSTREAM[0], to=_by_hand(UPSTREAM[0]), way="queue"),
+        FaxScenario("fax-upstream-wrong-group", UPSTREAM[1], way="queue", group=WRONG_GROUP),
     ]
 
 

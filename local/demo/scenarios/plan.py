@@ -11,7 +11,7 @@ from typing import Any
 from local.aws import STAGE
 from local.demo.client import Item, Key, StageClient
 from local.demo.scenarios import CALLBACKS, MESSAGES, Notice, Scenario, faxes, mails, pushes, sms
-from local.demo.scenarios.faxes import Fax
+from local.demo.scenarios.faxes import FaxScenario
 from local.stage.workspace import REPOSITORY
 
 WITH_CALLBACK = 5
@@ -33,7 +33,7 @@ SENTENCES = {
 
 
 @dataclass(frozen=True)
-class StageFacts:
+class DemoFacts:
     """What the demo asks the deployed stage: `max_attempts` of a fax, `function_seconds` that its sender may
     take, the key that verifies webhooks, platform applications (ARNs by name), and topics (ARNs)."""
 
@@ -44,7 +44,7 @@ class StageFacts:
     topics: list[str]
 
     @classmethod
-    def of(cls, stage: StageClient) -> "StageFacts":
+    def of(cls, stage: StageClient) -> "DemoFacts":
         """Ask the stage itself."""
         sender, pusher = (
             stage.output("SendFaxFunctionName"),
@@ -69,7 +69,7 @@ def _webhook_key(stage: StageClient) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DemoPlan:
     """`again` are second messages to recipients that the first ones put on the suppression list, by channel;
     each is to be put when its recipient is there. `suppressed` is the whole list in the end: reasons by
     recipient and channel. `callbacks` are those that must come, by the message's id."""
@@ -77,14 +77,14 @@ class Plan:
     mails: list[Scenario]
     sms: list[Scenario]
     pushes: list[Scenario]
-    faxes: list[Fax]
+    faxes: list[FaxScenario]
     webhooks: list[Item]
     again: Mapping[str, Scenario]
     suppressed: Mapping[tuple[str, str], str]
     callbacks: Mapping[str, list[Notice]]
 
     @classmethod
-    def of(cls, facts: StageFacts, devices: Mapping[str, str], providers: str) -> "Plan":
+    def of(cls, facts: DemoFacts, devices: Mapping[str, str], providers: str) -> "DemoPlan":
         """`devices` are the ARNs of registered endpoints by token, `providers` is the simulators' URL."""
         mailed = [
             *with_callbacks([*mails.good(), *mails.awkward()], providers),
@@ -146,7 +146,7 @@ def with_callbacks(
 
 
 def expected_callbacks(
-    messages: Sequence[Scenario], faxes: Sequence[Fax], max_attempts: int
+    messages: Sequence[Scenario], faxes: Sequence[FaxScenario], max_attempts: int
 ) -> dict[str, list[Notice]]:
     """The callbacks that must come, by the message's id: that it was sent, and how it ended."""
     expected = {fax.id: fax.callbacks(max_attempts) for fax in faxes}
