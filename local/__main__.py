@@ -91,8 +91,9 @@ def inbox(
 
 @app.command()
 def demo() -> None:
-    """Start a stage of its own, send messages on all channels and a campaign that is killed half-way, and
-    check all of it; exit 0 only if everything is right."""
+    """Send messages on all channels, on a stage of its own, and check every outcome.
+
+    A campaign is killed half-way and started again. Exits 0 only if everything is right."""
     from local.demo.run import run
 
     raise typer.Exit(run(console))
