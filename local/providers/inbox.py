@@ -40,8 +40,15 @@ class InboxStore:
             self._accepted.clear()
 
     def pages(self) -> Pages:
-        """GET /inbox (?after=COUNT leaves out the first so many), DELETE /inbox."""
-        return Pages("/inbox", {"GET /inbox": self._after, "DELETE /inbox": lambda _: self.clear()})
+        """GET /inbox (?after=COUNT leaves out the first so many), GET /inbox/count, DELETE /inbox."""
+        return Pages(
+            "/inbox",
+            {
+                "GET /inbox": self._after,
+                "GET /inbox/count": lambda _: {"count": len(self.all())},
+                "DELETE /inbox": lambda _: self.clear(),
+            },
+        )
 
     def _after(self, request: Request) -> list[dict[str, Any]]:
         after = request.query.get("after", "0")

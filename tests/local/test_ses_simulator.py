@@ -154,10 +154,12 @@ def test_ses_own_limits_hold(bench: Bench) -> None:
     assert bench.refused("ada@example.com", Content=content) == ("BadRequestException", 400)
 
 
-def test_the_inbox_is_in_order_and_can_be_emptied(bench: Bench) -> None:
+def test_the_inbox_is_in_order_counted_and_can_be_emptied(bench: Bench) -> None:
     for number in range(3):
         bench.send(f"{number}@example.com")
     assert [each["to"][0] for each in bench.inbox()] == ["0", "1", "2"]
+    with urllib.request.urlopen(f"{bench.url}/inbox/count") as answer:
+        assert json.load(answer) == {"count": 3}
     with urllib.request.urlopen(urllib.request.Request(f"{bench.url}/inbox", method="DELETE")) as answer:
         assert answer.status == 204
     assert bench.inbox() == []
