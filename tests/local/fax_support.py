@@ -1,7 +1,6 @@
 """The simulated fax providers behind a real server, with a clock that a test moves."""
 
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from local.providers.telnyx import TelnyxSimulator
 from mailroom.channels.fax.provider import FaxProvider, FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
+from tests.local.served import served
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 SENDER = "+12025550190"
@@ -83,10 +83,5 @@ def running() -> Iterator[Bench]:
     """The bench, its server running."""
     clock, inbox = Clock(), InboxStore()
     line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
-    server = SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Bench(server.url, line, inbox, clock)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())) as url:
+        yield Bench(url, line, inbox, clock)

@@ -11,6 +11,7 @@ from local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pd
 from local.providers.http import SubmitRefused
 from local.providers.inbox import InboxStore
 from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
+from tests.local.served import served
 
 
 @pytest.fixture
@@ -187,11 +188,8 @@ class _Media(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def media() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Media)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), _Media)) as url:
+        yield url
 
 
 def test_a_pdf_on_this_machine_is_really_fetched(line: FaxLine, clock: Clock, media: str) -> None:

@@ -3,15 +3,16 @@
 import http.client
 import json
 import textwrap
-import threading
 import uuid
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from local.providers import server
 from local.providers.http import NoAnswer, Reply, Request, SimulatorServer, json_reply
 from local.providers.inbox import Accepted, InboxStore
+from tests.local.served import served
 
 
 def example() -> Any:
@@ -27,11 +28,10 @@ def example() -> Any:
 
 def test_the_example_of_a_simulator_accepts_refuses_and_loses_answers() -> None:
     inbox = InboxStore()
-    with SimulatorServer(0, example()(inbox)) as running:
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+    with served(SimulatorServer(0, example()(inbox))) as url:
 
         def post(to: str, token: str = "local") -> int:
-            connection = http.client.HTTPConnection("127.0.0.1", running.server_address[1], timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", urlsplit(url).port or 0, timeout=5)
             body = json.dumps({"to": to, "text": "Hello"})
             connection.request("POST", "/chat", body, {"Authorization": f"Bearer {token}"})
             try:
@@ -42,7 +42,6 @@ def test_the_example_of_a_simulator_accepts_refuses_and_loses_answers() -> None:
         assert [post("ada"), post("throttled"), post("ada", "wrong")] == [200, 429, 401]
         with pytest.raises(http.client.RemoteDisconnected):
             post("lost-answer")
-        running.shutdown()
     assert [(each.channel, each.to, each.content) for each in inbox.all()] == [
         ("chat", "ada", {"text": "Hello"}),
         ("chat", "lost-answer", {"text": "Hello"}),

@@ -1,7 +1,6 @@
 """The SES simulator over real HTTP, with botocore as its client and a stand-in for the emulator."""
 
 import json
-import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from botocore.exceptions import ClientError, HTTPClientError
 
 from local.aws import LocalSession, fetch, patient
 from local.providers.server import ProviderServer
+from tests.local.served import served
 from tests.local.ses_support import Emulator
 
 if TYPE_CHECKING:
@@ -51,15 +51,10 @@ class Bench:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     emulator = Emulator()
-    simulator = ProviderServer(0, f"http://127.0.0.1:{emulator.server_address[1]}")
-    for server in (emulator, simulator):
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    client = LocalSession().client("sesv2", endpoint_url=simulator.url, config=patient())
-    yield Bench(client, emulator, simulator.url)
-    client.close()
-    for server in (simulator, emulator):
-        server.shutdown()
-        server.server_close()
+    with served(emulator) as aws, served(ProviderServer(0, aws)) as url:
+        client = LocalSession().client("sesv2", endpoint_url=url, config=patient())
+        yield Bench(client, emulator, url)
+        client.close()
 
 
 def test_an_accepted_mail_is_passed_on_and_kept_with_all_it_said(bench: Bench) -> None:

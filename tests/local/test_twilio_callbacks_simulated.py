@@ -1,6 +1,5 @@
 """The simulated Twilio's status callbacks: what they say, how they are signed, where they go, how often."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
 from local.providers.sms import SimulatedSms
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
+from tests.local.served import served
 from tests.local.twilio_support import SENDER, form, number, sms
 
 PUBLIC = "https://abc123.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk.2"
@@ -57,15 +57,8 @@ class Bench:
 @contextmanager
 def bench_of(*answers: int) -> Iterator[Bench]:
     receiver, now = Receiver(list(answers)), [0.0]
-    server = SimulatorServer(0, receiver)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
+    with served(SimulatorServer(0, receiver)) as url:
         yield Bench(receiver, StatusCallbacks(url, seed=3, clock=lambda: now[0]), now)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_each_status_of_a_message_is_called_back_signed_over_its_public_url() -> None:

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from local.providers.http import SimulatorServer
 from local.providers.webhook_receiver import WebhookReceiver
+from tests.local.served import served
 
 
 @dataclass
@@ -41,10 +41,8 @@ class Bench:
 def bench() -> Iterator[Bench]:
     slept: list[float] = []
     server = SimulatorServer(0, WebhookReceiver(slept.append))
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield Bench(server.server_address[1], slept)
-    server.shutdown()
-    server.server_close()
+    with served(server):
+        yield Bench(server.server_address[1], slept)
 
 
 def test_a_request_is_kept_as_it_came(bench: Bench) -> None:

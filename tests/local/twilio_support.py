@@ -1,7 +1,6 @@
 """The simulated Twilio behind a real server, held against Twilio's description, with its own client."""
 
 import json
-import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from tests.local.fax_support import NOW, Clock
 from tests.local.openapi import Description
+from tests.local.served import served
 
 SENDER = "+12025550123"
 DESCRIPTION = Description(Path(__file__).parent / "specs" / "twilio_messages.openapi.json")
@@ -111,11 +111,6 @@ def running() -> Iterator[Bench]:
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
     described = Described(TwilioSimulator(network, told.append, slow_seconds=0.01), wrong)
-    server = SimulatorServer(0, described)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Bench(server.url, network, inbox, told, clock)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(SimulatorServer(0, described)) as url:
+        yield Bench(url, network, inbox, told, clock)
     assert wrong == []
