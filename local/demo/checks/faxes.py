@@ -1,6 +1,6 @@
 """Check the faxes: the providers' log and the ledger against the scenarios."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -41,19 +41,18 @@ def check_faxes(
 ) -> FaxCheck:
     """Compare; `most_attempts` is the stage's max_attempts."""
     calls = _by_fax(log)
-    delivered = {id_: [each for each in of if each["status"] == "delivered"] for id_, of in calls.items()}
+    delivered = {id_ for id_, of in calls.items() if any(each["status"] == "delivered" for each in of)}
     lost = [fax for fax in faxes if "completedAt" not in ledger.get(fax.key, {})]
     ended = [fax for fax in faxes if fax not in lost]
     failed = [fax for fax in faxes if ledger.get(fax.key, {}).get("status") == "failed"]
-    twice = [id_ for id_, of in delivered.items() if len(of) > 1]
+    twice = delivered_twice(log)
     lines = _lines(faxes)
     disordered = [line for line, ids in lines.items() if not _in_order(ids, calls)]
-    crowded = [each for each in log if each["overlaps"]]
     unknown = calls.keys() - {fax.id for fax in faxes}
     return FaxCheck(
         faxes=len(faxes),
         numbers=len({fax.line for fax in faxes if fax.line}),
-        delivered=sum(1 for of in delivered.values() if of),
+        delivered=len(delivered),
         failed=len(failed),
         attempts=len(log),
         lines_in_order=len(lines) - len(disordered),
@@ -65,10 +64,10 @@ def check_faxes(
         reasons=[{"id": fax.id, **error_of(ledger[fax.key])} for fax in failed],
         failures=[
             *(f"{fax.id} is lost: {described(ledger.get(fax.key, {}))}." for fax in lost),
-            *(f"{id_} was delivered {len(delivered[id_])} times." for id_ in twice),
+            *(f"{id_} was delivered {count} times." for id_, count in twice.items()),
             *(
                 f"A fax to {each['to']} met {len(each['overlaps'])} other faxes on its line."
-                for each in crowded
+                for each in overlapping(log)
             ),
             *(f"The faxes to {line} went in another order than they were queued in." for line in disordered),
             *(f"A provider got {id_}, which was not sent." for id_ in unknown),
@@ -79,6 +78,17 @@ def check_faxes(
             ),
         ],
     )
+
+
+def delivered_twice(log: Sequence[Call]) -> dict[str, int]:
+    """The faxes that were delivered more than once, and how often."""
+    delivered = Counter(_fax_of(each) for each in log if each["status"] == "delivered")
+    return {id_: count for id_, count in delivered.items() if count > 1}
+
+
+def overlapping(log: Sequence[Call]) -> list[Call]:
+    """The calls that met another one on their line."""
+    return [each for each in log if each["overlaps"]]
 
 
 def _faults(fax: FaxScenario, calls: Sequence[Call], row: Mapping[str, Any], most: int) -> list[str]:
@@ -100,11 +110,16 @@ def _faults(fax: FaxScenario, calls: Sequence[Call], row: Mapping[str, Any], mos
 
 
 def _by_fax(log: Sequence[Call]) -> dict[str, list[Call]]:
-    """The calls of each fax, which its document is named after, by the time of their acceptance."""
+    """The calls of each fax, by the time of their acceptance."""
     calls: dict[str, list[Call]] = defaultdict(list)
     for each in sorted(log, key=lambda call: call["created"]):
-        calls[PurePosixPath(urlsplit(each["media_url"]).path).stem].append(each)
+        calls[_fax_of(each)].append(each)
     return dict(calls)
+
+
+def _fax_of(call: Call) -> str:
+    """The id of the fax, which its document is named after."""
+    return PurePosixPath(urlsplit(call["media_url"]).path).stem
 
 
 def _lines(faxes: Sequence[FaxScenario]) -> dict[str, list[str]]:
