@@ -114,7 +114,7 @@ def _make(dynamodb: Any, sqs: Any, s3: Any) -> tuple[str, str]:
 
 
 def _functions(folder: Path, collect: str, audience: str) -> tuple[Any, Any]:
-    from mailroom.campaigns.wiring import Collecting, Composing
+    from mailroom.campaigns.wiring import collector_of, composer_of
     from mailroom.environment import Collect, Compose
 
     campaigns = folder / "campaigns.json"
@@ -138,8 +138,8 @@ def _functions(folder: Path, collect: str, audience: str) -> tuple[Any, Any]:
         run_ttl_seconds=7_776_000,
         campaigns=str(campaigns),
     )
-    composer = Composing(composing).composer
-    return Collecting(collecting).collector.handle, lambda event: composer.handle(event, lambda: 60_000)
+    composer = composer_of(composing)
+    return collector_of(collecting).handle, lambda event: composer.handle(event, lambda: 60_000)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from local.processes import most_megabytes
 from local.stage import lifecycle
 from local.stage.workspace import DOT_LOCAL, State, Workspace
 from mailroom.campaigns.runs import Runs
-from ops.campaigns.deployed import Start
+from ops.campaigns.deployed import RunStart
 
 RUNS = 3
 LONGEST = 300.0
@@ -60,7 +60,7 @@ def _run(running: State, name: str) -> dict[str, float]:
     started = time.monotonic()
     seconds: dict[str, float] = {}
     sqs.send_message(
-        QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=Start(CAMPAIGN, name, now).body()
+        QueueUrl=running.outputs["CollectQueueUrl"], MessageBody=RunStart(CAMPAIGN, name, now).body()
     )
     while True:
         elapsed = time.monotonic() - started

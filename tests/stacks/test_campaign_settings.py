@@ -2,13 +2,11 @@
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from pydantic import ValidationError
 
-from mailroom.campaigns.csv_lines import CsvAudience
-from mailroom.campaigns.definition import Csv
+from mailroom.campaigns.files.formats import CsvFormat
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
@@ -135,7 +133,7 @@ def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, 
 def test_a_delimiter_that_synth_takes_is_one_that_files_may_have() -> None:
     for delimiter in ["", ";;", *map(chr, range(0x100)), "\u2028", "🎉"]:
         try:
-            CsvAudience(Csv("s3://people/all.csv", "id", (), delimiter), Mock())
+            CsvFormat(delimiter, ())
         except Invalid:
             with pytest.raises(ValidationError):
                 Audience(kind="csv", delimiter=delimiter)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.campaigns import pools
+from mailroom.campaigns import databases
 from stacks.derived import PATIENCE_SECONDS
 from stacks.sentences import SettingsError
 from tests.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
@@ -122,7 +122,7 @@ def test_synth_takes_just_what_ends_within_the_functions_time(
 
 
 def test_the_patience_that_is_reckoned_with_is_the_functions() -> None:
-    assert PATIENCE_SECONDS == pools.PATIENCE_SECONDS
+    assert PATIENCE_SECONDS == databases.MARGIN_SECONDS
 
 
 def test_the_seeds_numbers_fit_exactly(tmp_path: Path) -> None:
