@@ -16,9 +16,9 @@ from bench.functions import (
     report,
     stream_batch,
 )
-from local.assembly import read
-from local.memory import most_megabytes
-from local.workspace import DOT_LOCAL, Workspace
+from local.processes import most_megabytes
+from local.stage.deploy import read_assembly
+from local.stage.workspace import DOT_LOCAL, Workspace
 
 BATCHES = 100
 RUN = ("dispatch", "dispatch_scheduled", "send_mail")
@@ -47,10 +47,12 @@ _TIMED = "import time; started = time.perf_counter(); {}; print(time.perf_counte
 
 def measure() -> dict[str, Any]:
     """Megabytes unzipped beside the runtime's boto3, peak memory after a hundred batches, cold imports."""
-    from local import stage  # not above: what this process has imported counts as the functions' memory
+    from local.stage import (
+        lifecycle,  # not above: what this process has imported counts as the functions' memory
+    )
 
     workspace = Workspace(DOT_LOCAL / "bench")
-    stage.synthesize(workspace)
+    lifecycle.synthesize(workspace)
     bundles = found(workspace.assembly)
     memory = {
         name: round(float(in_a_process("bench.deployed", name, PYTHONPATH=str(bundles[name]))), 1)
@@ -62,7 +64,7 @@ def measure() -> dict[str, Any]:
 
 def found(assembly: Path) -> dict[str, Path]:
     """The bundle of each handler, in a new cloud assembly of the local stage."""
-    folders = {asset.source for stack in read(assembly) for asset in stack.assets if asset.zipped}
+    folders = {asset.source for stack in read_assembly(assembly) for asset in stack.assets if asset.zipped}
     return {each: folder for each in CLIENTS for folder in folders if (folder / f"{each}.py").exists()}
 
 

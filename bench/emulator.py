@@ -24,11 +24,10 @@ from typing import Any
 from bench import REPOSITORY, deployed
 from bench.counted import CAMPAIGN, PEOPLE
 from bench.functions import create_table, item
-from local import stage
 from local.aws import STAGE, LocalSession, patient
-from local.memory import most_megabytes, most_megabytes_until_its_end
-from local.state import MAILBOX, State
-from local.workspace import DOT_LOCAL, Workspace
+from local.processes import most_megabytes, most_megabytes_until_its_end
+from local.stage import lifecycle
+from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import RunStart
 
@@ -51,11 +50,11 @@ IMPORT = ("--channel", "mail", "--id-column", "user", "--set", "subject=Hello", 
 @contextmanager
 def _running(announce: Announce, people: int | None = None) -> Iterator[State]:
     """The local stage, started anew; `people` are in its database."""
-    stage.stop(WORKSPACE)
+    lifecycle.stop(WORKSPACE)
     try:
-        yield stage.start(WORKSPACE, announce, *([] if people is None else [people]))
+        yield lifecycle.start(WORKSPACE, announce, *([] if people is None else [people]))
     finally:
-        stage.stop(WORKSPACE)
+        lifecycle.stop(WORKSPACE)
 
 
 def mails(announce: Announce) -> dict[str, Any]:

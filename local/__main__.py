@@ -1,24 +1,28 @@
-"""AWS on one machine. `up` leaves it running, `down` stops it, `demo` shows the whole in one go."""
+"""AWS on one machine. `up` leaves it running, `down` stops it, `demo` shows everything in one go."""
 
+import json
 import os
 import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
-from local import inbox as inbox_view
-from local import stage, state
-from local.deploy import DeployError
+from local.aws import fetch
 from local.processes import StartError
-from local.workspace import UP
+from local.stage import lifecycle
+from local.stage.deploy import DeployError
+from local.stage.workspace import UP, load_state
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 console = Console(highlight=False)
 
 PEOPLE = 5_000
-"""Who the example campaign finds in the database of `make up`."""
+"""How many people the example campaign finds in the database of `make up`."""
+BEGINNING = 60
+"""Characters of a message that `inbox` shows."""
 NEXT_STEPS = """
 Next, in this shell:
   . .local/env
@@ -45,14 +49,14 @@ Next, in this shell:
 @app.command()
 def up() -> None:
     """Start the emulator, deploy the stacks, and leave it running."""
-    known = state.load(UP)
+    known = load_state(UP)
     if known and known.running:
         console.print(f"Already running at {known.endpoints.aws}. To start anew: make down, then make up.")
         return
     if known:
         console.print("Cleaning up after a stage that did not end well.")
-        stage.stop(UP)
-    running = stage.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
+        lifecycle.stop(UP)
+    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
     console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
     console.print(f"API:    {running.variables()['MAILROOM_API']}")
     print(NEXT_STEPS)
@@ -60,8 +64,8 @@ def up() -> None:
 
 @app.command()
 def down() -> None:
-    """Stop what `up` started, also what a crash has left."""
-    console.print("Stopped." if stage.stop(UP) else "Nothing was running.")
+    """Stop what `up` started, also after a crash."""
+    console.print("Stopped." if lifecycle.stop(UP) else "Nothing was running.")
 
 
 @app.command()
@@ -70,19 +74,47 @@ def inbox(
     last: Annotated[int, typer.Option(min=1, help="How many of the newest to show.")] = 20,
 ) -> None:
     """Show what the providers' simulators accepted, newest last."""
-    known = state.load(UP)
+    known = load_state(UP)
     if not known or not known.running:
         raise StartError("Nothing is running. Start it with `make up`.")
-    inbox_view.show(known.endpoints, as_json, last)
+    accepted = fetch(known.endpoints.inbox)
+    if as_json:
+        print(json.dumps(accepted, indent=2))
+        return
+    if accepted:
+        console.print(_inbox_table(accepted, last))
+    else:
+        print("Nothing was sent yet.")
+    if received := fetch(known.endpoints.received):
+        print(f"{len(received)} webhooks received: {known.endpoints.received}")
 
 
 @app.command()
 def demo() -> None:
-    """Send 500 mails, 60 faxes, SMS, pushes and the awkward ones on a stage of its own, then a campaign
-    to 500 people that is killed half-way; exit 0 only if all is right."""
+    """Send messages on all channels, on a stage of its own, and check every outcome.
+
+    A campaign is killed half-way and started again. Exits 0 only if everything is right."""
     from local.demo.run import run
 
     raise typer.Exit(run(console))
+
+
+def _inbox_table(accepted: list[dict[str, Any]], last: int) -> Table:
+    """The last so many messages; `--json` shows their whole content."""
+    table = Table(
+        title=f"{len(accepted)} accepted; the last {min(last, len(accepted))}", title_justify="left"
+    )
+    for heading in ("received", "channel"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("to", "content"):
+        table.add_column(heading, overflow="fold")
+    for each in accepted[-last:]:
+        moment = each["received_at"].replace("T", " ").partition(".")[0]
+        content = each["content"]
+        text = next((content[name] for name in ("subject", "text", "body") if content.get(name)), "")
+        shown = text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1]}…"
+        table.add_row(moment, each["channel"], each["to"], shown)
+    return table
 
 
 def main() -> None:

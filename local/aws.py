@@ -1,7 +1,11 @@
-"""Clients for the local stage. They carry their endpoints themselves, so no caller's profile or
-region can ever send local data to a real account."""
+"""Clients for the local stage. They carry their endpoints themselves: no profile or region of the user's can
+send local data to a real account."""
 
+import json
+import urllib.request
 from dataclasses import dataclass
+from http.client import HTTPResponse
+from typing import Any, cast
 
 import boto3
 from botocore.config import Config
@@ -72,3 +76,31 @@ def patient(connections: int = 10, read_timeout: float = 60) -> Config:
         proxies={},
         s3={"addressing_style": "path"},
     )
+
+
+def open_url(url: str | urllib.request.Request, seconds: float) -> HTTPResponse:
+    """The answer to a request of this machine's; goes past any proxy. Raises HTTPError for 400 and above."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
+    return cast(HTTPResponse, opener.open(url, timeout=seconds))
+
+
+def fetch(url: str, method: str = "GET") -> Any:
+    """What the simulators answer, read as JSON; None for an empty answer."""
+    with open_url(urllib.request.Request(url, method=method), 30) as reply:  # noqa: S310 - the stage's own
+        return json.loads(reply.read() or b"null")
+
+
+def answers(url: str) -> bool:
+    """Whether a GET of this URL succeeds at once."""
+    try:
+        with open_url(url, 1) as reply:
+            return reply.status == 200
+    except OSError:
+        return False
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer like any other."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None

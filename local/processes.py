@@ -1,17 +1,20 @@
-"""Background processes that outlive the command which started them, and end when they are told to."""
+"""Background processes that outlive the command which started them."""
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+LOOPBACK = "127.0.0.1"
 TERM_SECONDS = 5.0
 POLL_SECONDS = 0.02
 EXEC_SECONDS = 1.0
+_EVERY_SECONDS = 0.05
 
 
 class StartError(RuntimeError):
@@ -20,8 +23,8 @@ class StartError(RuntimeError):
 
 @dataclass(frozen=True)
 class Process:
-    """A started process. `marker` is a part of its command line, so that a pid which the system has
-    given to somebody else since is never signalled."""
+    """A started process. `marker` is a part of its command line: a pid that the system has given to another
+    program since is never signalled."""
 
     pid: int
     marker: str
@@ -73,6 +76,15 @@ def wait_until(condition: Callable[[], bool], seconds: float, poll: float = POLL
     return True
 
 
+def free_ports(count: int) -> list[int]:
+    """Free ports on the loopback address, all different."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+
+
 def _command_line(pid: int) -> str:
     """What runs under this pid; empty for a dead or a defunct one."""
     proc = Path(f"/proc/{pid}/cmdline")
@@ -85,3 +97,29 @@ def _command_line(pid: int) -> str:
         ["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
     )
     return "" if answer.stdout.lstrip().startswith("Z") else answer.stdout
+
+
+def most_megabytes(pid: int | str = "self") -> float:
+    """The most memory of a process so far, in MB of 1,048,576 bytes; 0 if it is over or the system is not
+    Linux.
+
+    Not by `resource.getrusage`: its figure outlives `exec`, so that a new process starts at its parent's.
+    """
+    try:
+        text = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    peak = text.partition("VmHWM:")[2].split()
+    return int(peak[0]) / 1024 if peak else 0
+
+
+def most_megabytes_until_its_end(process: "subprocess.Popen[bytes]") -> float:
+    """As `most_megabytes`, of a process that is waited for."""
+    most = 0.0
+    while True:
+        most = max(most, most_megabytes(process.pid))
+        try:
+            process.wait(_EVERY_SECONDS)
+        except subprocess.TimeoutExpired:
+            continue
+        return most

@@ -1,2 +1,1 @@
-"""The main job, shown: 500 mails, 60 faxes, SMS, pushes, webhooks and the awkward ones, what came back about
-them, and where all of them stand in the end; on a stage of the demo's own."""
+"""The demo: messages on all channels and a campaign, on a stage of its own, with a check of every outcome."""

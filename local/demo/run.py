@@ -1,167 +1,221 @@
-"""`make demo`: start a stage, send, wait, judge, and stop it again whatever happens."""
+"""`make demo`: start a stage, send, wait, check, and stop the stage whatever happens."""
 
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from local import stage
-from local.demo import campaign, devices, feedback, mails, push_cast, report, webhook_cast
-from local.demo.accepted import by_message, of_mail
-from local.demo.bars import Bars
-from local.demo.callback_verdict import judge_callbacks
-from local.demo.callbacks import different, read
+from local.demo import campaign, report
 from local.demo.campaign import CampaignRun
-from local.demo.campaign_verdict import judge_campaign, ours
-from local.demo.channel_verdict import judge_channel
-from local.demo.facts import Facts
-from local.demo.fax_verdict import judge_faxes
-from local.demo.faxes import FaxRun
-from local.demo.feedback_verdict import judge_feedback
-from local.demo.mails import Sent
-from local.demo.patience import Patience, Unsettled
-from local.demo.plan import Plan
-from local.demo.postbox import Postbox
-from local.demo.result import Result
-from local.demo.standing import standing
-from local.demo.verdict import judge
-from local.demo.watch import Watch
-from local.state import State
-from local.workspace import DEMO, DOT_LOCAL
+from local.demo.checks.callbacks import check_callbacks, different, read
+from local.demo.checks.campaign import check_campaign, is_of_campaign
+from local.demo.checks.faxes import check_faxes
+from local.demo.checks.feedback import check_feedback
+from local.demo.checks.messages import by_message, check_messages, totals, unexpected
+from local.demo.client import StageClient
+from local.demo.report import Result
+from local.demo.scenarios import pushes
+from local.demo.scenarios.faxes import PDF
+from local.demo.scenarios.plan import PAYLOADS, DemoFacts, DemoPlan
+from local.demo.waiter import FAXES, MAILS, NotSettled, Waiter
+from local.stage import lifecycle
+from local.stage.workspace import DEMO, DOT_LOCAL, State
 
 RESULT = DOT_LOCAL / "demo.json"
+MAIL_SECONDS, FAX_SECONDS = 90.0, 120.0
 QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0
 
 
 def run(console: Console) -> int:
-    """The exit code: 0 only if all came out as it should."""
-    stage.stop(DEMO)  # what an earlier demo left, if it was killed
+    """The exit code: 0 only if everything came out as it should."""
+    lifecycle.stop(DEMO)  # what an earlier demo left, if it was killed
     RESULT.unlink(missing_ok=True)
     try:
-        running = stage.start(DEMO, lambda line: console.print(f"- {line}"), campaign.PEOPLE + 1)
-        result = _send_and_judge(console, running)
+        running = lifecycle.start(DEMO, lambda line: console.print(f"- {line}"), campaign.PEOPLE + 1)
+        result = _send_and_check(console, running)
     finally:
-        stage.stop(DEMO)
+        lifecycle.stop(DEMO)
     RESULT.write_text(json.dumps(result.as_json(), indent=2) + "\n")
     if result.failures:
         console.print(f"Logs: {DEMO.folder}/*.log")
     return 1 if result.failures else 0
 
 
-def _send_and_judge(console: Console, running: State) -> Result:
-    facts, endpoints = Facts.of(running), running.endpoints
-    registered = devices.register(endpoints, facts.applications, push_cast.registered())
-    plan = Plan.of(facts, registered, endpoints.providers)
-    with Bars(console) as bars:
-        run = _Run(running, plan, bars)
-        run.mails()
-        run.others()
-        run.settle()
-        callbacks = read(run.watch.received(), facts.receivers_key)
-        bars.all_received(len(different(callbacks)) - len(plan.webhooks))
-        told = run.watch.events(), run.watch.callbacks(), run.watch.suppressed()
-        run.campaign()
-    watch, ledger, inbox = run.watch, run.watch.ledger(), run.watch.inbox()
-    others = {key: row for key, row in ledger.items() if not ours(key[0])}
-    mailed = [each for each in inbox if each["channel"] == "mail"]
-    sent, accepted = [each for each in mailed if not ours(of_mail(each))], by_message(inbox)
-    known = {message.item["id"] for message in [*plan.sms, *plan.pushes]}
+def _send_and_check(console: Console, running: State) -> Result:
+    stage = StageClient(running)
+    facts = DemoFacts.of(stage)
+    devices = pushes.register(running.endpoints, facts.applications)
+    plan = DemoPlan.of(facts, devices, running.endpoints.providers)
+    with Bars(console, plan) as bars:
+        sending = _Sending(stage, plan, bars)
+        sending.mails()
+        sending.others()
+        sending.settle()
+        callbacks = read(stage.requests(), facts.webhook_key)
+        bars.show("callbacks received", len(different(callbacks)) - len(plan.webhooks))
+        feedback = check_feedback(
+            stage.events(), stage.twilio_callbacks(), stage.suppressed(), plan.suppressed
+        )
+        sending.campaign()
+    ledger, inbox = stage.ledger_items(), stage.accepted()
+    mails = [each for each in inbox if each["channel"] == "mail"]
+    accepted = {id_: each for id_, each in by_message(inbox).items() if not is_of_campaign(id_)}
+    others = {key: row for key, row in ledger.items() if not is_of_campaign(key[0])}
+    again = plan.again
+    scenarios = {
+        "mail": [*plan.mails, again["mail"]],
+        "sms": [*plan.sms, again["sms"]],
+        "push": [*plan.pushes, again["push"]],
+    }
+    known = {each.id for of_channel in scenarios.values() for each in of_channel}
+    weekly = sending.weekly
     result = Result(
-        judge([*plan.mails, plan.again["mail"]], sent, others, run.sent.duplicates, run.sent.seconds),
-        judge_channel([*plan.sms, plan.again["sms"]], accepted, others),
-        judge_channel([*plan.pushes, plan.again["push"]], accepted, others),
-        judge_faxes(plan.faxes, watch.faxes(), others, facts.max_attempts, run.fax_seconds),
-        judge_callbacks(callbacks, plan.told, webhook_cast.PAYLOADS),
-        judge_feedback(*told, plan.marked),
-        judge_campaign(run.weekly.told(), mailed, ledger, run.weekly.run),
-        standing(others),
-        [
-            *run.troubles,
-            *_left_over(watch),
-            *(f"Nobody asked for {id_}, which a provider got." for id_ in accepted.keys() - known),
-        ],
+        mails=check_messages(scenarios["mail"], accepted, others),
+        duplicates=sending.duplicates,
+        mail_seconds=sending.mail_seconds,
+        sms=check_messages(scenarios["sms"], accepted, others),
+        pushes=check_messages(scenarios["push"], accepted, others),
+        faxes=check_faxes(plan.faxes, stage.faxes(), others, facts.max_attempts, sending.fax_seconds),
+        callbacks=check_callbacks(callbacks, plan.callbacks, PAYLOADS),
+        feedback=feedback,
+        campaign=check_campaign(weekly.observation(), mails, ledger, weekly.run),
+        channels=totals(others),
+        troubles=[*sending.troubles, *_left_over(stage), *unexpected(accepted, known)],
     )
-    report.show(console, result, facts, sent[0] if sent else None)
+    report.show(console, result, facts, mails[0] if mails else None)
     return result
 
 
-class _Run:
-    """The sending, in its order; what does not come to rest is noted, and the figures are printed all the
-    same."""
+class Bars(Progress):
+    """A bar for each thing that is waited for."""
 
-    def __init__(self, running: State, plan: Plan, bars: Bars) -> None:
-        self._running, self._plan, self._bars = running, plan, bars
-        self._postbox, self.watch = Postbox(running.endpoints.aws), Watch(running.endpoints)
-        self._patience = Patience(self.watch)
-        self._finals = plan.finals()
+    def __init__(self, console: Console, plan: DemoPlan) -> None:
+        columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
+        super().__init__(*columns, console=console)
+        totals = {
+            "mails put into the mailbox": len(plan.mails),
+            "mails sent, or rejected": len(plan.mails),
+            "faxes put": len(plan.faxes),
+            "faxes delivered, or given up": len(plan.faxes),
+            "callbacks received": sum(map(len, plan.callbacks.values())),
+            "messages with final status": len(plan.finals()),
+            "campaign, until killed": campaign.PEOPLE + 1,
+            "campaign, started again": campaign.PEOPLE + 1,
+        }
+        self._totals = totals
+        self._bars = {name: self.add_task(name, total=total) for name, total in totals.items()}
+
+    def step(self, name: str) -> None:
+        """One more."""
+        self.advance(self._bars[name])
+
+    def show(self, name: str, count: int) -> None:
+        """So many by now; a bar never holds more than its total."""
+        self.update(self._bars[name], completed=min(count, self._totals[name]))
+
+
+class _Sending:
+    """The sending, in its order. What does not come to rest is noted, and the figures are printed anyway."""
+
+    def __init__(self, stage: StageClient, plan: DemoPlan, bars: Bars) -> None:
+        self._stage, self._plan, self._bars = stage, plan, bars
+        self._waiter = Waiter(stage)
         self.troubles: list[str] = []
-        self.sent, self.fax_seconds = Sent(0, 0.0), 0.0
-        self.weekly = CampaignRun(running, self._postbox, self.watch)
-        bars.plan(
-            mails=len(plan.mails),
-            faxes=len(plan.faxes),
-            callbacks=sum(map(len, plan.told.values())),
-            finals=len(self._finals),
-            campaign=len(self.weekly.expected),
-        )
+        self.duplicates = 0
+        self.mail_seconds = self.fax_seconds = 0.0
+        self.weekly = CampaignRun(stage)
 
     def mails(self) -> None:
-        """First and alone, for they are timed: each function that starts takes a core for a second. What SES
-        tells of them is held back meanwhile, but for what it tells before it answers."""
-        plan, bars = self._plan, self._bars
-        feedback.hold_back(self._running.endpoints)
+        """Send the mails first and by themselves, for they are timed: each function that starts takes a core
+        for a second. SES's later events are held back meanwhile."""
+        items, bars = [each.item for each in self._plan.mails], self._bars
+        self._stage.pause_events()
         with self._noting():
-            self.sent = mails.send(plan.mails, self._postbox, self._patience, bars.mail_put, bars.mails_ended)
-        feedback.let_go(self._running.endpoints)
-        repeated = mails.repeat(self._postbox, plan.mails)  # nothing more may be sent for it
-        self.sent = Sent(self.sent.duplicates + repeated, self.sent.seconds)
+            started = time.monotonic()
+            new = self._stage.put_all(items, lambda: bars.step("mails put into the mailbox"))
+            self.duplicates += len(items) - new
+            self._waiter.until_completed(
+                MAILS, len(items), MAIL_SECONDS, lambda n: bars.show("mails sent, or rejected", n)
+            )
+            self.mail_seconds = time.monotonic() - started
+        self._stage.resume_events()
+        self._repeat()
+
+    def _repeat(self) -> None:
+        """Ask for three mails again, each in another way; nothing more may be sent for it."""
+        twice, changed, reinserted = (each.item for each in self._plan.mails[:3])
+        refused = not self._stage.put_new(twice)  # the mailbox itself refuses
+        self._stage.put({**changed, "last_name": "Renamed"})  # a MODIFY, which the mapping filters out
+        self._stage.delete(reinserted["id"])
+        self._stage.put(reinserted)  # a new INSERT, which the ledger refuses
+        self.duplicates += refused + 2
 
     def others(self) -> None:
-        """SMS, pushes, faxes and webhooks at once; then second messages to those who are suppressed."""
+        """Send SMS, pushes, faxes and webhooks at once; then second messages to suppressed recipients."""
         plan, bars = self._plan, self._bars
-        self._put([message.item for message in [*plan.sms, *plan.pushes]])
-        faxes = FaxRun(self._running, self._postbox)
-        faxes.put(plan.faxes, bars.fax_put)
-        faxes.put_webhooks(plan.webhooks)
+        self._stage.put_all([each.item for each in [*plan.sms, *plan.pushes]])
+        started = time.monotonic()
+        self._put_faxes()
+        self._stage.put_all(plan.webhooks)
         with self._noting():
-            self._patience.until_suppressed(plan.suppressing(), SUPPRESSED_SECONDS)
-        self._put([message.item for message in plan.again.values()])
+            self._waiter.until_suppressed(plan.suppressing(), SUPPRESSED_SECONDS)
+        self._stage.put_all([each.item for each in plan.again.values()])
+
+        def show(ended: int) -> None:
+            bars.show("faxes delivered, or given up", ended)
+            bars.show("callbacks received", len(self._stage.requests()))
+
         with self._noting():
-            ended = len(plan.faxes) + len(plan.webhooks)
-            self.fax_seconds = faxes.wait(
-                ended, self._patience, lambda n: bars.faxes_ended(n, len(self.watch.received()))
-            )
+            count = len(plan.faxes) + len(plan.webhooks)
+            self._waiter.until_completed(FAXES, count, FAX_SECONDS, show)
+            self.fax_seconds = time.monotonic() - started
+
+    def _put_faxes(self) -> None:
+        """Put the faxes; those of the upstream application go to the queue in their order."""
+        providers = self._stage.running.endpoints.providers
+        bucket = self._stage.output("PayloadBucketName")
+        for fax in self._plan.faxes:
+            if fax.payload:
+                self._stage.s3.put_object(Bucket=bucket, Key=f"{fax.id}.pdf", Body=PDF)
+            if fax.way == "queue":
+                self._stage.queue_fax(json.dumps(fax.body(providers, bucket)), fax.group or fax.line, fax.id)
+                self._bars.step("faxes put")
+        items = [fax.item(providers, bucket) for fax in self._plan.faxes if fax.way == "mailbox"]
+        self._stage.put_all(items, lambda: self._bars.step("faxes put"))
 
     def settle(self) -> None:
-        """Until each message stands where it must, and no queue holds anything."""
+        """Wait until each message has its final status, and the queues are empty."""
         with self._noting():
-            self._patience.until_final(self._finals, FINAL_SECONDS, self._bars.final)
+            self._waiter.until_final(
+                self._plan.finals(),
+                FINAL_SECONDS,
+                lambda n: self._bars.show("messages with final status", n),
+            )
         with self._noting():
-            self._patience.until_quiet(QUIET_SECONDS)
+            self._waiter.until_quiet(QUIET_SECONDS)
 
     def campaign(self) -> None:
-        """A run that loses all that was under way; then the same once more, and one person less."""
+        """Start a run that loses all that was under way; then the same run again, with one recipient less."""
         with self._noting():
-            self.weekly.begin_and_kill(self._bars.composed)
+            self.weekly.begin_and_kill(lambda n: self._bars.show("campaign, until killed", n))
             self.weekly.opt_out()
-            self.weekly.start_again(self._bars.campaign_ended)
-            self._patience.until_quiet(QUIET_SECONDS)
-
-    def _put(self, items: Sequence[dict[str, object]]) -> None:
-        self._postbox.put_all(items, lambda: None)
+            self.weekly.start_again(lambda n: self._bars.show("campaign, started again", n))
+            self._waiter.until_quiet(QUIET_SECONDS)
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
         try:
             yield
-        except Unsettled as trouble:
+        except NotSettled as trouble:
             self.troubles.append(str(trouble))
 
 
-def _left_over(watch: Watch) -> list[str]:
-    dead = {name: depth for name, depth in watch.depths(dead=True).items() if depth}
+def _left_over(stage: StageClient) -> list[str]:
+    dead = {name: depth for name, depth in stage.depths(dead=True).items() if depth}
     troubles = [f"{depth} dead letters in {name}." for name, depth in dead.items()]
-    if given_up := watch.given_up():
-        troubles.append(f"A stream gave up on records: {given_up} objects in the bucket for them.")
+    if given_up := stage.given_up():
+        troubles.append(f"A stream gave up on records: {given_up} objects in their bucket.")
     return troubles

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from local import emulator, processes
+from local import processes
 from local.aws import LocalSession, patient
-from local.workspace import REPOSITORY, Workspace
+from local.stage import emulator
+from local.stage.workspace import REPOSITORY, Workspace
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -22,7 +23,7 @@ ROLE = "arn:aws:iam::000000000000:role/any"
 @contextmanager
 def emulated(folder: Path) -> Iterator[str]:
     """A fresh emulator; its URL."""
-    (port,) = emulator.free_ports(1)
+    (port,) = processes.free_ports(1)
     process = emulator.start(Workspace(folder), port, ses_url="http://127.0.0.1:1")
     try:
         yield f"http://127.0.0.1:{port}"
@@ -33,9 +34,9 @@ def emulated(folder: Path) -> Iterator[str]:
 @contextmanager
 def pumping(url: str, folder: Path) -> Iterator[None]:
     """The pump on that emulator. It takes over the mappings that are there when it starts."""
-    command = [sys.executable, "-m", "local.pump", "--emulator", url]
+    command = [sys.executable, "-m", "local.pump.driver", "--emulator", url]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    pump = processes.start(command, "local.pump", folder / "pump.log", environment)
+    pump = processes.start(command, "local.pump.driver", folder / "pump.log", environment)
     try:
         yield
     finally:

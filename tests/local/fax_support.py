@@ -1,22 +1,21 @@
 """The simulated fax providers behind a real server, with a clock that a test moves."""
 
 import json
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from typing import Any
 
-from local.fax_line import FaxLine, FaxPages
-from local.inbox_store import InboxStore
-from local.providers import Handler
-from local.signalwire_simulator import SignalWireSimulator
-from local.telnyx_simulator import TelnyxSimulator
+from local.providers.fax import FaxLine
+from local.providers.http import SimulatorServer
+from local.providers.inbox import InboxStore
+from local.providers.signalwire import SignalWireSimulator
+from local.providers.telnyx import TelnyxSimulator
 from mailroom.channels.fax.provider import FaxProvider, FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
+from tests.local.served import served
 
 PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
 SENDER = "+12025550190"
@@ -66,7 +65,7 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `fax_numbers.py`."""
+    """A number of the table in `fax.py`."""
     return f"+120255501{ending}"
 
 
@@ -84,12 +83,5 @@ def running() -> Iterator[Bench]:
     """The bench, its server running."""
     clock, inbox = Clock(), InboxStore()
     line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
-    providers = (SignalWireSimulator(line), TelnyxSimulator(line), FaxPages(line))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("FaxHandler", (Handler,), {"providers": providers}))
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Bench(f"http://127.0.0.1:{server.server_address[1]}", line, inbox, clock)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())) as url:
+        yield Bench(url, line, inbox, clock)

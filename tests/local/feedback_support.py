@@ -1,7 +1,6 @@
 """What comes back, on a stage of its own: simulators before an emulator, a topic, a queue that hears it."""
 
 import json
-import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -10,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from local import emulator
+from local import processes
 from local.aws import LocalSession, patient
-from local.providers import ProviderServer
-from local.workspace import Workspace
+from local.providers.server import ProviderServer
+from local.stage import emulator
+from local.stage.workspace import Workspace
+from tests.local.served import served
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -88,16 +89,13 @@ class Stage:
 @contextmanager
 def running(folder: Path) -> Iterator[Stage]:
     """The stage; the validation of its topic is heard already."""
-    port, providers_port = emulator.free_ports(2)
+    port, providers_port = processes.free_ports(2)
     aws = f"http://127.0.0.1:{port}"
     process = emulator.start(Workspace(folder), port, ses_url=f"http://127.0.0.1:{providers_port}")
-    server = ProviderServer(providers_port, aws)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        yield _prepared(aws, server.url)
+        with served(ProviderServer(providers_port, aws)) as url:
+            yield _prepared(aws, url)
     finally:
-        server.shutdown()
-        server.server_close()
         process.stop()
 
 

@@ -5,9 +5,8 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
-from local.fifo.mapping import FifoMapping, Message
-from local.fifo.poller import Poller
-from local.functions import Invoked
+from local.pump.fifo import FifoMapping, FifoMessage, Poller
+from local.pump.functions import Invoked
 
 ARN = "arn:aws:sqs:us-east-1:000000000000:fax.fifo"
 MAPPING = FifoMapping("u", "send-fax", ARN, batch_size=1, concurrency=2, reports_failures=True)
@@ -15,13 +14,13 @@ DONE = Invoked("request", None)
 RAISED = Invoked("request", {"errorMessage": "boom"}, error="Unhandled")
 
 
-def message(name: str) -> Message:
+def message(name: str) -> FifoMessage:
     """A message whose id, body and receipt are made of its name."""
     entry = {"MessageId": name, "ReceiptHandle": f"receipt-{name}", "Body": name, "MD5OfBody": "md5"}
-    return Message.received(entry, ARN)
+    return FifoMessage.received(entry, ARN)
 
 
-def names(messages: Sequence[Message]) -> list[str]:
+def names(messages: Sequence[FifoMessage]) -> list[str]:
     return [each.id for each in messages]
 
 
@@ -38,12 +37,12 @@ class Shelf:
         self.asked: list[int] = []
         self.deleted: queue.Queue[str] = queue.Queue()
 
-    def receive(self, count: int) -> list[Message]:
+    def receive(self, count: int) -> list[FifoMessage]:
         self.asked.append(count)
         taken, self._waiting = self._waiting[:count], self._waiting[count:]
         return [message(name) for name in taken]
 
-    def delete(self, messages: Sequence[Message]) -> None:
+    def delete(self, messages: Sequence[FifoMessage]) -> None:
         for each in messages:
             self.deleted.put(each.id)
 

@@ -4,12 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from local.http_provider import Reply, Request
-from local.ses_courses import SIMULATOR_DOMAIN
-from local.ses_feedback import VALIDATED, SesFeedback
-from local.ses_suppression import SuppressionList
-from local.sns_wire import entries, form_of
-from local.upstream import Upstream
+from local.providers.http import Reply, Request
+from local.providers.ses_events import SIMULATOR_DOMAIN
+from local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
+from local.providers.sns import entries
+from local.providers.upstream import Upstream
 from mailroom.feedback.reader import read
 from mailroom.message.event import Event as Read
 from tests.local.feedback_support import SENDER, SET, TOPIC
@@ -35,7 +34,7 @@ class Emulated(Upstream):
     def pass_on(self, request: Request) -> Reply:
         if request.method == "GET":
             return Reply(200, json.dumps({"EventDestinations": [self.destination]}).encode())
-        form = form_of(request)
+        form = request.form
         assert (form["Action"], form["TopicArn"]) == ("PublishBatch", TOPIC)
         if self.failures:
             self.failures -= 1
@@ -81,7 +80,7 @@ class Bench:
     def settle(self, seconds: float = 10) -> list[dict[str, Any]]:
         """Let time pass; all different events."""
         self.now += seconds
-        self.feedback.later.run_due()
+        self.feedback.queue.run_due()
         return [json.loads(text) for text in dict.fromkeys(self.emulated.told)]
 
 

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from local.functions import Invoked
-from local.streams.delivery import Delivery, GivenUp
-from local.streams.mapping import Record, StreamMapping
+from local.pump.functions import Invoked
+from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping
 
 NOW = 1_800_000_000.0
 MAPPING = StreamMapping(
@@ -57,9 +56,9 @@ class Run:
     waited: list[float] = field(default_factory=list)
 
     def deliver(self, them: Sequence[Record]) -> "Run":
-        Delivery(self.mapping, self._invoke, self.given_up.append, lambda: self.now, self._sleep).deliver(
-            them
-        )
+        StreamDelivery(
+            self.mapping, self._invoke, self.given_up.append, lambda: self.now, self._sleep
+        ).deliver(them)
         return self
 
     def lost(self) -> list[int]:

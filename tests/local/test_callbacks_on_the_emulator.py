@@ -2,7 +2,6 @@
 
 import base64
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,10 @@ from twilio.rest import Client
 
 from local.aws import LocalSession, patient
 from local.processes import wait_until
-from local.providers import ProviderServer
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.server import ProviderServer
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from tests.local.emulator_support import create_function, emulated, functions
+from tests.local.served import served
 from tests.local.twilio_support import SENDER, Redirected, form, number
 
 if TYPE_CHECKING:
@@ -103,12 +103,9 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         formation.create_stack(StackName="api", TemplateBody=json.dumps(template))
         assert wait_until(lambda: "Outputs" in formation.describe_stacks(StackName="api")["Stacks"][0], 10)
         api = formation.describe_stacks(StackName="api")["Stacks"][0]["Outputs"][0]["OutputValue"]
-        server = ProviderServer(0, aws)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         public = f"https://{api}.execute-api.us-east-1.amazonaws.com"
-        yield Stage(server.url, public, sqs, out, aws)
-        server.shutdown()
-        server.server_close()
+        with served(ProviderServer(0, aws)) as url:
+            yield Stage(url, public, sqs, out, aws)
 
 
 def test_a_callback_reaches_the_function_of_its_route_as_it_was_signed(stage: Stage) -> None:

@@ -6,16 +6,14 @@ from typing import Any
 
 from standardwebhooks.webhooks import Webhook
 
-from local.demo import cast, fax_cast, webhook_cast
-from local.demo.callback_verdict import CallbackVerdict, judge_callbacks
-from local.demo.callbacks import Callback, read
-from local.demo.cast import Message
-from local.demo.fax_cast import Fax, Told
+from local.demo.checks.callbacks import CallbackCheck, ReceivedCallback, check_callbacks, read
+from local.demo.scenarios import Notice, Scenario, faxes, mails, plan
+from local.demo.scenarios.faxes import FaxScenario
 
 KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYqr"
 MOST = 20
-FAX = Fax("7", "+14155550130", fails=2)
-WANTED = {"7": FAX.told(MOST)}
+FAX = FaxScenario("7", "+14155550130", fails=2)
+WANTED = {"7": FAX.callbacks(MOST)}
 WEBHOOKS = {"w": {"order": 7}}
 
 
@@ -30,86 +28,86 @@ def request(webhook_id: str, path: str, payload: Any, key: str = KEY) -> dict[st
     return {"path": f"/receiver/ok/{path}", "headers": headers, "body": body}
 
 
-def told(nth: int, what: Told, timestamp: int = 1) -> Callback:
+def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
     payload = {"fax_id": "7", "status": what[0], "message": what[1], "timestamp": timestamp}
-    return Callback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
+    return ReceivedCallback(f"msg_{nth}", "callbacks", "7", payload, verified=True)
 
 
-def webhook(payload: Any) -> Callback:
-    return Callback("msg_w", "messages", "w", payload, verified=True)
+def webhook(payload: Any) -> ReceivedCallback:
+    return ReceivedCallback("msg_w", "messages", "w", payload, verified=True)
 
 
-ALL = [*(told(nth, what, nth) for nth, what in enumerate(FAX.told(MOST))), webhook({"order": 7})]
+ALL = [*(told(nth, what, nth) for nth, what in enumerate(FAX.callbacks(MOST))), webhook({"order": 7})]
 
 
-def verdict(callbacks: list[Callback]) -> CallbackVerdict:
-    return judge_callbacks(callbacks, WANTED, WEBHOOKS)
+def check(callbacks: list[ReceivedCallback]) -> CallbackCheck:
+    return check_callbacks(callbacks, WANTED, WEBHOOKS)
 
 
 def test_all_as_it_should_be() -> None:
-    result = verdict(ALL)
+    result = check(ALL)
     assert (result.received, result.different, result.verified) == (4, 4, 4)
     assert (result.missing, result.webhooks, result.failures) == (0, 1, [])
 
 
 def test_a_repeat_of_a_webhook_id_is_dropped() -> None:
-    result = verdict([*ALL, ALL[0]])
+    result = check([*ALL, ALL[0]])
     assert (result.received, result.different, result.failures) == (5, 4, [])
 
 
 def test_callbacks_may_arrive_in_another_order_than_their_timestamps_tell() -> None:
-    assert verdict(ALL[::-1]).failures == []
+    assert check(ALL[::-1]).failures == []
 
 
 def test_timestamps_that_tell_another_order_are_seen() -> None:
-    wrong = [told(nth, what, 9 - nth) for nth, what in enumerate(FAX.told(MOST))]
-    assert verdict([*wrong, ALL[-1]]).failures == [
-        "The timestamps of the callbacks about 7 tell another order."
+    wrong = [told(nth, what, 9 - nth) for nth, what in enumerate(FAX.callbacks(MOST))]
+    assert check([*wrong, ALL[-1]]).failures == [
+        "The timestamps of the callbacks about 7 have another order."
     ]
 
 
 def test_that_it_was_sent_need_not_be_told_where_what_followed_came_first() -> None:
     wanted = {"7": [("sent", "Mail sent"), ("delivered", "Mail delivered")]}
     payload = {"id": "7", "status": "delivered", "message": "Mail delivered", "timestamp": 1}
-    delivered = Callback("msg_d", "callbacks", "7", payload, verified=True)
+    delivered = ReceivedCallback("msg_d", "callbacks", "7", payload, verified=True)
     before = payload | {"status": "sent", "message": "Mail sent"}
-    sent = Callback("msg_s", "callbacks", "7", before, verified=True)
+    sent = ReceivedCallback("msg_s", "callbacks", "7", before, verified=True)
     for came in ([delivered], [sent, delivered], [delivered, sent]):
-        assert judge_callbacks(came, wanted, {}).failures == []
-    assert judge_callbacks([sent], wanted, {}).failures == ["7: no callback 'delivered'."]
-    late = Callback("msg_s", "callbacks", "7", before | {"timestamp": 2}, verified=True)
-    assert "another order" in judge_callbacks([delivered, late], wanted, {}).failures[0]
+        assert check_callbacks(came, wanted, {}).failures == []
+    assert check_callbacks([sent], wanted, {}).failures == ["7: no callback 'delivered'."]
+    late = ReceivedCallback("msg_s", "callbacks", "7", before | {"timestamp": 2}, verified=True)
+    assert "another order" in check_callbacks([delivered, late], wanted, {}).failures[0]
 
 
 def test_a_callback_that_did_not_come_is_missing() -> None:
-    result = verdict(ALL[1:])
+    result = check(ALL[1:])
     assert result.missing == 1
     assert "7: no callback 'tmp_fail'." in result.failures
 
 
 def test_a_webhook_that_did_not_come_is_missing() -> None:
-    result = verdict(ALL[:-1])
+    result = check(ALL[:-1])
     assert (result.missing, result.failures) == (1, ["The webhook w did not arrive."])
 
 
 def test_a_webhook_with_another_payload_is_seen() -> None:
-    assert "another payload" in verdict([*ALL[:-1], webhook({"order": 8})]).failures[0]
+    assert "another payload" in check([*ALL[:-1], webhook({"order": 8})]).failures[0]
 
 
 def test_the_same_callback_under_two_webhook_ids_is_seen() -> None:
-    assert verdict([*ALL, told(9, FAX.told(MOST)[0])]).failures == [
+    assert check([*ALL, told(9, FAX.callbacks(MOST)[0])]).failures == [
         "7 had 4 different callbacks instead of 3."
     ]
 
 
 def test_another_sentence_than_the_contracts_is_seen() -> None:
     wrong = told(0, ("tmp_fail", "It did not work."))
-    assert "7 was told 'tmp_fail': It did not work." in verdict([wrong, *ALL[1:]]).failures
+    assert "7: unexpected callback 'tmp_fail': It did not work." in check([wrong, *ALL[1:]]).failures
 
 
 def test_a_callback_that_nobody_asked_for_is_seen() -> None:
-    eve = Callback("msg_e", "callbacks", "eve", {}, verified=True)
-    assert verdict([*ALL, eve]).failures == ["Nobody asked to hear about eve."]
+    eve = ReceivedCallback("msg_e", "callbacks", "eve", {}, verified=True)
+    assert check([*ALL, eve]).failures == ["No callback about eve was asked for."]
 
 
 def test_a_signature_by_another_key_is_seen() -> None:
@@ -119,7 +117,7 @@ def test_a_signature_by_another_key_is_seen() -> None:
     )
     assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)
     assert not wrong.verified
-    assert "signed wrongly" in verdict([*ALL, wrong]).failures[0]
+    assert "wrong signature" in check([*ALL, wrong]).failures[0]
 
 
 def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
@@ -129,8 +127,8 @@ def test_a_body_that_was_changed_on_its_way_is_seen() -> None:
 
 
 def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() -> None:
-    busy = Fax("b", "+1", fails=MOST, delivered=False)
-    said = busy.told(MOST)
+    busy = FaxScenario("b", "+1", fails=MOST, delivered=False)
+    said = busy.callbacks(MOST)
     assert len(said) == MOST
     assert said[6] == ("tmp_fail", "Failed to deliver fax (attempt 7 of 20). Fax status: busy")
     assert said[-1] == ("perm_fail", "Failed to deliver fax after 20 tries. Last attempt status: busy")
@@ -138,18 +136,18 @@ def test_the_words_of_a_fax_that_is_busy_for_ever_are_those_of_the_contract() ->
 
 def test_some_mails_and_every_fax_are_asked_about() -> None:
     providers = "http://127.0.0.1:1"
-    mails = webhook_cast.curious([*cast.good(), *cast.awkward()], providers)
-    faxes = fax_cast.faxes(MOST)
-    expected = webhook_cast.expected(mails, faxes, MOST)
-    told = [message for message in mails if "callback_url" in message.item]
-    assert len(told) == webhook_cast.TOLD + 1
-    assert len(expected) == len(told) + len(faxes)
+    mailed = plan.with_callbacks([*mails.good(), *mails.awkward()], providers)
+    faxed = faxes.faxes(MOST)
+    expected = plan.expected_callbacks(mailed, faxed, MOST)
+    told = [message for message in mailed if "callback_url" in message.item]
+    assert len(told) == plan.WITH_CALLBACK + 1
+    assert len(expected) == len(told) + len(faxed)
     assert [expected[each.key[0]][0][0] for each in told if each.reason] == ["failed"]
     assert expected[told[0].key[0]] == [("sent", "Mail sent successfully"), ("delivered", "Mail delivered")]
-    assert all(isinstance(message, Message) for message in mails)
+    assert all(isinstance(message, Scenario) for message in mailed)
 
 
 def test_the_webhooks_are_mailbox_items_with_the_payloads_that_must_arrive() -> None:
-    items = webhook_cast.webhooks("http://127.0.0.1:1")
-    assert {item["id"]: item["payload"] for item in items} == webhook_cast.PAYLOADS
+    items = plan.webhooks("http://127.0.0.1:1")
+    assert {item["id"]: item["payload"] for item in items} == plan.PAYLOADS
     assert all(item["url"].endswith(f"/messages/{item['id']}") for item in items)

@@ -2,11 +2,19 @@
 
 import base64
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
-from local.demo.campaign_verdict import CampaignVerdict, Told, has_link, judge_campaign, link_of, ours
+from local.demo.checks.campaign import (
+    CampaignCheck,
+    CampaignObservation,
+    check_campaign,
+    has_link,
+    is_of_campaign,
+    link_of,
+)
 
 RUN = "2026-11-21T14:00Z"
 EXPECTED = {f"weekly-followers#{RUN}#{n}": f"person-{n}@example.com" for n in range(5)}
@@ -35,14 +43,14 @@ def right() -> tuple[Inbox, Ledger]:
     return inbox, ledger
 
 
-def judged(change: Callable[[Inbox, Ledger], object] = lambda *_: None, before: int = 2) -> CampaignVerdict:
+def checked(change: Callable[[Inbox, Ledger], object] = lambda *_: None, before: int = 2) -> CampaignCheck:
     inbox, ledger = right()
     change(inbox, ledger)
-    return judge_campaign(Told(EXPECTED, LEAVER, before, 7.04), inbox, ledger, RUN)
+    return check_campaign(CampaignObservation(EXPECTED, LEAVER, before, 7.04), inbox, ledger, RUN)
 
 
 def test_a_campaign_that_went_as_it_should_has_its_figures_and_no_failures() -> None:
-    assert judged().as_json() == {
+    assert asdict(checked()) == {
         "people": 5,
         "before": 2,
         "sent": 4,
@@ -69,12 +77,12 @@ def test_a_campaign_that_went_as_it_should_has_its_figures_and_no_failures() -> 
         (
             lambda inbox, _: inbox.append(mail(f"weekly-followers#{RUN}#9")),
             "uninvited",
-            f"weekly-followers#{RUN}#9 was sent, though nobody wanted it.",
+            f"weekly-followers#{RUN}#9 was sent, and should not have been.",
         ),
         (
             lambda inbox, _: inbox.append(mail(LEAVER)),
             "uninvited",
-            f"{LEAVER} was sent, though nobody wanted it.",
+            f"{LEAVER} was sent, and should not have been.",
         ),
     ],
     ids=["twice", "no mail", "no ledger item", "a stranger", "who left"],
@@ -82,9 +90,9 @@ def test_a_campaign_that_went_as_it_should_has_its_figures_and_no_failures() -> 
 def test_what_must_be_0_is_counted_and_named(
     change: Callable[[Inbox, Ledger], object], figure: str, sentence: str
 ) -> None:
-    verdict = judged(change)
-    assert verdict.as_json()[figure] == 1
-    assert sentence in verdict.failures
+    found = checked(change)
+    assert asdict(found)[figure] == 1
+    assert sentence in found.failures
 
 
 @pytest.mark.parametrize(
@@ -107,12 +115,12 @@ def test_what_must_be_0_is_counted_and_named(
 def test_whatever_else_is_wrong_is_a_failure(
     change: Callable[[Inbox, Ledger], object], sentence: str
 ) -> None:
-    assert any(sentence in failure for failure in judged(change).failures)
+    assert any(sentence in failure for failure in checked(change).failures)
 
 
 @pytest.mark.parametrize("before", [0, 5])
 def test_a_run_that_was_not_killed_half_way_proves_nothing(before: int) -> None:
-    assert judged(before=before).failures == [
+    assert checked(before=before).failures == [
         f"It was not killed half-way: {before} of 5 messages were there."
     ]
 
@@ -125,6 +133,6 @@ def test_a_link_needs_its_brackets_and_the_header_that_makes_it_one_click() -> N
 
 
 def test_every_run_s_messages_are_the_campaign_s_and_no_others() -> None:
-    assert all(map(ours, EXPECTED))
-    assert ours("weekly-followers#last-week#4")
-    assert not ours("weekly-1")
+    assert all(map(is_of_campaign, EXPECTED))
+    assert is_of_campaign("weekly-followers#last-week#4")
+    assert not is_of_campaign("weekly-1")

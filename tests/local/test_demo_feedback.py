@@ -5,8 +5,9 @@ from typing import Any, get_args
 from rich.console import Console
 
 from local.demo import report
-from local.demo.feedback_verdict import judge_feedback
-from local.demo.standing import STATUSES, reached, standing, unreached
+from local.demo.checks.feedback import check_feedback
+from local.demo.checks.messages import STATUSES, totals
+from local.demo.waiter import not_final
 from mailroom.message.status import Status
 
 EVENTS: dict[str, Any] = {
@@ -25,7 +26,7 @@ LEDGER = {
 
 
 def test_all_as_it_should_be() -> None:
-    result = judge_feedback(EVENTS, CALLBACKS, MARKED, MARKED)
+    result = check_feedback(EVENTS, CALLBACKS, MARKED, MARKED)
     assert (result.events, result.doubled, result.by_type) == (9, 2, {"Send": 5, "Bounce": 4})
     assert (result.callbacks, result.answers) == (2, {"204": 2})
     assert (result.suppressed, result.failures) == ({"bounce": 2, "gone": 1}, [])
@@ -33,20 +34,20 @@ def test_all_as_it_should_be() -> None:
 
 def test_a_callback_that_was_refused_is_seen() -> None:
     refused = [*CALLBACKS, {"sid": "SM3", "answer": 403}]
-    (failure,) = judge_feedback(EVENTS, refused, MARKED, MARKED).failures
+    (failure,) = check_feedback(EVENTS, refused, MARKED, MARKED).failures
     assert failure == "1 of Twilio's callbacks were answered 403 instead of 204."
 
 
 def test_what_is_still_to_come_and_what_never_came_is_seen() -> None:
     waiting = EVENTS | {"waiting": {"ses": 3, "twilio": 0}}
-    assert "3 messages of ses" in judge_feedback(waiting, CALLBACKS, MARKED, MARKED).failures[0]
+    assert "3 reports of ses" in check_feedback(waiting, CALLBACKS, MARKED, MARKED).failures[0]
     none = EVENTS | {"ses": EVENTS["ses"] | {"published": 0}}
-    assert judge_feedback(none, CALLBACKS, MARKED, MARKED).failures == ["SES published no events."]
+    assert check_feedback(none, CALLBACKS, MARKED, MARKED).failures == ["SES published no events."]
 
 
 def test_a_recipient_that_is_not_suppressed_or_for_another_reason_is_seen() -> None:
     listed = {("+1", "sms"): "bounce", ("arn", "push"): "bounce"}
-    failures = judge_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
+    failures = check_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
     assert failures == [
         "a@example.com (mail) should be on the suppression list for bounce, not None.",
         "arn (push) should be on the suppression list for gone, not bounce.",
@@ -55,12 +56,12 @@ def test_a_recipient_that_is_not_suppressed_or_for_another_reason_is_seen() -> N
 
 def test_a_recipient_that_is_suppressed_without_a_cause_is_seen() -> None:
     listed = MARKED | {("eve@example.com", "mail"): "complaint"}
-    (failure,) = judge_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
-    assert failure.startswith("eve@example.com (mail) is on the suppression list for complaint")
+    (failure,) = check_feedback(EVENTS, CALLBACKS, listed, MARKED).failures
+    assert failure.startswith("eve@example.com (mail) should not be on the suppression list for complaint")
 
 
 def test_messages_are_counted_by_channel_and_status_and_what_is_no_channels_is_left_out() -> None:
-    assert standing(LEDGER) == {
+    assert totals(LEDGER) == {
         "mail": {"delivered": 2, "bounced": 1},
         "sms": {},
         "push": {},
@@ -73,7 +74,7 @@ def test_messages_are_counted_by_channel_and_status_and_what_is_no_channels_is_l
 def test_the_table_has_a_column_for_each_channel_a_row_for_each_status_that_occurs_and_fits() -> None:
     console = Console(width=60, force_terminal=False)
     with console.capture() as printed:
-        console.print(report.standing_table(standing(LEDGER)))
+        console.print(report.totals_table(totals(LEDGER)))
     words = [line.replace("│", " ").replace("┃", " ").split() for line in printed.get().splitlines()]
     assert ["status", "mail", "sms", "push", "fax", "webhook"] in words
     for row in (["sent", "1"], ["delivered", "2"], ["bounced", "1"]):
@@ -84,5 +85,4 @@ def test_the_table_has_a_column_for_each_channel_a_row_for_each_status_that_occu
 def test_messages_that_stand_elsewhere_are_named_with_their_status() -> None:
     statuses = {key: str(row["status"]) for key, row in LEDGER.items()}
     expected = {("a", "mail"): "delivered", ("b", "mail"): "delivered", ("x", "sms"): "sent"}
-    assert reached(expected, statuses) == 1
-    assert unreached(expected, statuses) == ["b (bounced)", "x (nowhere)"]
+    assert not_final(expected, statuses) == ["b (bounced)", "x (not in the ledger)"]

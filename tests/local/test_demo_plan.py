@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from local import sms_numbers
-from local.demo import events_cast, push_cast, sms_cast
-from local.demo.cast import Message
-from local.demo.facts import Facts
-from local.demo.plan import Plan
-from local.ses_courses import Address
-from local.sms_segments import BASIC, segments
-from local.sns_simulator import WORDS
+from local.demo.scenarios import Scenario, mails, pushes, sms
+from local.demo.scenarios.plan import DemoFacts, DemoPlan
+from local.providers.ses_events import Address
+from local.providers.sms import BASIC, answer_to, course_of, is_silent, refusal_of, segments
+from local.providers.sns import WORDS
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
@@ -21,10 +18,10 @@ APPLICATION = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
 DEVICES = {
     token: f"arn:aws:sns:us-east-1:000000000000:endpoint/GCM/mailroom-local/{number:08}"
-    for number, (_, token) in enumerate(push_cast.registered())
+    for number, (_, token) in enumerate(pushes.registered())
 }
-FACTS = Facts(8, 10, "secret", {push_cast.ANDROID: APPLICATION}, [TOPIC])
-PLAN = Plan.of(FACTS, DEVICES, "http://127.0.0.1:1")
+FACTS = DemoFacts(8, 10, "secret", {pushes.ANDROID: APPLICATION}, [TOPIC])
+PLAN = DemoPlan.of(FACTS, DEVICES, "http://127.0.0.1:1")
 EVERY = [*PLAN.mails, *PLAN.sms, *PLAN.pushes, *PLAN.again.values()]
 CONTRACTS = contracts_of("US")
 ENDINGS = {
@@ -66,8 +63,8 @@ def test_every_message_has_a_key_of_its_own_and_a_status_to_come_to() -> None:
     }
 
 
-@pytest.mark.parametrize("message", events_cast.mails(), ids=lambda each: each.item["id"])
-def test_a_returning_mail_ends_as_its_address_makes_it(message: Message) -> None:
+@pytest.mark.parametrize("message", mails.returning(), ids=lambda each: each.item["id"])
+def test_a_returning_mail_ends_as_its_address_makes_it(message: Scenario) -> None:
     to = message.item["to"]
     for recipient in [to] if isinstance(to, str) else to:
         expected = message.recipients.get(recipient, message.status)
@@ -75,10 +72,10 @@ def test_a_returning_mail_ends_as_its_address_makes_it(message: Message) -> None
 
 
 @pytest.mark.parametrize("message", PLAN.sms, ids=lambda each: each.item["id"])
-def test_an_sms_ends_as_its_number_makes_it(message: Message) -> None:
+def test_an_sms_ends_as_its_number_makes_it(message: Scenario) -> None:
     number = message.item["to"]
-    refusal = sms_numbers.refusal(number, 2)
-    course, error = sms_numbers.course(number)
+    refusal = refusal_of(number, 2)
+    course, error = course_of(number)
     status = {"failed": "undelivered", "sent": "sent"}.get(course, course)
     if refusal is not None or message.reason:
         assert message.status == "failed"
@@ -89,8 +86,8 @@ def test_an_sms_ends_as_its_number_makes_it(message: Message) -> None:
 
 
 def test_one_sms_is_found_by_a_look_up_alone() -> None:
-    (found,) = [each for each in PLAN.sms if sms_numbers.silent(each.item["to"])]
-    assert sms_numbers.answer(found.item["to"], 1) == "lost"
+    (found,) = [each for each in PLAN.sms if is_silent(each.item["to"])]
+    assert answer_to(found.item["to"], 1) == "lost"
 
 
 def test_an_item_is_refused_by_its_contract_for_the_reason_that_is_expected() -> None:
@@ -110,23 +107,23 @@ def test_the_long_sms_take_the_segments_that_are_expected() -> None:
         text = message.item.get("text")
         if text is not None and "segments" in message.facts:
             assert segments(text) == message.facts["segments"]
-            assert (set(text) <= BASIC) == (message.facts["encoding"] == sms_cast.GSM)
+            assert (set(text) <= BASIC) == (message.facts["encoding"] == sms.GSM)
 
 
 def test_no_word_in_a_good_token_chooses_anything() -> None:
-    good = [token for tokens in (*push_cast.BY_ARN.values(), *push_cast.TOKENS.values()) for token in tokens]
+    good = [token for tokens in (*pushes.BY_ARN.values(), *pushes.TOKENS.values()) for token in tokens]
     assert not [token for token in good if any(word in token for word in WORDS)]
-    assert "disabled" in push_cast.DISABLED
-    assert "throttled-once" in push_cast.THROTTLED
+    assert "disabled" in pushes.DISABLED
+    assert "throttled-once" in pushes.THROTTLED
 
 
 def test_topics_are_pushed_to_where_the_stage_has_any() -> None:
     assert [each.item["to"] for each in PLAN.pushes if each.item["to"] == TOPIC] == [TOPIC]
-    assert len(push_cast.pushes(DEVICES, [])) == len(PLAN.pushes) - 1
+    assert len(pushes.pushes(DEVICES, [])) == len(PLAN.pushes) - 1
 
 
 def test_the_second_messages_go_to_those_whom_the_first_ones_have_put_on_the_list() -> None:
-    assert PLAN.suppressing() <= PLAN.marked.keys()
+    assert PLAN.suppressing() <= PLAN.suppressed.keys()
     assert {message.status for message in PLAN.again.values()} == {"suppressed"}
     firsts = Counter(each.address for each in [*PLAN.mails, *PLAN.sms, *PLAN.pushes])
     assert all(firsts[message.address] >= 1 for message in PLAN.again.values())
@@ -135,8 +132,8 @@ def test_the_second_messages_go_to_those_whom_the_first_ones_have_put_on_the_lis
 def test_of_each_kind_some_ask_to_be_told() -> None:
     asking = Counter(each.key[1] for each in EVERY if "callback_url" in each.item)
     assert (asking["mail"], asking["sms"], asking["push"]) == (9, 6, 6)
-    assert PLAN.told["sms-unreachable"] == [
+    assert PLAN.callbacks["sms-unreachable"] == [
         ("sent", "SMS sent successfully"),
         ("undelivered", "SMS could not be delivered"),
     ]
-    assert PLAN.told["returns-bounce-0"][1] == ("bounced", "Mail bounced")
+    assert PLAN.callbacks["returns-bounce-0"][1] == ("bounced", "Mail bounced")

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.fifo.mapping import AT_MOST, FifoMapping, Message
-from local.fifo.rules import finished
-from local.functions import Invoked
+from local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
+from local.pump.functions import Invoked
 from tests.local.fifo_support import ARN, MAPPING, RAISED, message, names, reported
 
 BATCH = [message("a"), message("b"), message("c")]
@@ -78,7 +77,7 @@ def test_a_filter_on_the_queue_is_refused_with_a_sentence() -> None:
 
 
 def test_a_message_reaches_the_function_in_lambdas_own_form() -> None:
-    assert Message.received(RECEIVED, ARN).record == {
+    assert FifoMessage.received(RECEIVED, ARN).record == {
         "messageId": "m",
         "receiptHandle": "r",
         "body": "{}",

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,10 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from local.aws import LocalSession, patient
-from local.http_provider import Request
-from local.providers import ProviderServer
-from local.upstream import Upstream
+from local.providers.http import Request
+from local.providers.server import ProviderServer
+from local.providers.upstream import Upstream
 from tests.local.emulator_support import emulated
+from tests.local.served import served
 
 EVIL = "https://evil.example"
 FOREIGN: dict[str, dict[str, str]] = {
@@ -46,12 +46,8 @@ OWN: dict[str, dict[str, str]] = {
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     """The URLs of both."""
     folder: Path = tmp_path_factory.mktemp("pages")
-    with emulated(folder) as aws:
-        providers = ProviderServer(0, aws)
-        threading.Thread(target=providers.serve_forever, args=(0.01,), daemon=True).start()
-        yield {"emulator": aws, "providers": providers.url}
-        providers.shutdown()
-        providers.server_close()
+    with emulated(folder) as aws, served(ProviderServer(0, aws)) as providers:
+        yield {"emulator": aws, "providers": providers}
 
 
 def ask(

@@ -6,10 +6,9 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from local import assembly
 from local.aws import LocalSession, patient
-from local.deploy import PROVIDERS, Deployment
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
 from tests.local.emulator_support import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
@@ -48,12 +47,12 @@ def write_assembly(folder: Path) -> None:
 
 def test_a_stack_comes_after_those_it_depends_on(tmp_path: Path) -> None:
     write_assembly(tmp_path)
-    assert [stack.name for stack in assembly.read(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
+    assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
 def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None:
     write_assembly(tmp_path)
-    template, code = assembly.read(tmp_path)[0].assets
+    template, code = read_assembly(tmp_path)[0].assets
     assert (template.bucket, template.key) == (
         "cdk-hnb659fds-assets-000000000000-us-east-1",
         "b-mailbox.json",
@@ -88,7 +87,7 @@ def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_
     with emulated(tmp_path / "emulator") as url:
         create_function(url, "send-push", "", variables)
         create_function(url, "send-mail", "", variables)
-        outputs = Deployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
+        outputs = EmulatorDeployment(url).deploy(tmp_path / "assembly", "http://127.0.0.1:4711")
         session = LocalSession()
         secrets = session.client("secretsmanager", endpoint_url=url, config=patient())
         sns = session.client("sns", endpoint_url=url, config=patient())

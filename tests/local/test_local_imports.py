@@ -11,7 +11,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
-    "module", ["local.__main__", "local.demo.run", "local.postgres", "local.providers", "local.pump"]
+    "module",
+    [
+        "local.__main__",
+        "local.demo.run",
+        "local.database.postgres",
+        "local.providers.server",
+        "local.pump.driver",
+    ],
 )
 def test_a_program_of_the_local_stage_needs_nothing_of_the_functions(module: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -4,12 +4,10 @@ import os
 import sys
 from pathlib import Path
 
-from local import stage, state
 from local.aws import Endpoints
-from local.emulator import free_ports
-from local.processes import Process, start, wait_until
-from local.state import State
-from local.workspace import Workspace
+from local.processes import Process, free_ports, start, wait_until
+from local.stage import lifecycle
+from local.stage.workspace import State, Workspace, load_state
 
 SLEEP = "import time; print('up', flush=True); time.sleep(60)"
 ENDPOINTS = Endpoints("http://127.0.0.1:1", "http://127.0.0.1:2")
@@ -38,25 +36,25 @@ def test_a_pid_that_belongs_to_another_program_is_left_alone() -> None:
 def test_state_is_found_again_and_ends_everything(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"sleeper": sleeper(workspace)}, {"Output": "x"}).save(workspace)
-    known = state.load(workspace)
+    known = load_state(workspace)
     assert known is not None
     assert (known.running, known.endpoints, known.outputs) == (True, ENDPOINTS, {"Output": "x"})
-    assert stage.stop(workspace)
+    assert lifecycle.stop(workspace)
     assert not known.running
-    assert state.load(workspace) is None
+    assert load_state(workspace) is None
 
 
 def test_stopping_twice_or_after_a_crash_is_no_error(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     State(ENDPOINTS, {"gone": Process(2**22 - 1, "long gone")}).save(workspace)
-    assert not stage.stop(workspace)
-    assert not stage.stop(workspace)
+    assert not lifecycle.stop(workspace)
+    assert not lifecycle.stop(workspace)
 
 
 def test_a_damaged_state_file_reads_as_nothing(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
     workspace.state.write_text('{"endpoints": {}')
-    assert state.load(workspace) is None
+    assert load_state(workspace) is None
 
 
 def test_the_environment_names_tables_inbox_and_every_endpoint() -> None:

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from local.http_provider import Reply, Request
-from local.public_api import PublicApi
+from local.providers.http import Reply, Request
+from local.providers.upstream import PublicApi
 
 OTHER = {"apiId": "other", "name": "mailroom-dev"}
 OURS = {"apiId": "a1b2", "name": "mailroom-local"}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom.channels.push.contract import push_to
 from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.provider import SmsRequest

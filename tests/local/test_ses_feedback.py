@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.ses_feedback import SPREAD_SECONDS, VALIDATED
+from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
 from mailroom.message.status import Status

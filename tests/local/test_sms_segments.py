@@ -2,7 +2,7 @@
 
 import pytest
 
-from local.sms_segments import BASIC, EXTENDED, segments
+from local.providers.sms import BASIC, EXTENDED, segments
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from local import stage
 from local.processes import wait_until
-from local.workspace import Workspace
+from local.stage import lifecycle
+from local.stage.workspace import Workspace
 
 
 def test_the_scratch_folder_is_gone_at_once_and_its_files_soon(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "stage")
     (workspace.scratch / "code").mkdir(parents=True)
     (workspace.scratch / "code" / "handler.py").write_text("")
-    assert not stage.stop(workspace)
+    assert not lifecycle.stop(workspace)
     assert not workspace.scratch.exists()
     assert wait_until(lambda: not list(workspace.folder.iterdir()), 30)
 
 
 def test_a_stage_that_never_was_can_be_ended(tmp_path: Path) -> None:
-    assert not stage.stop(Workspace(tmp_path / "stage"))
+    assert not lifecycle.stop(Workspace(tmp_path / "stage"))

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from local.functions import Invoked
-from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD
+from local.pump.functions import Invoked
+from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
 from tests.local.stream_support import (
     DONE,
     MAPPING,

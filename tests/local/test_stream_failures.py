@@ -4,9 +4,8 @@ import json
 import re
 from datetime import UTC, datetime
 
-from local.streams.delivery import GivenUp
-from local.streams.failures import document, object_key
-from local.streams.rules import RETRIES_EXHAUSTED, TOO_OLD
+from local.pump.driver import document, object_key
+from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
 from tests.local.stream_support import MAPPING, NOW, RAISED, record
 
 SHARD = "shardId-00000000000000000000-00000000"

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from local.streams.filters import passes
-from local.streams.lane import Lane
-from local.streams.mapping import Record, StreamMapping
+from local.pump.driver import ShardLane
+from local.pump.streams import Record, StreamMapping, passes
 from tests.local.stream_support import records
 
 LISTED: dict[str, Any] = {
@@ -55,7 +54,7 @@ def test_no_age_limit_means_as_long_as_the_stream_keeps_records() -> None:
 
 def test_a_destination_other_than_s3_is_refused_with_a_sentence() -> None:
     to_queue = {"OnFailure": {"Destination": "arn:aws:sqs:us-east-1:000000000000:queue"}}
-    with pytest.raises(ValueError, match="in S3 alone"):
+    with pytest.raises(ValueError, match="to S3 only"):
         StreamMapping.from_api(LISTED | {"DestinationConfig": to_queue})
 
 
@@ -97,7 +96,7 @@ def test_an_unknown_filter_operator_is_not_taken_for_a_match() -> None:
 
 def test_a_lane_collects_full_batches_in_order() -> None:
     delivered: queue.Queue[list[Record]] = queue.Queue()
-    lane = Lane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
+    lane = ShardLane(batch_size=3, window_seconds=0.2, deliver=delivered.put)
     for each in records(1, 2, 3, 4):
         lane.put(each)
     batches = [delivered.get(timeout=5), delivered.get(timeout=5)]

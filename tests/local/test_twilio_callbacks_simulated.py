@@ -1,20 +1,18 @@
 """The simulated Twilio's status callbacks: what they say, how they are signed, where they go, how often."""
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.http_provider import NoAnswer, Reply, Request
-from local.providers import Handler
-from local.sms_record import Sms
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.twilio_callbacks import SPREAD_SECONDS, TRIES, TwilioCallbacks, fields, reached
+from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
+from local.providers.sms import SimulatedSms
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
+from tests.local.served import served
 from tests.local.twilio_support import SENDER, form, number, sms
 
 PUBLIC = "https://abc123.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk.2"
@@ -41,16 +39,16 @@ class Receiver:
 @dataclass
 class Bench:
     receiver: Receiver
-    callbacks: TwilioCallbacks
+    callbacks: StatusCallbacks
     now: list[float]
 
-    def tell(self, *messages: Sms, seconds: float = 60) -> None:
+    def tell(self, *messages: SimulatedSms, seconds: float = 60) -> None:
         """Have all told, as if so much time had passed, step by step."""
         for each in messages:
             self.callbacks.accepted(each)
         for _ in range(int(seconds * 10)):
             self.now[0] += 0.1
-            self.callbacks.later.run_due()
+            self.callbacks.queue.run_due()
 
     def statuses(self) -> list[str]:
         return [form(each.body)["MessageStatus"] for each in self.receiver.came]
@@ -59,15 +57,8 @@ class Bench:
 @contextmanager
 def bench_of(*answers: int) -> Iterator[Bench]:
     receiver, now = Receiver(list(answers)), [0.0]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Receiving", (Handler,), {"providers": (receiver,)}))
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        yield Bench(receiver, TwilioCallbacks(url, seed=3, clock=lambda: now[0]), now)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(SimulatorServer(0, receiver)) as url:
+        yield Bench(receiver, StatusCallbacks(url, seed=3, clock=lambda: now[0]), now)
 
 
 def test_each_status_of_a_message_is_called_back_signed_over_its_public_url() -> None:
@@ -143,13 +134,13 @@ def test_what_was_posted_can_be_read_without_numbers() -> None:
     with bench_of() as bench:
         message = sms("34", PUBLIC)
         bench.tell(message)
-        answer = bench.callbacks.handle(GET)
+        answer = bench.callbacks.pages().handle(GET)
         assert (answer.status, number("34") in answer.body.decode()) == (200, False)
         assert {(each["sid"], each["status"]) for each in bench.callbacks.posted()} == {
             (message.sid, "queued"),
             (message.sid, "sent"),
         }
-        assert bench.callbacks.handle(Request("POST", "/callbacks", {}, b"")).status == 404
+        assert bench.callbacks.pages().handle(Request("POST", "/callbacks", {}, b"")).status == 404
 
 
 def test_nobody_is_told_where_nobody_asked_or_in_the_world_outside() -> None:

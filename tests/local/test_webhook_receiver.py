@@ -2,16 +2,15 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
-from local.providers import Handler
-from local.webhook_receiver import WebhookReceiver
+from local.providers.http import SimulatorServer
+from local.providers.webhook_receiver import WebhookReceiver
+from tests.local.served import served
 
 
 @dataclass
@@ -41,12 +40,9 @@ class Bench:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     slept: list[float] = []
-    handler = type("ReceiverHandler", (Handler,), {"providers": (WebhookReceiver(slept.append),)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield Bench(server.server_address[1], slept)
-    server.shutdown()
-    server.server_close()
+    server = SimulatorServer(0, WebhookReceiver(slept.append))
+    with served(server):
+        yield Bench(server.server_address[1], slept)
 
 
 def test_a_request_is_kept_as_it_came(bench: Bench) -> None:

@@ -1,27 +1,23 @@
 """The simulated Twilio behind a real server, held against Twilio's description, with its own client."""
 
 import json
-import threading
 import urllib.parse
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from twilio.http.http_client import TwilioHttpClient
 from twilio.rest import Client
 
-from local.http_provider import Reply, Request
-from local.inbox_store import InboxStore
-from local.providers import Handler
-from local.sms_network import SmsNetwork
-from local.sms_record import Order, Sms
-from local.twilio_account import ACCOUNT_SID, AUTH_TOKEN
-from local.twilio_simulator import TwilioSimulator
+from local.providers.http import Reply, Request, SimulatorServer
+from local.providers.inbox import InboxStore
+from local.providers.sms import SimulatedSms, SmsNetwork, SmsOrder
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, TwilioSimulator
 from tests.local.fax_support import NOW, Clock
 from tests.local.openapi import Description
+from tests.local.served import served
 
 SENDER = "+12025550123"
 DESCRIPTION = Description(Path(__file__).parent / "specs" / "twilio_messages.openapi.json")
@@ -71,7 +67,7 @@ class Bench:
     url: str
     network: SmsNetwork
     inbox: InboxStore
-    told: list[Sms]
+    told: list[SimulatedSms]
     clock: Clock = field(repr=False)
 
     @property
@@ -94,14 +90,14 @@ class Bench:
 
 
 def number(ending: str) -> str:
-    """A number of the table in `sms_numbers.py`."""
+    """A number of the table in `sms.py`."""
     return f"+161755501{ending}"
 
 
-def sms(ending: str = "60", callback: str = "", **more: Any) -> Sms:
+def sms(ending: str = "60", callback: str = "", **more: Any) -> SimulatedSms:
     """An accepted message, as the network would make it."""
     network = SmsNetwork(InboxStore(), Clock(NOW))
-    return network.submit(Order(number(ending), SENDER, body="Hello", callback=callback, **more))
+    return network.submit(SmsOrder(number(ending), SENDER, body="Hello", callback=callback, **more))
 
 
 def form(body: bytes) -> dict[str, str]:
@@ -111,17 +107,10 @@ def form(body: bytes) -> dict[str, str]:
 @contextmanager
 def running() -> Iterator[Bench]:
     """The bench, its server running; at its end nothing may have differed from Twilio's description."""
-    clock, inbox, told = Clock(), InboxStore(), list[Sms]()
+    clock, inbox, told = Clock(), InboxStore(), list[SimulatedSms]()
     wrong: list[str] = []
     network = SmsNetwork(inbox, clock)
     described = Described(TwilioSimulator(network, told.append, slow_seconds=0.01), wrong)
-    handler = type("TwilioHandler", (Handler,), {"providers": (described,)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        yield Bench(f"http://127.0.0.1:{server.server_address[1]}", network, inbox, told, clock)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with served(SimulatorServer(0, described)) as url:
+        yield Bench(url, network, inbox, told, clock)
     assert wrong == []

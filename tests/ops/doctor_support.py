@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parseaddr
-from http.server import ThreadingHTTPServer
 from typing import Any, ClassVar
 
 import boto3
@@ -18,8 +17,7 @@ from botocore.exceptions import ParamValidationError
 from botocore.loaders import create_loader
 from botocore.validate import validate_parameters
 
-from local.http_provider import Provider
-from local.providers import Handler
+from local.providers.http import Simulator, SimulatorServer
 from ops.doctor.answer import Checked
 from ops.doctor.checks import CHECKS
 from ops.doctor.run import run
@@ -369,9 +367,9 @@ def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | N
 
 
 @contextmanager
-def served(*providers: Provider) -> Iterator[str]:
+def served(*providers: Simulator) -> Iterator[str]:
     """Simulators behind a real server; its URL."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Served", (Handler,), {"providers": providers}))
+    server = SimulatorServer(0, *providers)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

@@ -14,6 +14,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from local.demo.client import typed
 from mailroom.aws.dynamo import plain
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
@@ -22,7 +23,6 @@ from ops.resend.command import resend
 from ops.settle import settle
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
-from tests.pipeline.items import typed
 from tests.support.dynamodb import in_memory_dynamodb
 
 LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"

@@ -10,7 +10,7 @@ import typer
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 from typer.testing import CliRunner
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops import cli
 from ops.answers import ANSWERS, schema_of
 from ops.schema import file_of, schema, written

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops import cli
 from ops.screen import Refused
 from tests.ops.ops_support import FakeDispatch, Session, Shelf, document, event, key

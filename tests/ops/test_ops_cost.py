@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import Cost, WantedMessages, cost
 from ops.cost.parts import (

@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.cost.answer import Cost
 from ops.cost.command import cost, money, small

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from local.fax_line import FaxLine
-from local.inbox_store import InboxStore
-from local.signalwire_simulator import SignalWireSimulator
-from local.sms_network import SmsNetwork
-from local.telnyx_simulator import TelnyxSimulator
-from local.twilio_simulator import TwilioSimulator
+from local.providers.fax import FaxLine
+from local.providers.inbox import InboxStore
+from local.providers.signalwire import SignalWireSimulator
+from local.providers.sms import SmsNetwork
+from local.providers.telnyx import TelnyxSimulator
+from local.providers.twilio import TwilioSimulator
 from mailroom.aws import clients
 from ops.doctor.checks import checks_of
 from ops.doctor.checks.stacks import clock_finding

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 
 
 def installed(root: Path) -> Path:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from local.memory import most_megabytes_until_its_end
-from local.workspace import REPOSITORY
+from local.processes import most_megabytes_until_its_end
+from local.stage.workspace import REPOSITORY
 from ops.imports.source import Source
 from tests.ops.import_child import CTRL_C, DEATHS, WORKERS
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from mailroom.delivery.pace import Pace
 from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages
 from stacks.settings.load import load

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.estimates.lanes import Assumed, SendingPlan, Stages
 from ops.estimates.prices import Use, dollars
 from ops.plan.answer import plan_output

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cli import app
 from ops.estimates.lanes import Stages
 from ops.times import exactly, speed_of

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from local.demo.client import typed
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom.outcomes.retries import Schedule
@@ -17,7 +18,7 @@ from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, reconciled, repair_stage, run
-from tests.pipeline.items import mail, typed
+from tests.pipeline.items import mail
 
 NOW = 1_800_000_000.0
 STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))

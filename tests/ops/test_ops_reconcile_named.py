@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from local.demo.client import typed
 from mailroom.clock import iso
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, repair_stage, run
-from tests.pipeline.items import mail, typed
+from tests.pipeline.items import mail
 
 OLD_SECONDS = 900 * 86_400
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 from typer.testing import CliRunner
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import parse

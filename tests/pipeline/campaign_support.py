@@ -14,9 +14,9 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from local.aws import KEY, REGION
-from local.demo.accepted import of_mail
-from local.demo.campaign_people import with_news
-from local.workspace import REPOSITORY
+from local.demo.campaign import with_news
+from local.demo.checks.messages import id_of_mail
+from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.runs import Run, Runs
 from ops.campaigns.deployed import RunStart
 from tests.pipeline.pipeline_support import Accepted, Pipeline, until
@@ -43,7 +43,7 @@ class Campaign:
         self._pipeline = pipeline
         self._now = datetime.now(UTC).replace(microsecond=0)
         self.run = run
-        people = with_news(pipeline.running, self._now)
+        people = with_news(pipeline, self._now)
         self.expected = {f"{CAMPAIGN}#{run}#{key}": email for key, email in people.items()}
         """The addresses of all who have news, by the message's id."""
 
@@ -76,7 +76,7 @@ class Campaign:
         """What SES accepted of it, by the message's id."""
         found: dict[str, list[Accepted]] = {}
         for each in self._pipeline.inbox():
-            if (id_ := of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
+            if (id_ := id_of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
                 found.setdefault(id_, []).append(each)
         return found
 

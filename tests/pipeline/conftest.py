@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from local import assembly, stage
-from local.workspace import Workspace
+from local.stage import lifecycle
+from local.stage.deploy import read_assembly
+from local.stage.workspace import Workspace
 from tests.pipeline.faxes import Faxed, faxed
 from tests.pipeline.pipeline_support import Pipeline
 from tests.pipeline.trouble import Trouble, had
@@ -22,13 +23,13 @@ HARMFUL = {
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     workspace = Workspace(tmp_path_factory.mktemp("stage"))
-    running = stage.start(workspace, lambda _: None)
+    running = lifecycle.start(workspace, lambda _: None)
     try:
         pipeline = Pipeline(workspace, running)
         add_harmful_templates(pipeline)
         yield pipeline
     finally:
-        stage.stop(workspace)
+        lifecycle.stop(workspace)
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +68,7 @@ def add_harmful_templates(pipeline: Pipeline) -> None:
 
 def bundle_of(pipeline: Pipeline, handler: str) -> io.BytesIO:
     """The archive that a handler was deployed with."""
-    stacks = assembly.read(pipeline.workspace.assembly)
+    stacks = read_assembly(pipeline.workspace.assembly)
     bundle = next(
         asset
         for each in stacks

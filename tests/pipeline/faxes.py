@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from tests.pipeline.items import Item, fax
+from local.demo.client import Item
+from tests.pipeline.items import fax
 from tests.pipeline.pipeline_support import Pipeline, until
 
 MAX_ATTEMPTS = 3
@@ -74,7 +75,6 @@ def _items(pipeline: Pipeline, due: datetime) -> list[Item]:
 
 def _queued(pipeline: Pipeline) -> list[str]:
     """Written straight to the queue, one under a group that is not its number's; their ids."""
-    queue = pipeline.output("FaxQueueUrl")
     groups = {"direct": FOREIGN, "by-hand": FOREIGN, "misgrouped": "the-invoices"}
     for id_, group in groups.items():
         body = {
@@ -83,14 +83,8 @@ def _queued(pipeline: Pipeline) -> list[str]:
             "pdf_url": f"https://example.com/faxes/{id_}.pdf",
             "callback_url": told_at(pipeline, id_),
         }
-        _send(pipeline, queue, group, json.dumps(body), id_)
-    _send(pipeline, queue, BLOCKED, NOT_A_FAX, "not-a-fax")
+        pipeline.queue_fax(json.dumps(body), group, id_)
+    pipeline.queue_fax(NOT_A_FAX, BLOCKED, "not-a-fax")
     behind = {"fax_id": "behind", "to": BLOCKED, "pdf_url": "https://example.com/faxes/behind.pdf"}
-    _send(pipeline, queue, BLOCKED, json.dumps(behind), "behind")
+    pipeline.queue_fax(json.dumps(behind), BLOCKED, "behind")
     return [*groups, "behind"]
-
-
-def _send(pipeline: Pipeline, queue: str, group: str, body: str, duplicate: str) -> None:
-    pipeline.sqs.send_message(
-        QueueUrl=queue, MessageBody=body, MessageGroupId=group, MessageDeduplicationId=duplicate
-    )

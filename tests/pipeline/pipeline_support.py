@@ -1,31 +1,24 @@
 """A running stage, as producers, operators and providers see it: what the pipeline's tests share."""
 
 import time
-import urllib.request
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from local import inbox
 from local.aws import LocalSession, patient
-from local.demo import callbacks
-from local.demo.callbacks import Callback
-from local.state import LEDGER, MAILBOX, State
-from local.workspace import Workspace
+from local.demo.checks import callbacks
+from local.demo.checks.callbacks import ReceivedCallback
+from local.demo.client import Item, StageClient, plain, typed
+from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.channels.webhook.signing import host_key
 from mailroom.http.url import host_of
-from tests.pipeline.items import Item, correlation, plain, typed
+from tests.pipeline.items import correlation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from types_boto3_dynamodb import DynamoDBClient
-    from types_boto3_lambda import LambdaClient
     from types_boto3_logs import CloudWatchLogsClient
-    from types_boto3_s3 import S3Client
     from types_boto3_scheduler import EventBridgeSchedulerClient
-    from types_boto3_secretsmanager import SecretsManagerClient
-    from types_boto3_sqs import SQSClient
 
 POLL_SECONDS = 0.05
 ENDED_SECONDS = 20.0
@@ -56,36 +49,19 @@ def until(
         time.sleep(poll)
 
 
-class Pipeline:
-    """Real clients against a stage that runs."""
+class Pipeline(StageClient):
+    """The stage with what tests need beside: they wait for outcomes, and look at logs."""
 
     def __init__(self, workspace: Workspace, running: State) -> None:
+        super().__init__(running)
         session, url = LocalSession(), running.endpoints.aws
         self.workspace = workspace
-        self.running = running
-        self.dynamodb: DynamoDBClient = session.client("dynamodb", endpoint_url=url, config=patient())
-        self.sqs: SQSClient = session.client("sqs", endpoint_url=url, config=patient())
-        self.s3: S3Client = session.client("s3", endpoint_url=url, config=patient())
-        self.functions: LambdaClient = session.client("lambda", endpoint_url=url, config=patient())
-        self.secrets: SecretsManagerClient = session.client(
-            "secretsmanager", endpoint_url=url, config=patient()
-        )
         self.scheduler: EventBridgeSchedulerClient = session.client(
             "scheduler", endpoint_url=url, config=patient()
         )
         self._logs: CloudWatchLogsClient = session.client("logs", endpoint_url=url, config=patient())
-        self._taken: list[Accepted] = []
         self._lines: dict[str, set[str]] = {}
         self._read_until: dict[str, int] = {}
-
-    def output(self, name: str) -> str:
-        """An output of the stacks."""
-        return self.running.outputs[name]
-
-    def put(self, *items: Item) -> None:
-        """Put items into the mailbox, each as a producer does."""
-        for item in items:
-            self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
 
     def put_batch(self, items: Sequence[Item]) -> None:
         """Put many items, 25 a call."""
@@ -94,19 +70,10 @@ class Pipeline:
             reply = self.dynamodb.batch_write_item(RequestItems={MAILBOX: requests})  # type: ignore[dict-item]
             assert not reply["UnprocessedItems"]
 
-    def delete(self, id_: str) -> None:
-        """Take a message's item out of the mailbox."""
-        self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": "mail"}))
-
     def ledger(self, id_: str, event_type: str = "mail") -> Item:
         """What the ledger says of a message; {} if nothing."""
         key = typed({"id": id_, "event_type": event_type})
         return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key, ConsistentRead=True).get("Item", {}))
-
-    def whole_ledger(self) -> list[Item]:
-        """All of the ledger's items."""
-        pages = self.dynamodb.get_paginator("scan").paginate(TableName=LEDGER, ConsistentRead=True)
-        return [plain(image) for page in pages for image in page["Items"]]
 
     def until_ended(self, *ids: str, event_type: str = "mail", seconds: float = ENDED_SECONDS) -> None:
         """Wait until each message has its outcome."""
@@ -125,19 +92,13 @@ class Pipeline:
         reply = self.dynamodb.batch_get_item(RequestItems={LEDGER: request})  # type: ignore[dict-item]
         return {image["id"]["S"] for image in reply["Responses"][LEDGER] if "completedAt" in image}
 
-    def taken(self) -> list[Accepted]:
-        """What the providers of mail, SMS and pushes accepted, newest last."""
-        self._taken += inbox.fetch(f"{self.running.endpoints.inbox}?after={len(self._taken)}")
-        return list(self._taken)
-
     def inbox(self) -> list[Accepted]:
         """What SES accepted, newest last."""
-        return [each for each in self.taken() if each["channel"] == "mail"]
+        return [each for each in self.accepted() if each["channel"] == "mail"]
 
     def calls(self, id_: str | None = None) -> list[Accepted]:
         """The faxes that the provider accepted: all, or those whose PDF has a message's name."""
-        log = inbox.fetch(self.running.endpoints.faxes)
-        return [each for each in log if id_ is None or f"/{id_}.pdf" in each["media_url"]]
+        return [each for each in self.faxes() if id_ is None or f"/{id_}.pdf" in each["media_url"]]
 
     def receiver(self, path: str) -> str:
         """A URL of the webhook receiver."""
@@ -145,8 +106,7 @@ class Pipeline:
 
     def received(self, kind: str, about: str) -> list[Accepted]:
         """The requests that came to a path which ends in these two, oldest first."""
-        requests = inbox.fetch(self.running.endpoints.received)
-        return [each for each in requests if each["path"].endswith(f"/{kind}/{about}")]
+        return [each for each in self.requests() if each["path"].endswith(f"/{kind}/{about}")]
 
     def receivers_key(self) -> str:
         """What the webhook receiver verifies with now."""
@@ -157,7 +117,7 @@ class Pipeline:
     def until_told(self, id_: str, count: int = 1, seconds: float = ENDED_SECONDS) -> list[Any]:
         """The payloads of so many different callbacks about a message, once they have come; all verified."""
 
-        def told() -> list[Callback]:
+        def told() -> list[ReceivedCallback]:
             return callbacks.different(callbacks.read(self.received("callbacks", id_), self.receivers_key()))
 
         until(lambda: len(told()) >= count, seconds, lambda: f"told of {id_}: {told()}")
@@ -183,12 +143,6 @@ class Pipeline:
         assert row["status"] == "failed", row
         assert not self.mails(id_)
         return str(row["error"]["message"])
-
-    def events(self, action: str) -> None:
-        """`pause` or `resume` what the providers tell of their own accord."""
-        url = f"{self.running.endpoints.providers}/events/{action}"
-        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=10):
-            pass
 
     def until_status(self, status: str, *ids: str, event_type: str = "mail", seconds: float = 30) -> None:
         """Wait until the events have brought each message to this status."""
@@ -253,21 +207,11 @@ class Pipeline:
         finally:
             self._configure(function, before)
 
-    def variables(self, function: str) -> dict[str, str]:
-        """The function's environment."""
-        return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
-
     def _configure(self, function: str, variables: dict[str, str]) -> None:
         self.functions.update_function_configuration(
             FunctionName=function, Environment={"Variables": variables}
         )
 
     def queue_is_empty(self, url: str) -> bool:
-        """Whether a queue holds nothing: visible, in flight or delayed."""
-        reply = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        numbers = [
-            int(value)
-            for name, value in reply["Attributes"].items()
-            if name.startswith("ApproximateNumberOfMessages")
-        ]
-        return not any(numbers)
+        """Whether a queue holds nothing."""
+        return self.depth(url) == 0

@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from local.demo.campaign_verdict import has_link, link_of
+from local.demo.checks.campaign import has_link, link_of
+from local.demo.client import Item
 from tests.pipeline.campaign_support import TOPIC, Campaign, Reply, asked, operator, signed
-from tests.pipeline.items import Item, mail
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"

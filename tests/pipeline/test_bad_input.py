@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from local.demo.client import Item
 from tests.pipeline.bad_input import BAD, ODD, Bad
-from tests.pipeline.items import Item, correlation, mail
+from tests.pipeline.items import correlation, mail
 from tests.pipeline.pipeline_support import ACCEPTED, Accepted, Pipeline
 from tests.pipeline.trouble import unprocessed
 
@@ -28,7 +29,7 @@ class Burst:
         for event_type in {item["event_type"] for item in items}:
             ids = [item["id"] for item in items if item["event_type"] == event_type]
             pipeline.until_ended(*ids, event_type=event_type, seconds=SETTLED_SECONDS)
-        self.rows = {(row["id"], row["event_type"]): row for row in pipeline.whole_ledger()}
+        self.rows = pipeline.ledger_items()
         self.inbox = pipeline.inbox()
 
     def row(self, item: Item) -> Item:

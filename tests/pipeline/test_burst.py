@@ -30,4 +30,6 @@ def test_of_a_thousand_mails_that_are_queued_twice_none_is_lost_and_none_sent_tw
 
 
 def outcomes(pipeline: Pipeline) -> Counter[str]:
-    return Counter(row["status"] for row in pipeline.whole_ledger() if row["id"].startswith("burst-"))
+    return Counter(
+        row["status"] for row in pipeline.ledger_items().values() if row["id"].startswith("burst-")
+    )

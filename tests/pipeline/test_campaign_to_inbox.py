@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from local.demo.campaign_verdict import has_link
+from local.demo.checks.campaign import has_link
 from tests.pipeline.campaign_support import CAMPAIGN, RUN_SECONDS, Campaign, operator
 from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
 
@@ -34,7 +34,7 @@ def test_everybody_with_news_has_one_mail_however_often_the_run_is_started(repea
 
 
 def test_nobody_else_has_one(pipeline: Pipeline, repeated: Campaign) -> None:
-    rows = [row for row in pipeline.whole_ledger() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
+    rows = [row for row in pipeline.ledger_items().values() if row["id"].startswith(f"{CAMPAIGN}#repeated#")]
     assert {row["id"] for row in rows} == set(repeated.expected)
     assert {row["status"] for row in rows} <= set(ACCEPTED)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from local import emulator
+from local import processes
 from local.aws import ACCOUNT, REGION, Endpoints, LocalSession, patient
-from local.deploy import BOOTSTRAP_VERSION
-from local.workspace import REPOSITORY, Workspace
+from local.stage import emulator
+from local.stage.deploy import BOOTSTRAP_VERSION
+from local.stage.workspace import REPOSITORY, Workspace
 
 COMMAND = "npx aws-cdk@2.1148.1 deploy --all -c stage=dev --require-approval never"
 SECONDS = 240
@@ -31,7 +32,7 @@ LATE = ("gave-up", "dropped", "iterator-age")
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty account that `cdk bootstrap` has prepared."""
-    (port,) = emulator.free_ports(1)
+    (port,) = processes.free_ports(1)
     url = f"http://127.0.0.1:{port}"
     process = emulator.start(Workspace(tmp_path_factory.mktemp("account")), port, ses_url=url)
     ssm = LocalSession().client("ssm", endpoint_url=url, config=patient())

@@ -2,7 +2,8 @@
 
 import json
 
-from tests.pipeline.items import Item, mail
+from local.demo.client import Item
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
 DEAD_SECONDS = 60.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.estimates.lanes import Stages
 from tests.pipeline.pipeline_support import Pipeline

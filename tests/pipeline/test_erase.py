@@ -9,8 +9,9 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from local.aws import ACCOUNT, REGION, STAGE
+from local.demo.client import Item
 from ops.erase.command import erase
-from tests.pipeline.items import Item, mail
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
 GRACE, OTHER = "grace.hopper@example.com", "howard@example.com"

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from local.demo.accepted import of_mail
-from local.state import MAILBOX
-from local.workspace import REPOSITORY
+from local.demo.checks.messages import id_of_mail
+from local.stage.workspace import MAILBOX, REPOSITORY
 from tests.pipeline.campaign_support import operator
 from tests.pipeline.pipeline_support import Pipeline, until
 
@@ -95,7 +94,7 @@ def test_everybody_has_one_mail_and_nobody_two(pipeline: Pipeline, answer: dict[
     expected = {f"{PREFIX}-{row}" for row in range(ROWS)} - {f"{PREFIX}-{row}" for row in BAD}
 
     pipeline.until_ended(*expected, seconds=SECONDS)
-    taken = [of_mail(each) for each in pipeline.inbox()]
+    taken = [id_of_mail(each) for each in pipeline.inbox()]
     assert sorted(id_ for id_ in taken if id_.startswith(f"{PREFIX}-")) == sorted(expected)
 
 

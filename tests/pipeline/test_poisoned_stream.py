@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from local.workspace import REPOSITORY
-from tests.pipeline.items import plain
+from local.demo.client import plain
+from local.stage.workspace import REPOSITORY
 from tests.pipeline.pipeline_support import Pipeline
 from tests.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 

@@ -6,11 +6,12 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local.state import LEDGER, MAILBOX
+from local.demo.client import typed
+from local.stage.workspace import LEDGER, MAILBOX
 from mailroom.clock import iso
 from tests.ops.answers_support import valid
 from tests.pipeline.campaign_support import operator
-from tests.pipeline.items import correlation, mail, typed
+from tests.pipeline.items import correlation, mail
 from tests.pipeline.pipeline_support import Accepted, Pipeline, until
 
 SCHEDULES = "mailroom-local"

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.pipeline.items import Item, mail
+from local.demo.client import Item
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
 GROUP = "mailroom-local"

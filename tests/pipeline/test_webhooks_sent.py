@@ -1,7 +1,8 @@
 """Webhooks: callbacks about other channels' messages, and messages of their own."""
 
-from local.demo import callbacks
-from tests.pipeline.items import Item, mail
+from local.demo.checks import callbacks
+from local.demo.client import Item
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
 PAYLOAD = {"order": 7, "lines": [{"sku": "a-1", "paid": True}], "note": None, "name": "Zoë"}

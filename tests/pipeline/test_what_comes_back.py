@@ -10,9 +10,10 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
-from local.deploy import CREDENTIALS
+from local.demo.client import Item
+from local.stage.deploy import CREDENTIALS
 from mailroom.message.reference import Reference
-from tests.pipeline.items import Item, mail
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 
 TWILIO_CREDENTIALS: dict[str, str] = CREDENTIALS["TwilioSecretName"]
@@ -37,7 +38,9 @@ def _lost(pipeline: Pipeline) -> None:
 
 def accepted(pipeline: Pipeline, channel: str, words: str) -> list[Any]:
     """What a provider took whose content holds these words."""
-    return [each for each in pipeline.taken() if each["channel"] == channel and words in str(each["content"])]
+    return [
+        each for each in pipeline.accepted() if each["channel"] == channel and words in str(each["content"])
+    ]
 
 
 def callback(

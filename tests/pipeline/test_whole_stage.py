@@ -2,11 +2,11 @@
 each of the stages, where there are two."""
 
 from collections import Counter
-from urllib.parse import urlsplit
 
 import pytest
 
-from mailroom.message.reference import read
+from local.demo.checks.faxes import delivered_twice, overlapping
+from local.demo.checks.messages import by_message, unexpected
 from tests.pipeline.items import correlation, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 
@@ -35,21 +35,20 @@ def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twi
     accepted = Counter(each["content"]["headers"]["X-Correlation-ID"] for each in at_rest.inbox())
     twice = {mark for mark, count in accepted.items() if count > 1}
     assert twice <= {correlation(id_) for id_ in LOST_ANSWERS}
-    assert {read(mark).id for mark in accepted} <= {row["id"] for row in at_rest.whole_ledger()}
+    assert not unexpected(by_message(at_rest.inbox()), {id_ for id_, _ in at_rest.ledger_items()})
 
 
 def test_no_line_ever_had_two_faxes_at_once_and_no_fax_was_delivered_twice(at_rest: Pipeline) -> None:
     calls = at_rest.calls()
-    assert not [call for call in calls if call["overlaps"]]
-    delivered = Counter(urlsplit(call["media_url"]).path for call in calls if call["status"] == "delivered")
-    assert not [path for path, count in delivered.items() if count > 1]
+    assert not overlapping(calls)
+    assert not delivered_twice(calls)
 
 
 def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline) -> None:
-    accepted = {each["provider_id"] for each in at_rest.taken()} | {each["id"] for each in at_rest.calls()}
+    accepted = {each["provider_id"] for each in at_rest.accepted()} | {each["id"] for each in at_rest.calls()}
     sent = [
         row
-        for row in at_rest.whole_ledger()
+        for row in at_rest.ledger_items().values()
         if row["status"] in ("sent", "delivered")
         and row["event_type"] != "webhook"
         and "erased_at" not in row  # nobody can tell any more which of the provider's it was
@@ -61,7 +60,7 @@ def test_every_message_that_the_ledger_calls_sent_was_accepted(at_rest: Pipeline
 def test_no_message_of_the_mailbox_is_unknown_to_the_ledger(at_rest: Pipeline) -> None:
     pages = at_rest.dynamodb.get_paginator("scan").paginate(TableName=at_rest.output("MailboxTableName"))
     put = {(item["id"]["S"], item["event_type"]["S"]) for page in pages for item in page["Items"]}
-    known = {(row["id"], row["event_type"]) for row in at_rest.whole_ledger()}
+    known = set(at_rest.ledger_items())
     assert not put - known
 
 

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from local.state import LEDGER
+from local.demo.client import Item
+from local.stage.workspace import LEDGER
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
-from tests.pipeline.items import Item, mail
+from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 from tests.told import told
 
@@ -39,7 +40,7 @@ def had(pipeline: Pipeline) -> Iterator[Trouble]:
     """The trouble when it is over. Until the block ends, the bulk lane holds what is unknown."""
     with pipeline.configured(pipeline.output("SendMailBulkFunctionName"), ON_UNKNOWN="hold"):
         # Events would be the evidence that there is none of here.
-        pipeline.events("pause")
+        pipeline.pause_events()
         started = time.time()
         put_unknown(pipeline)
         given_up = poison(pipeline)
@@ -47,7 +48,7 @@ def had(pipeline: Pipeline) -> Iterator[Trouble]:
         sender = pipeline.output("SendMailFunctionName")
         pipeline.until_logged(sender, "already done", '"observed"', seconds=ENDED_SECONDS)
         rows = {id_: pipeline.ledger(id_) for id_ in UNKNOWN}
-        pipeline.events("resume")
+        pipeline.resume_events()
         yield Trouble(started, rows, given_up)
 
 

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from local import postgres
-from local.postgres import Postgres
+from local.database import postgres
+from local.database.postgres import Postgres
 from mailroom.campaigns.databases import Databases
 from tests.postgres.vault import Vault, settings
 

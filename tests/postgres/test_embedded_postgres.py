@@ -11,10 +11,9 @@ from tempfile import TemporaryDirectory
 import psycopg
 import pytest
 
-from local import postgres, postgres_binaries
-from local.emulator import LOOPBACK, free_ports
-from local.processes import StartError, wait_until
-from local.workspace import REPOSITORY
+from local.database import postgres
+from local.processes import LOOPBACK, StartError, free_ports, wait_until
+from local.stage.workspace import REPOSITORY
 
 PASSWORD = "a word of one's own"
 
@@ -45,8 +44,8 @@ def place() -> Iterator[Path]:
 @pytest.mark.parametrize("death", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_goes_with_its_data_however_its_starter_dies(place: Path, death: signal.Signals) -> None:
     folder, (port,) = place / "server", free_ports(1)
-    environment = os.environ | {postgres.ASKED_FOR: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-m", "local.postgres", "--folder", str(folder), "--port", str(port)]
+    environment = os.environ | {postgres.PASSWORD_VARIABLE: PASSWORD, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-m", "local.database.postgres", "--folder", str(folder), "--port", str(port)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
         assert starter.stdout.readline() == f"{postgres.LISTENING}{LOOPBACK}:{port}\n"
@@ -77,7 +76,7 @@ def test_a_password_is_shown_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run the programs where they lie")
 def test_programs_out_of_nobodys_reach_are_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_binaries, "_reaches", lambda user, folder: False)
+    monkeypatch.setattr(postgres, "_reaches", lambda user, folder: False)
     with postgres.serving(tmp_path / "server") as server:
         running = Path(f"/proc/{server.guard}/cmdline").read_bytes()
         assert f"{server.folder}/programs/".encode() in running

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from local.postgres import Postgres
+from local.database.postgres import Postgres
 from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Logins
 from tests.postgres.conftest import Make

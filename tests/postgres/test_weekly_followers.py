@@ -14,11 +14,11 @@ import msgspec
 import pytest
 from psycopg import Connection
 
-from local import example_people
-from local.example_people import People, email, first_name, newest_followers
-from local.postgres import Postgres
-from local.ses_courses import DELIVERED, Address
-from local.workspace import REPOSITORY
+from local.database import example_people
+from local.database.example_people import People, email, first_name, newest_followers
+from local.database.postgres import Postgres
+from local.providers.ses_events import DELIVERED, Address
+from local.stage.workspace import REPOSITORY
 from mailroom.campaigns import Recipients
 from mailroom.campaigns.audience import Audience, Page, Recipient
 from mailroom.campaigns.databases import Databases

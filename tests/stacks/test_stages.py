@@ -13,7 +13,7 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.aws_s3 import Bucket
 
-from local.deploy import PROVIDERS
+from local.stage.deploy import PROVIDERS
 from stacks.application import NagError, build, checked, synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import ROOT

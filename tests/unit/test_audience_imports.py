@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(REPOSITORY / "lambdas"),

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import pytest
 
-from local.memory import most_megabytes
-from local.workspace import REPOSITORY
+from local.processes import most_megabytes
+from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.files.lines import CHUNK_BYTES
 from mailroom.campaigns.files.s3 import FileAudience

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from local.workspace import REPOSITORY
+from local.stage.workspace import REPOSITORY
 from mailroom.channels.sms.provider import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.sms.twilio_sms import TwilioSms

@@ -1,0 +1,1 @@
+"""The database that campaigns read: an embedded PostgreSQL, and the example campaign's people."""

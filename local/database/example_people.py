@@ -1,0 +1,110 @@
+"""The people of the example campaign: who they are, who follows whom, and how many get a mail for it.
+
+Everything follows from a person's number: tests can say what each mail must hold.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, LiteralString
+
+from psycopg import Connection
+
+SCHEMA: LiteralString = """
+CREATE TABLE users (
+  id bigint NOT NULL,
+  email text NOT NULL,
+  first_name text NOT NULL,
+  weekly_mail boolean NOT NULL DEFAULT true
+);
+CREATE TABLE follows (
+  follower_id bigint NOT NULL,
+  followed_id bigint NOT NULL,
+  created_at timestamptz NOT NULL
+);
+"""
+# Added when the tables are full, which takes a fraction of the time.
+KEYS: LiteralString = """
+ALTER TABLE users ADD PRIMARY KEY (id), ADD UNIQUE (email);
+ALTER TABLE follows
+  ADD PRIMARY KEY (follower_id, followed_id),
+  ADD FOREIGN KEY (follower_id) REFERENCES users,
+  ADD FOREIGN KEY (followed_id) REFERENCES users;
+CREATE INDEX follows_by_followed ON follows (followed_id, created_at DESC) INCLUDE (follower_id);
+ANALYZE users, follows;
+"""
+_NAMES = ("Ada", "Bo", "Chiara", "Dmitri", "Eve", "Fatou", "Grace", "Hiro", "Ines", "Jürgen", "Kofi", "Lea")
+_WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class People:
+    """Numbers 1 to `mailed` have new followers and want the mail. The next `quiet` ones have old followers
+    only; the next `unwilling` ones have new followers and have switched the mail off."""
+
+    mailed: int
+    quiet: int = 0
+    unwilling: int = 0
+
+    @property
+    def all(self) -> int:
+        """How many there are."""
+        return self.mailed + self.quiet + self.unwilling
+
+    def new_followers(self, number: int) -> int:
+        """How many new followers a person has: 1 to 9, and fewer where there are not so many people."""
+        if self.mailed < number <= self.mailed + self.quiet:
+            return 0
+        return min(1 + number % 9, self.all - 1)
+
+
+def email(number: int) -> str:
+    """A person's address; one that the mail simulator delivers to."""
+    return f"person-{number}@example.com"
+
+
+def first_name(number: int) -> str:
+    """A person's name, different from all others."""
+    return f"{_NAMES[number % len(_NAMES)]} {number}"
+
+
+def newest_followers(people: People, number: int, most: int) -> list[str]:
+    """The names of the newest, newest first."""
+    new = list(_followers(people, number))[: people.new_followers(number)]
+    return [first_name(each) for each in new[:most]]
+
+
+def create(connection: Connection[Any], people: People, at: datetime) -> None:
+    """Create the tables with these people; their new followers are of the week before `at`."""
+    connection.execute(SCHEMA)
+    with connection.cursor() as cursor:
+        with cursor.copy("COPY users (id, email, first_name, weekly_mail) FROM STDIN") as copy:
+            for number in range(1, people.all + 1):
+                copy.write_row(_user(people, number))
+        with cursor.copy("COPY follows (follower_id, followed_id, created_at) FROM STDIN") as copy:
+            for number in range(1, people.all + 1):
+                for row in _follows(people, number, at):
+                    copy.write_row(row)
+    connection.execute(KEYS)
+    connection.commit()
+
+
+def _user(people: People, number: int) -> tuple[int, str, str, bool]:
+    return number, email(number), first_name(number), number <= people.mailed + people.quiet
+
+
+def _followers(people: People, number: int) -> Iterator[int]:
+    """Other people: first the new followers, newest first; then two of other weeks, if there are so many."""
+    for step in range(1, min(people.new_followers(number) + 2, people.all - 1) + 1):
+        yield (number - 1 + step) % people.all + 1
+
+
+def _follows(people: People, number: int, at: datetime) -> Iterator[tuple[int, int, datetime]]:
+    new = people.new_followers(number)
+    for place, follower in enumerate(_followers(people, number)):
+        if place < new:
+            # More than a day from the week's begin: a run that is asked for later today sees the same.
+            moment = at - timedelta(hours=1 + place * 16)
+        else:
+            moment = at - _WEEK - timedelta(days=1) if place == new else at + timedelta(days=1)
+        yield follower, number, moment

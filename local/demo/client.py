@@ -1,0 +1,205 @@
+"""A running stage, as producers, operators and providers see it; also for the pipeline's tests."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
+from local.stage.workspace import LEDGER, MAILBOX, State
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_lambda import LambdaClient
+    from types_boto3_s3 import S3Client
+    from types_boto3_secretsmanager import SecretsManagerClient
+    from types_boto3_sqs import SQSClient
+
+Item = dict[str, Any]
+Key = tuple[str, str]
+"""A message's id and event_type."""
+THREADS = 4
+UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
+SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
+DEAD_LETTERS = ("-dlq", "-dlq.fifo")
+DEPTHS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "ApproximateNumberOfMessagesDelayed",
+)
+
+_serialize, _deserialize = TypeSerializer().serialize, TypeDeserializer().deserialize
+
+
+def typed(item: Mapping[str, Any]) -> dict[str, Any]:
+    """An item in DynamoDB's own form."""
+    return {name: _serialize(value) for name, value in item.items()}
+
+
+def plain(image: Mapping[str, Any]) -> Item:
+    """DynamoDB's form as an item."""
+    return {name: _deserialize(value) for name, value in image.items()}
+
+
+class StageClient:
+    """Real clients against a stage that runs."""
+
+    def __init__(self, running: State) -> None:
+        session, url = LocalSession(), running.endpoints.aws
+        self.running = running
+        self.dynamodb: DynamoDBClient = session.client("dynamodb", endpoint_url=url, config=patient())
+        self.sqs: SQSClient = session.client("sqs", endpoint_url=url, config=patient())
+        self.s3: S3Client = session.client("s3", endpoint_url=url, config=patient())
+        self.functions: LambdaClient = session.client("lambda", endpoint_url=url, config=patient())
+        self.secrets: SecretsManagerClient = session.client(
+            "secretsmanager", endpoint_url=url, config=patient()
+        )
+        self._accepted: list[Item] = []
+
+    def output(self, name: str) -> str:
+        """An output of the stacks."""
+        return self.running.outputs[name]
+
+    def variables(self, function: str) -> dict[str, str]:
+        """A function's environment."""
+        return self.functions.get_function_configuration(FunctionName=function)["Environment"]["Variables"]
+
+    # The producer's side.
+
+    def put(self, *items: Item) -> None:
+        """Put items into the mailbox, each as a producer does; replaces what is there."""
+        for item in items:
+            self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
+
+    def put_new(self, item: Item) -> bool:
+        """Put an item unless the mailbox has it already; False if it has."""
+        try:
+            self.dynamodb.put_item(
+                TableName=MAILBOX, Item=typed(item), ConditionExpression="attribute_not_exists(id)"
+            )
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def put_all(self, items: Sequence[Item], done: Callable[[], object] = lambda: None) -> int:
+        """Put all that are new by a few threads, and call `done` after each; how many were new."""
+
+        def put(item: Item) -> bool:
+            new = self.put_new(item)
+            done()
+            return new
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            return sum(pool.map(put, items))
+
+    def delete(self, id_: str, event_type: str = "mail") -> None:
+        """Take a message's item out of the mailbox."""
+        self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
+
+    def queue_fax(self, body: str, group: str, id_: str) -> None:
+        """Write to the fax queue directly, as an upstream application does."""
+        self.sqs.send_message(
+            QueueUrl=self.output("FaxQueueUrl"),
+            MessageBody=body,
+            MessageGroupId=group,
+            MessageDeduplicationId=id_,
+        )
+
+    # The ledger and the suppression list.
+
+    def ledger_items(self) -> dict[Key, Item]:
+        """All of the ledger, by its key."""
+        rows = [plain(image) for image in self.scan(LEDGER, ConsistentRead=True)]
+        return {(row["id"], row["event_type"]): row for row in rows}
+
+    def statuses(self) -> dict[Key, str]:
+        """The status of every message, by its key."""
+        images = self.scan(
+            LEDGER,
+            ProjectionExpression="id, event_type, #status",
+            ExpressionAttributeNames={"#status": "status"},
+        )
+        return {(each["id"]["S"], each["event_type"]["S"]): each["status"]["S"] for each in images}
+
+    def count(self, table: str, condition: str, values: Mapping[str, str]) -> int:
+        """How many items of a table meet a condition on strings."""
+        pages = self.dynamodb.get_paginator("scan").paginate(
+            TableName=table,
+            Select="COUNT",
+            FilterExpression=condition,
+            ExpressionAttributeValues={name: {"S": value} for name, value in values.items()},
+        )
+        return sum(page["Count"] for page in pages)
+
+    def suppressed(self) -> dict[tuple[str, str], str]:
+        """The suppression list: reasons by recipient and channel."""
+        return {
+            (each["recipient"]["S"], each["channel"]["S"]): each["reason"]["S"]
+            for each in self.scan(SUPPRESSIONS, ConsistentRead=True)
+            if "reason" in each
+        }
+
+    def scan(self, table: str, **options: Any) -> Iterator[dict[str, Any]]:
+        """The items of a table, in DynamoDB's own form."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=table, **options)
+        return (image for page in pages for image in page["Items"])
+
+    # The providers.
+
+    def accepted(self) -> list[Item]:
+        """What the providers of mail, SMS, pushes and faxes accepted, newest last."""
+        self._accepted += fetch(f"{self.running.endpoints.inbox}?after={len(self._accepted)}")
+        return list(self._accepted)
+
+    def faxes(self) -> list[Item]:
+        """The faxes that the providers accepted, with their ends."""
+        return list(fetch(self.running.endpoints.faxes))
+
+    def requests(self) -> list[Item]:
+        """The requests that came to the webhook receiver, oldest first."""
+        return list(fetch(self.running.endpoints.received))
+
+    def twilio_callbacks(self) -> list[Item]:
+        """The status callbacks that Twilio posted, and how they were answered."""
+        return list(fetch(f"{self.running.endpoints.providers}/callbacks"))
+
+    def events(self) -> Item:
+        """How many events SES has published, and how many reports wait at each provider."""
+        return dict(fetch(f"{self.running.endpoints.providers}/events"))
+
+    def pause_events(self) -> None:
+        """Hold back the providers' events and callbacks from now on."""
+        fetch(f"{self.running.endpoints.providers}/events/pause", "POST")
+
+    def resume_events(self) -> None:
+        """Let the providers' events and callbacks go."""
+        fetch(f"{self.running.endpoints.providers}/events/resume", "POST")
+
+    # What the pipeline holds.
+
+    def depth(self, url: str) -> int:
+        """Messages in a queue (its URL): visible, in flight and delayed."""
+        answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        attributes = {str(name): value for name, value in answer["Attributes"].items()}
+        return sum(int(attributes[name]) for name in DEPTHS)
+
+    def depths(self, *, dead: bool = False) -> dict[str, int]:
+        """Messages in each queue, or in each dead-letter queue."""
+        urls = [url for url in self._queues if url.endswith(DEAD_LETTERS) == dead]
+        return {url.rpartition("/")[2]: self.depth(url) for url in urls}
+
+    @cached_property
+    def _queues(self) -> list[str]:
+        """The URLs of all queues."""
+        return self.sqs.list_queues(QueueNamePrefix=f"mailroom-{STAGE}-").get("QueueUrls", [])
+
+    def given_up(self) -> int:
+        """Objects in the bucket of what the streams gave up on."""
+        return int(self.s3.list_objects_v2(Bucket=UNPROCESSED).get("KeyCount", 0))
+
+    def held(self) -> str:
+        """What the pipeline still holds, in a sentence."""
+        held = {name: depth for name, depth in (self.depths() | self.depths(dead=True)).items() if depth}
+        return f"Queues: {held or 'all empty'}; objects that streams gave up on: {self.given_up()}."

@@ -1,0 +1,95 @@
+"""Waits for what must come, and no longer than it may take."""
+
+import time
+from collections.abc import Callable, Mapping, Set
+
+from local.demo.client import Key, StageClient
+from local.stage.workspace import LEDGER
+
+POLL_SECONDS = 0.25
+QUIET_SECONDS = 2.0
+SHOWN = 5
+MAILS, FAXES = "NOT event_type IN (:fax, :webhook, :sms, :push)", "event_type IN (:fax, :webhook)"
+"""Conditions on items of the ledger."""
+Progress = Callable[[int], object]
+
+
+class NotSettled(RuntimeError):
+    """The pipeline did not come to rest in time; the message says what it still holds."""
+
+
+class Waiter:
+    """Every wait is bounded: after `seconds` it raises NotSettled."""
+
+    def __init__(
+        self,
+        stage: StageClient,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._stage = stage
+        self._clock = clock
+        self._sleep = sleep
+
+    def until_completed(self, which: str, count: int, seconds: float, progress: Progress) -> None:
+        """Wait until so many messages of MAILS or FAXES have ended."""
+        values = {f":{name}": name for name in ("fax", "webhook", "sms", "push") if f":{name}" in which}
+
+        def lacking() -> str:
+            completed = self._stage.count(LEDGER, f"attribute_exists(completedAt) AND {which}", values)
+            progress(completed)
+            return "" if completed >= count else f"{completed} of {count} messages have ended"
+
+        self.until(lacking, seconds)
+
+    def until_final(self, expected: Mapping[Key, str], seconds: float, progress: Progress) -> None:
+        """Wait until each message has its final status."""
+
+        def lacking() -> str:
+            statuses = self._stage.statuses()
+            others = not_final(expected, statuses)
+            progress(len(expected) - len(others))
+            named = ", ".join(others[:SHOWN])
+            return (
+                f"{len(others)} of {len(expected)} messages have another status ({named})" if others else ""
+            )
+
+        self.until(lacking, seconds)
+
+    def until_suppressed(self, recipients: Set[tuple[str, str]], seconds: float) -> None:
+        """Wait until all of these are on the suppression list."""
+
+        def lacking() -> str:
+            missing = sorted(recipients - self._stage.suppressed().keys())
+            return f"the suppression list lacks {missing}" if missing else ""
+
+        self.until(lacking, seconds)
+
+    def until_quiet(self, seconds: float) -> None:
+        """Wait until all queues have been empty for a while."""
+        empty_since = self._clock()
+
+        def lacking() -> str:
+            nonlocal empty_since
+            if any(self._stage.depths().values()):
+                empty_since = self._clock()
+            return "the queues are not empty" if self._clock() - empty_since < QUIET_SECONDS else ""
+
+        self.until(lacking, seconds)
+
+    def until(self, lacking: Callable[[], str], seconds: float) -> None:
+        """Wait until `lacking` names nothing more."""
+        deadline = self._clock() + seconds
+        while lack := lacking():
+            if self._clock() > deadline:
+                raise NotSettled(f"After {seconds:.0f} s {lack}. {self._stage.held()}")
+            self._sleep(POLL_SECONDS)
+
+
+def not_final(expected: Mapping[Key, str], statuses: Mapping[Key, str]) -> list[str]:
+    """The ids of the messages that have another status than they must, each with that status."""
+    return [
+        f"{key[0]} ({statuses.get(key, 'not in the ledger')})"
+        for key, status in expected.items()
+        if statuses.get(key) != status
+    ]

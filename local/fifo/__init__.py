@@ -1,1 +1,0 @@
-"""Mappings of FIFO queues, driven as AWS does: message groups in parallel, each in its order."""

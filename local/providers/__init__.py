@@ -1,0 +1,1 @@
+"""The providers' simulators: one HTTP server, and a module for each provider."""

@@ -1,0 +1,238 @@
+"""What all simulators share: requests, replies, and the HTTP server that they run in.
+
+Standard library only: the emulator's own Python imports this module as well.
+"""
+
+import base64
+import binascii
+import json
+import re
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http import HTTPStatus
+from http.client import responses
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+E164 = re.compile(r"\+[1-9]\d{6,14}")
+
+
+@dataclass(frozen=True)
+class Request:
+    """An HTTP request, read whole. Header names are in lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def route(self) -> str:
+        """The path without its query and without a slash at the end."""
+        return urlsplit(self.path).path.rstrip("/")
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The query's parameters; the last one of several with the same name."""
+        return _last(urlsplit(self.path).query)
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of a posted form; the last one of several with the same name."""
+        return _last(self.body.decode())
+
+    @property
+    def bearer(self) -> str:
+        """The token of an `Authorization: Bearer` header; empty without one."""
+        scheme, _, token = self.headers.get("authorization", "").partition(" ")
+        return token if scheme.lower() == "bearer" else ""
+
+    @property
+    def login(self) -> tuple[str, str] | None:
+        """User and password of an `Authorization: Basic` header; None without a valid one."""
+        scheme, _, coded = self.headers.get("authorization", "").partition(" ")
+        try:
+            user, _, password = base64.b64decode(coded, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return None
+        return (user, password) if scheme.lower() == "basic" else None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An HTTP answer, written whole."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class NoAnswer(Exception):
+    """The provider did its work, and the connection breaks before the client learns of it."""
+
+
+class SubmitRefused(Exception):
+    """A simulated network does not take this message; `why` is the word of its table."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Occurrences:
+    """How often each key came: for what happens the first time only. Safe for many threads."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Hashable] = Counter()
+        self._lock = threading.Lock()
+
+    def nth(self, key: Hashable) -> int:
+        """Count once more: 1 at the first time."""
+        with self._lock:
+            self._counts[key] += 1
+            return self._counts[key]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._counts.clear()
+
+
+class Simulator(Protocol):
+    """A simulated provider. `server.py` has the table of all, and an example."""
+
+    prefix: str
+
+    def handle(self, request: Request) -> Reply:
+        """Answer a request whose path starts with `prefix`. Raises NoAnswer to break the connection."""
+
+
+class Pages:
+    """Pages about a simulator, for tests and the demo: JSON by method and path, such as `GET /inbox`.
+
+    A page's function returns what is shown, or None for an empty answer; its ValueError is a 400.
+    """
+
+    def __init__(self, prefix: str, pages: Mapping[str, Callable[[Request], Any]]) -> None:
+        self.prefix = prefix
+        self._pages = pages
+
+    def handle(self, request: Request) -> Reply:
+        page = self._pages.get(f"{request.method} {request.route}")
+        if page is None:
+            return json_reply(HTTPStatus.NOT_FOUND, {"message": f"Try {', '.join(self._pages)}."})
+        try:
+            shown = page(request)
+        except ValueError as error:
+            return json_reply(HTTPStatus.BAD_REQUEST, {"message": str(error)})
+        return Reply(HTTPStatus.NO_CONTENT, b"") if shown is None else json_reply(HTTPStatus.OK, shown)
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection, kept open over many requests."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    simulators: ClassVar[Sequence[Simulator]] = ()
+
+    def answer(self) -> None:
+        length = int(self.headers.get("content-length") or 0)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, self.path, headers, self.rfile.read(length))
+        try:
+            self._write(self._reply(request))
+        except NoAnswer:
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):  # the base class looks for do_GET, do_POST and so on
+            return self.answer
+        raise AttributeError(name)
+
+    def _reply(self, request: Request) -> Reply:
+        host, port, *_ = self.connection.getsockname()
+        if not is_meant(request.headers, f"{host}:{port}"):
+            return json_reply(HTTPStatus.FORBIDDEN, {"message": "Another site's web page asks for this."})
+        for simulator in self.simulators:
+            if request.path.startswith(simulator.prefix):
+                return simulator.handle(request)
+        if request.path == "/health":
+            return json_reply(HTTPStatus.OK, {"status": "ok"})
+        return json_reply(HTTPStatus.NOT_FOUND, {"message": "No simulated provider has this path."})
+
+    def _write(self, reply: Reply) -> None:
+        """One write, so one packet: a head on its own would wait for the client's delayed ACK."""
+        head = f"HTTP/1.1 {reply.status} {responses.get(reply.status, '')}\r\n"
+        fields = {**reply.headers, "Content-Length": str(len(reply.body))}
+        head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        self.wfile.write(head.encode("latin-1") + b"\r\n" + reply.body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it so
+        """Log nothing: a line per request would cost more than the request."""
+
+
+class SimulatorServer(ThreadingHTTPServer):
+    """Serves simulators on the loopback address; port 0 takes a free one. Refuses other sites' web pages."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, *simulators: Simulator) -> None:
+        super().__init__(("127.0.0.1", port), type("LocalHandler", (Handler,), {"simulators": simulators}))
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+def is_meant(headers: Mapping[str, str], own: str) -> bool:
+    """Whether a request is meant for the server at `own` (address and port), and was not made by the web page
+    of another site.
+
+    Any page may post to any port of this machine, and a page's name may mean this machine once the page was
+    loaded. Browsers give it away by headers that pages cannot set; programs send `Host` only.
+    """
+    if headers.get("host") != own:
+        return False
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if site is None:
+        return origin in (None, f"http://{own}")
+    # A page of our own with the referrer policy no-referrer, such as that for opting out, sends `null`.
+    return site in ("same-origin", "none") and origin in (None, f"http://{own}", "null")
+
+
+def json_reply(status: int, value: Any, headers: Mapping[str, str] | None = None) -> Reply:
+    """A JSON answer."""
+    return Reply(status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+
+def iso(seconds: float) -> str:
+    """Epoch seconds as 2026-11-21T09:00:00Z."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_milliseconds(moment: datetime) -> str:
+    """A moment in UTC as 2026-11-21T09:00:00.250Z."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def epoch(text: str) -> float:
+    """Epoch seconds of an ISO 8601 time, in UTC unless it has an offset. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def number_ending(number: str) -> str:
+    """The two digits that choose what a simulated number does: xx of 555 01xx; empty for other numbers."""
+    found = re.search(r"55501(\d\d)$", number)
+    return found[1] if found else ""
+
+
+def _last(text: str) -> dict[str, str]:
+    return {name: values[-1] for name, values in parse_qs(text, keep_blank_values=True).items()}

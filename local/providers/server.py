@@ -1,0 +1,98 @@
+"""The server of all provider simulators: `up` and `demo` start it.
+
+`python -m local.providers.server --port N --emulator URL` runs it in the foreground.
+"""
+
+import argparse
+from typing import Any
+
+from local.providers import delay_queue
+from local.providers.delay_queue import DelayQueue
+from local.providers.fax import FaxLine
+from local.providers.http import Simulator, SimulatorServer
+from local.providers.inbox import InboxStore
+from local.providers.ses import SesSimulator
+from local.providers.ses_feedback import SesFeedback, SuppressionList
+from local.providers.signalwire import SignalWireSimulator
+from local.providers.sms import SmsNetwork
+from local.providers.sns import SnsSimulator
+from local.providers.telnyx import TelnyxSimulator
+from local.providers.twilio import TwilioSimulator
+from local.providers.twilio_callbacks import StatusCallbacks
+from local.providers.upstream import PublicApi, Upstream
+from local.providers.webhook_receiver import WebhookReceiver
+
+SLOW_FAX_SECONDS = 9.0
+"""Longer than a function of the local stage lives: a slow fax takes several of them."""
+
+
+def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
+    """Every simulator by its name: the one place where a further one is added.
+
+    The stage's adapters reach it below $MAILROOM_PROVIDERS at its `prefix`. A provider of chat messages, for
+    one, whose recipient chooses what goes wrong:
+
+        class ChatSimulator:
+            prefix = "/chat"
+
+            def __init__(self, inbox: InboxStore) -> None:
+                self._inbox = inbox
+
+            def handle(self, request: Request) -> Reply:
+                if request.bearer != "local":
+                    return json_reply(401, {"error": "invalid_auth"})
+                message = json.loads(request.body)
+                if "throttled" in message["to"]:
+                    return json_reply(429, {"error": "rate_limited"}, {"Retry-After": "1"})
+                id_ = str(uuid.uuid4())
+                self._inbox.add(Accepted("chat", message["to"], id_, {"text": message["text"]}))
+                if "lost-answer" in message["to"]:
+                    raise NoAnswer
+                return json_reply(200, {"id": id_})
+    """
+    inbox = InboxStore()
+    network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)
+    suppressed = SuppressionList()
+    feedback = SesFeedback(upstream, suppressed)
+    callbacks = StatusCallbacks(emulator_url)
+    queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
+    for queue in queues.values():
+        queue.start()
+    return {
+        "ses": SesSimulator(inbox, upstream, suppressed, feedback),
+        "sns": SnsSimulator(inbox, upstream),
+        "twilio": TwilioSimulator(network, callbacks.accepted),
+        "signalwire": SignalWireSimulator(line),
+        "telnyx": TelnyxSimulator(line),
+        "webhook receiver": WebhookReceiver(),
+        "stage's own API": PublicApi(upstream),
+        "pages: inbox": inbox.pages(),
+        "pages: faxes": line.pages(),
+        "pages: callbacks": callbacks.pages(),
+        "pages: events": delay_queue.pages(queues, feedback.counts),
+    }
+
+
+class ProviderServer(SimulatorServer):
+    """All simulators in front of one emulator."""
+
+    def __init__(self, port: int, emulator_url: str) -> None:
+        self._upstream = Upstream(emulator_url)
+        super().__init__(port, *simulators(self._upstream, emulator_url).values())
+
+    def server_close(self) -> None:
+        super().server_close()
+        self._upstream.close()
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1")
+    parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    options = parser.parse_args()
+    ProviderServer(options.port, options.emulator).serve_forever(poll_interval=0.1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""Amazon SES v2 in front of the emulator's: keeps what was really sent, and fails on request.
+
+A recipient at simulator.amazonses.com chooses the outcome of the whole mail; the first of them counts, in
+the order to, cc, bcc. Any plus label may follow (`throttled+7@…`). With `-once` (`throttled-once+7@…`) the
+outcome is had the first time only, for that full address; after that the mail is accepted.
+
+| local part                                   | what SES does                                         |
+|----------------------------------------------|-------------------------------------------------------|
+| success, bounce, complaint, suppressionlist, | accepts; what follows, follows by events:             |
+| ooto, soft, reject                           | see `ses_events.py`                                   |
+| throttled                                    | 429 TooManyRequestsException                          |
+| rejected                                     | 400 MessageRejected                                   |
+| unverified                                   | 400 MailFromDomainNotVerifiedException                |
+| paused                                       | 400 SendingPausedException                            |
+| suspended                                    | 400 AccountSuspendedException                         |
+| error                                        | 500 InternalServiceErrorException                     |
+| lost-answer                                  | accepts, then breaks the connection without an answer |
+| slow                                         | accepts, and answers after SLOW_SECONDS               |
+
+All else goes to the emulator, which refuses an unverified sender as SES does.
+"""
+
+import base64
+import json
+import time
+from email.utils import parseaddr
+from typing import Any
+
+from local.providers.http import NoAnswer, Occurrences, Reply, Request
+from local.providers.inbox import Accepted, InboxStore
+from local.providers.ses_events import SIMULATOR_DOMAIN
+from local.providers.ses_feedback import SUPPRESSION_PATH, SesFeedback, SuppressionList, ses_error
+from local.providers.upstream import Upstream
+
+SLOW_SECONDS = 3.0
+REFUSALS = {
+    "throttled": (429, "TooManyRequestsException", "Maximum sending rate exceeded."),
+    "rejected": (400, "MessageRejected", "Email rejected by the simulator."),
+    "unverified": (400, "MailFromDomainNotVerifiedException", "The MAIL FROM domain is not verified."),
+    "paused": (400, "SendingPausedException", "Email sending is paused for this configuration set."),
+    "suspended": (400, "AccountSuspendedException", "The account's ability to send email is suspended."),
+    "error": (500, "InternalServiceErrorException", "Service error."),
+}
+ONCE = "-once"
+MAX_RECIPIENTS = 50
+MAX_HEADERS = 15
+MAX_HEADER_NAME = 126
+MAX_HEADER_VALUE = 995
+Refusal = tuple[int, str, str]  # HTTP status, error code, message
+
+
+class SesSimulator:
+    """The routes under /v2/email."""
+
+    prefix = "/v2/email"
+
+    def __init__(
+        self,
+        inbox: InboxStore,
+        upstream: Upstream,
+        suppressed: SuppressionList,
+        feedback: SesFeedback,
+        slow_seconds: float = SLOW_SECONDS,
+    ) -> None:
+        self._inbox = inbox
+        self._upstream = upstream
+        self._suppressed = suppressed
+        self._feedback = feedback
+        self._slow_seconds = slow_seconds
+        self._had = Occurrences()
+        self._known_sets: set[str] = set()
+
+    def handle(self, request: Request) -> Reply:
+        if request.method == "POST" and request.path.rstrip("/") == "/v2/email/outbound-emails":
+            return self._send(request)
+        if request.path.startswith(SUPPRESSION_PATH):
+            return self._suppressed.handle(request)
+        return self._upstream.pass_on(request)
+
+    def _send(self, request: Request) -> Reply:
+        mail = json.loads(request.body or b"{}")
+        outcome = self._outcome(mail)
+        refusal = REFUSALS.get(outcome) or refusal_of(mail) or self._missing_set(mail, request)
+        if refusal:
+            return ses_error(*refusal)
+        reply = self._upstream.pass_on(request)
+        if reply.status != 200:
+            return reply
+        provider_id, content = json.loads(reply.body)["MessageId"], content_of(mail)
+        self._inbox.add(Accepted("mail", ", ".join(content["to"]), provider_id, content))
+        self._feedback.accepted(provider_id, content, request)
+        if outcome == "lost-answer":
+            raise NoAnswer
+        if outcome == "slow":
+            time.sleep(self._slow_seconds)
+        return reply
+
+    def _outcome(self, mail: dict[str, Any]) -> str:
+        for recipient in recipients_of(mail):
+            address = parseaddr(recipient)[1].lower()
+            local, _, domain = address.partition("@")
+            if domain == SIMULATOR_DOMAIN:
+                name, _, _ = local.partition("+")
+                once = name.endswith(ONCE)
+                return name.removesuffix(ONCE) if not once or self._had.nth(address) == 1 else "success"
+        return "success"
+
+    def _missing_set(self, mail: dict[str, Any], request: Request) -> tuple[int, str, str] | None:
+        """The emulator takes any configuration set's name; SES does not."""
+        name = mail.get("ConfigurationSetName")
+        if not name or name in self._known_sets:
+            return None
+        path = f"/v2/email/configuration-sets/{name}"
+        if self._upstream.pass_on(Request("GET", path, request.headers, b"")).status == 200:
+            self._known_sets.add(name)
+            return None
+        return 404, "NotFoundException", f"Configuration set <{name}> does not exist."
+
+
+def recipients_of(mail: dict[str, Any]) -> list[str]:
+    """All addresses: to, cc, bcc."""
+    destination = mail.get("Destination") or {}
+    return [
+        address
+        for kind in ("ToAddresses", "CcAddresses", "BccAddresses")
+        for address in destination.get(kind) or []
+    ]
+
+
+def refusal_of(mail: dict[str, Any]) -> Refusal | None:
+    """The error that SES answers to a request it would not take; None if it would."""
+    count = len(recipients_of(mail))
+    if count == 0:
+        return _bad("Destination is required: no recipient is given.")
+    if count > MAX_RECIPIENTS:
+        return _bad(f"Recipient count exceeds {MAX_RECIPIENTS}.")
+    headers = mail.get("Content", {}).get("Simple", {}).get("Headers") or []
+    if len(headers) > MAX_HEADERS:
+        return _bad(f"The number of headers exceeds {MAX_HEADERS}.")
+    for header in headers:
+        name, value = header.get("Name", ""), header.get("Value", "")
+        if not 0 < len(name) <= MAX_HEADER_NAME or not 0 < len(value) <= MAX_HEADER_VALUE:
+            return _bad(f"Header {name[:MAX_HEADER_NAME]!r} is empty or too long.")
+        if any(mark in name + value for mark in "\r\n"):
+            return _bad(f"Header {name!r} holds a line break.")
+    return None
+
+
+def _bad(message: str) -> Refusal:
+    return 400, "BadRequestException", message
+
+
+def content_of(mail: dict[str, Any]) -> dict[str, Any]:
+    """What was sent, as the inbox shows it. Mailroom sends Simple content only."""
+    destination = mail.get("Destination") or {}
+    message = (mail.get("Content") or {}).get("Simple") or {}
+    body = message.get("Body") or {}
+    return {
+        "from": mail.get("FromEmailAddress", ""),
+        "to": destination.get("ToAddresses") or [],
+        "cc": destination.get("CcAddresses") or [],
+        "bcc": destination.get("BccAddresses") or [],
+        "reply_to": mail.get("ReplyToAddresses") or [],
+        "configuration_set": mail.get("ConfigurationSetName"),
+        "tags": {tag["Name"]: tag["Value"] for tag in mail.get("EmailTags") or []},
+        "subject": (message.get("Subject") or {}).get("Data", ""),
+        "text": (body.get("Text") or {}).get("Data"),
+        "html": (body.get("Html") or {}).get("Data"),
+        "headers": {each["Name"]: each["Value"] for each in message.get("Headers") or []},
+        "attachments": [
+            {"name": each["FileName"], "size": len(base64.b64decode(each.get("RawContent", "")))}
+            for each in message.get("Attachments") or []
+        ],
+    }

@@ -1,0 +1,99 @@
+"""MiniStack's application, as uvicorn serves it, with what our stage needs beside it.
+
+- MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
+  function here and run it. This application refuses the web pages of others.
+- MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
+  name, ARN and outputs stay. The emulator evaluates no alarm on SQS's metrics anyway.
+- Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
+- It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
+  up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
+  function writes to its folder, which is read-only on AWS.
+
+prompt.py saves time too. This folder runs with the emulator's own Python and packages.
+"""
+
+import hashlib
+import os
+import string
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ministack.app import app as ministack
+from ministack.core import lambda_runtime
+from ministack.core.concurrency import esm_wake
+from ministack.services import dynamodb_streams
+from ministack.services.cloudformation import provisioners
+
+from local.providers.http import is_meant
+from local.stage.emulated.prompt import ticking, waiting
+
+OWN = f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"
+EXCLUSIONS = {
+    "ExcludeLowercase": string.ascii_lowercase,
+    "ExcludeNumbers": string.digits,
+    "ExcludePunctuation": string.punctuation,
+    "ExcludeUppercase": string.ascii_uppercase,
+}
+
+_record = provisioners._cw_metric_alarm_record
+_secret = provisioners._sm_secret_string
+_unpacking = threading.Lock()
+dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
+
+
+def _on_first_metric(name: str, properties: dict[str, Any]) -> Any:
+    metrics = properties.get("Metrics")
+    if not metrics:
+        return _record(name, properties)
+    first = next(each["MetricStat"] for each in metrics if "MetricStat" in each)
+    metric = {key: first["Metric"][key] for key in ("Namespace", "MetricName", "Dimensions")}
+    kept = {key: value for key, value in properties.items() if key != "Metrics"}
+    return _record(name, kept | metric | {"Period": first["Period"], "Statistic": first["Stat"]})
+
+
+def _without_excluded(properties: dict[str, Any]) -> Any:
+    wanted = properties.get("GenerateSecretString")
+    if not wanted:
+        return _secret(properties)
+    excluded = wanted.get("ExcludeCharacters", "")
+    excluded += "".join(marks for name, marks in EXCLUSIONS.items() if wanted.get(name) in (True, "true"))
+    return _secret(properties | {"GenerateSecretString": {**wanted, "ExcludeCharacters": excluded}})
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """The ASGI application."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope.get("headers", ())}
+    if scope["type"] == "lifespan" or is_meant(headers, OWN):
+        await ministack(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await send({"type": "websocket.close"})
+    else:
+        await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+
+class Shared(zipfile.ZipFile):
+    """An archive that is unpacked in one folder only."""
+
+    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
+        """Make the empty folder `path` a link to where the archive is unpacked, and remove the archive's
+        file: 24 MB for each worker is more than a busy disk takes without waiting."""
+        archive = Path(str(self.filename))
+        content = archive.read_bytes()
+        shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
+        with _unpacking:
+            if not shared.exists():
+                super().extractall(shared, members, pwd)
+        Path(path).rmdir()
+        Path(path).symlink_to(shared)
+        archive.unlink()
+
+
+provisioners._cw_metric_alarm_record = _on_first_metric
+provisioners._sm_secret_string = _without_excluded
+lambda_runtime.zipfile = SimpleNamespace(**{**vars(zipfile), "ZipFile": Shared})
+ticking(esm_wake)

@@ -1,0 +1,152 @@
+"""Start and stop a local stage: from synthesizing the stacks to a pipeline that waits for messages."""
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from local import processes
+from local.aws import STAGE, Endpoints, answers
+from local.database import example_people
+from local.database.example_people import People
+from local.database.postgres import LISTENING, PASSWORD_VARIABLE, Postgres
+from local.processes import LOOPBACK, StartError, wait_until
+from local.pump.driver import DRIVING
+from local.stage import emulator
+from local.stage.deploy import PROVIDERS, EmulatorDeployment
+from local.stage.workspace import REPOSITORY, State, Workspace, load_state
+from stacks.assemblies import assembly
+
+START_SECONDS = 15.0
+MODULES = {
+    "providers": "local.providers.server",
+    "postgres": "local.database.postgres",
+    "pump": "local.pump.driver",
+}
+"""The programs of a stage, by the names of their logs."""
+PEOPLE = 50
+"""How many people of the example campaign get its mail, unless the caller wants more."""
+DATABASE_SECRET = f"mailroom-{STAGE}-app"
+"""The secret that cdk.json names for the campaigns' database of this stage."""
+NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
+Announce = Callable[[str], None]
+
+
+def start(workspace: Workspace, announce: Announce, people: int = PEOPLE) -> State:
+    """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
+    `people` recipients of the example campaign. Raises StartError or DeployError; then nothing is left."""
+    try:
+        return _start(workspace, announce, people)
+    except BaseException:
+        stop(workspace)
+        raise
+
+
+def _start(workspace: Workspace, announce: Announce, people: int) -> State:
+    announce("starting the emulator, the providers' simulators and a database")
+    aws_port, providers_port, database_port = processes.free_ports(3)
+    endpoints = Endpoints(f"http://{LOOPBACK}:{aws_port}", f"http://{LOOPBACK}:{providers_port}")
+    running = State(endpoints)
+    aws = ("--emulator", endpoints.aws)
+    # Simulators and database come up while the stacks are synthesized and deployed.
+    _start_module(workspace, running, "providers", *aws, "--port", str(providers_port))
+    password = secrets.token_urlsafe(24)
+    options = ("--folder", str(workspace.database), "--port", str(database_port))
+    _start_module(workspace, running, "postgres", *options, variables={PASSWORD_VARIABLE: password})
+    guard = running.processes["postgres"].pid
+    database = Postgres(database_port, password, workspace.database, guard)
+    running.processes["ministack"] = emulator.start(workspace, aws_port, endpoints.providers, endpoints.sns)
+    running.save(workspace)
+    announce("synthesizing the stacks")
+    synthesize(workspace)
+    announce("deploying the stacks")
+    deployment = EmulatorDeployment(endpoints.aws)
+    deployment.create_secret(DATABASE_SECRET, database.secret)
+    running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
+    _start_module(workspace, running, "pump", *aws)
+    _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
+    _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
+    with database.connect() as connection:
+        # Beside the recipients there are people without new followers, and people who want no mail.
+        everybody = People(people, quiet=people // 10, unwilling=people // 10)
+        example_people.create(connection, everybody, datetime.now(UTC))
+    # Until the pump drives the mappings the emulator works the fax queue itself, one line after another.
+    _await(workspace, "pump", lambda: DRIVING in workspace.tail("pump"))
+    exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
+    workspace.environment.write_text("".join(exports))
+    return running
+
+
+def synthesize(workspace: Workspace) -> None:
+    """Link the workspace's `assembly` to that of the local stage, which is synthesized unless it was before.
+    Raises StartError."""
+    made = assembly({"stage": STAGE, "providers": PROVIDERS}, synthesize=_run_app)
+    workspace.folder.mkdir(parents=True, exist_ok=True)
+    workspace.assembly.unlink(missing_ok=True)
+    workspace.assembly.symlink_to(made)
+
+
+def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> None:
+    """Run the CDK app in a process of its own, so that the CDK's node ends with it."""
+    options = [f"--context={key}={value}" for key, value in context.items()]
+    answer = subprocess.run(
+        [sys.executable, "app.py", *options, "--output", output],
+        cwd=REPOSITORY,
+        env=os.environ | {"JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "true"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if answer.returncode != 0:
+        raise StartError(
+            f"The stacks of stage local could not be synthesized:\n{answer.stdout}{answer.stderr}"
+        )
+
+
+def stop(workspace: Workspace) -> bool:
+    """End everything that this workspace started, also after a crash; True if anything was running."""
+    known = load_state(workspace)
+    stopped = [each.stop() for each in reversed(list(known.processes.values()))] if known else []
+    for path in (workspace.state, workspace.environment):
+        path.unlink(missing_ok=True)
+    shutil.rmtree(workspace.database, ignore_errors=True)
+    _remove(workspace.scratch)
+    return any(stopped)
+
+
+def _remove(folder: Path) -> None:
+    """Rename the folder, so that the next start finds nothing, and remove it in the background: a busy disk
+    takes many seconds for the twenty thousand files of the functions' code."""
+    gone = folder.with_name(f"{folder.name}-{secrets.token_hex(4)}")
+    with suppress(FileNotFoundError):
+        folder.rename(gone)
+        # The shell ends at once and leaves `rm` to the system, which waits for it.
+        command = ["/bin/sh", "-c", 'rm -rf "$1" &', "sh", str(gone)]
+        subprocess.run(command, start_new_session=True, check=True)
+
+
+def _start_module(
+    workspace: Workspace,
+    running: State,
+    name: str,
+    *options: str,
+    variables: Mapping[str, str] | None = None,
+) -> None:
+    command = [sys.executable, "-m", MODULES[name], *options]
+    environment = os.environ | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
+    environment = {key: value for key, value in environment.items() if not key.startswith("AWS_")}
+    running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
+    running.save(workspace)
+
+
+def _await(workspace: Workspace, name: str, up: Callable[[], bool]) -> None:
+    if not wait_until(up, START_SECONDS):
+        raise StartError(
+            f"{MODULES[name]} did not start. The end of {workspace.log(name)}:\n{workspace.tail(name)}\n"
+            "Try again: each start picks free ports."
+        )

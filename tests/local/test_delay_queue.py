@@ -1,0 +1,79 @@
+"""What is told later: in the order of its time, several at once, again after a failure, not while paused."""
+
+import threading
+
+from local.providers.delay_queue import AGAIN_SECONDS, DelayQueue
+
+
+class Stage:
+    """A delay queue of words, with time that a test moves, and a list of what was handed on."""
+
+    def __init__(self, *failing: str, most: int = 10) -> None:
+        self.now = 0.0
+        self.batches: list[list[str]] = []
+        self._failing = list(failing)
+        self.queue: DelayQueue[str] = DelayQueue(self._deliver, most, lambda: self.now)
+
+    def _deliver(self, words: list[str]) -> list[str]:
+        self.batches.append(words)
+        failed = [word for word in words if word in self._failing]
+        for word in failed:
+            self._failing.remove(word)
+        return failed
+
+
+def test_each_is_handed_on_when_its_time_has_come_in_the_order_of_times() -> None:
+    stage = Stage()
+    for word, seconds in (("c", 3), ("a", 1), ("b", 2), ("also a", 1)):
+        stage.queue.add(word, seconds)
+    assert stage.queue.run_due() == 0
+    stage.now = 2
+    assert stage.queue.run_due() == 3
+    assert (stage.batches, stage.queue.waiting) == ([["a", "also a", "b"]], 1)
+
+
+def test_no_more_than_so_many_are_handed_on_at_once() -> None:
+    stage = Stage(most=2)
+    for word in "abcde":
+        stage.queue.add(word, 0)
+    stage.queue.run_due()
+    assert stage.batches == [["a", "b"], ["c", "d"], ["e"]]
+
+
+def test_what_could_not_be_handed_on_comes_again_after_a_while_and_nothing_else_does() -> None:
+    stage = Stage("b", "b")
+    stage.queue.add("a", 0)
+    stage.queue.add("b", 0)
+    for _ in range(4):
+        stage.queue.run_due()
+        stage.now += AGAIN_SECONDS
+    assert stage.batches == [["a", "b"], ["b"], ["b"]]
+
+
+def test_nothing_is_handed_on_while_it_is_paused_and_all_of_it_afterwards() -> None:
+    stage = Stage()
+    stage.queue.add("before", 0)
+    stage.queue.pause()
+    stage.queue.add("meanwhile", 0)
+    assert (stage.queue.run_due(), stage.queue.waiting, stage.queue.paused) == (0, 2, True)
+    stage.queue.resume()
+    assert (stage.queue.run_due(), stage.queue.paused) == (2, False)
+    assert stage.batches == [["before", "meanwhile"]]
+
+
+def test_it_goes_on_by_itself_and_what_is_added_later_but_due_earlier_comes_first() -> None:
+    came: list[str] = []
+    all_came = threading.Event()
+
+    def deliver(words: list[str]) -> list[str]:
+        came.extend(words)
+        if len(came) == 3:
+            all_came.set()
+        return []
+
+    queue: DelayQueue[str] = DelayQueue(deliver)
+    queue.start()
+    for word, seconds in (("third", 0.3), ("second", 0.1), ("first", 0)):
+        queue.add(word, seconds)
+    assert all_came.wait(5)
+    assert came == ["first", "second", "third"]

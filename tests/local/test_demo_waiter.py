@@ -1,0 +1,89 @@
+"""The demo waits for what must come, tells of the progress, and gives up in time, saying what is lacking."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+import pytest
+
+from local.demo.client import Key, StageClient
+from local.demo.waiter import FAXES, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
+from local.stage.workspace import LEDGER
+
+EXPECTED: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "failed"}
+
+
+@dataclass
+class Stage:
+    """A stage of which each look finds the next of these, and at last always the same."""
+
+    found: list[object]
+    now: float = 0.0
+    told: list[int] = field(default_factory=list)
+
+    def _look(self) -> object:
+        return self.found.pop(0) if len(self.found) > 1 else self.found[0]
+
+    def count(self, table: str, condition: str, values: dict[str, str]) -> object:
+        assert (table, FAXES in condition) == (LEDGER, True)
+        assert values == {":fax": "fax", ":webhook": "webhook"}
+        return self._look()
+
+    def statuses(self) -> object:
+        return self._look()
+
+    def suppressed(self) -> object:
+        return self._look()
+
+    def depths(self) -> object:
+        return {"mail": self._look()}
+
+    def held(self) -> str:
+        return "Queues: all empty."
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    @property
+    def waiter(self) -> Waiter:
+        return Waiter(cast(StageClient, self), lambda: self.now, self.sleep)
+
+
+def test_it_waits_until_so_many_have_ended_and_tells_how_many_they_are() -> None:
+    stage = Stage([1, 2, 3, 4])
+    stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
+    assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
+
+
+def test_it_gives_up_in_time_and_says_how_many_have_ended() -> None:
+    stage = Stage([1])
+    with pytest.raises(NotSettled, match=r"After 10 s 1 of 3 messages have ended\. Queues: all empty\."):
+        stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
+    assert 10 < stage.now < 11
+
+
+def test_it_waits_until_each_message_stands_where_it_must() -> None:
+    half: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "sending"}
+    stage = Stage([{}, half, EXPECTED])
+    stage.waiter.until_final(EXPECTED, 10, stage.told.append)
+    assert stage.told == [0, 1, 2]
+    stage = Stage([half])
+    with pytest.raises(NotSettled, match=r"1 of 2 messages have another status \(b \(sending\)\)"):
+        stage.waiter.until_final(EXPECTED, 10, stage.told.append)
+
+
+def test_it_waits_until_all_are_on_the_suppression_list() -> None:
+    wanted = {("a@example.com", "mail"), ("+1", "sms")}
+    some = {("a@example.com", "mail"): "bounce"}
+    stage = Stage([{}, some, some | {("+1", "sms"): "bounce"}])
+    stage.waiter.until_suppressed(wanted, 10)
+    assert stage.now == 2 * POLL_SECONDS
+    with pytest.raises(NotSettled, match=r"lacks \[\('\+1', 'sms'\)\]"):
+        Stage([some]).waiter.until_suppressed(wanted, 10)
+
+
+def test_quiet_is_a_while_in_which_no_queue_held_anything() -> None:
+    stage = Stage([0, 0, 5, 0])
+    stage.waiter.until_quiet(10)
+    assert stage.now == 2 * POLL_SECONDS + QUIET_SECONDS
+    with pytest.raises(NotSettled, match="not empty"):
+        Stage([1]).waiter.until_quiet(10)
