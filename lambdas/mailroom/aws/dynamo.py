@@ -33,29 +33,33 @@ def strings(value: str | list[str]) -> Value:
 
 Sets = dict[str, Value]
 """New values by attribute."""
+ONCE = "if_not_exists({name}, {value})"
+"""The form of an attribute that keeps the value it has."""
 
 
 class Change(Struct):
-    """One conditional update of one item."""
+    """One conditional update of one item, or of the one entry of a map that `within` names."""
 
     sets: Sets
     condition: str
     values: Sets = {}
     """What the condition refers to, by placeholder (`:own`)."""
     forms: dict[str, str] = {}
-    """How an attribute is set where not to its value alone: `if_not_exists({name}, {value})`."""
+    """How an attribute is set where not to its value alone, such as `ONCE`."""
     removes: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
     """Counters that grow by one."""
     unions: dict[str, Value] = {}
     """Sets that grow by these elements."""
     names: dict[str, str] = {}
-    """Aliases that the condition uses beside those of what is set."""
+    """Aliases that the condition and `within` use beside those of what is set; they win over those."""
+    within: str = ""
+    """The path, in aliases, of the map that holds what is set and removed: `#map.#entry`."""
 
     def request(self) -> dict[str, Any]:
         """The arguments of UpdateItem that say it."""
         text, names = _expression(
-            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,)
+            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,), self.within
         )
         values = {":" + name: value for name, value in self.sets.items()}
         values.update(self.values)
@@ -80,15 +84,17 @@ def _expression(
     removes: tuple[str, ...],
     adds: tuple[str, ...],
     unions: tuple[str, ...],
+    within: str,
 ) -> tuple[str, dict[str, str]]:
     """The update's text and its names, every one aliased: `status`, `ttl` and others are reserved words."""
-    form = dict(forms)
+    form, path = dict(forms), f"{within}.#" if within else "#"
     clauses = [
-        f"#{name} = " + form.get(name, "{value}").format(name=f"#{name}", value=f":{name}") for name in sets
+        f"{path}{name} = " + form.get(name, "{value}").format(name=f"{path}{name}", value=f":{name}")
+        for name in sets
     ]
     text = "SET " + ", ".join(clauses)
     if removes:
-        text += " REMOVE " + ", ".join(f"#{name}" for name in removes)
+        text += " REMOVE " + ", ".join(f"{path}{name}" for name in removes)
     if adds or unions:
         grows = [*(f"#{name} :one" for name in adds), *(f"#{name} :{name}" for name in unions)]
         text += " ADD " + ", ".join(grows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.clock import Clock, milliseconds
-from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of
+from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of, where
 from mailroom.message.message import Key
 
 if TYPE_CHECKING:
@@ -82,9 +82,8 @@ class Erasure:
             {":seen": string(item["updatedAt"])},
             removes=tuple(sorted(name for name in item if name not in KEPT)),
         )
-        where = {"id": string(key.id), "event_type": string(key.event_type)}
         try:
-            update(self._client, self._table, where, change)
+            update(self._client, self._table, where(key), change)
         except ConditionFailed:
             return False
         return True

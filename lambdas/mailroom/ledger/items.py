@@ -5,11 +5,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.aws.dynamo import (
+    ONCE,
     Change,
     ConditionFailed,
     Sets,
     Value,
-    item_of,
     number,
     plain,
     string,
@@ -31,7 +31,7 @@ MAX_ERROR = 500
 MAX_KEPT = 2048
 """Characters of an attribute of an item that is refused: it may be anything, up to 400 KB."""
 
-_HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
+_APPEND = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
 _NO_HISTORY: Value = {"L": []}
 _NO_CALLBACKS: Value = {"M": {}}
 SETTLED = ("trouble", "dead_lettered_at")
@@ -78,34 +78,28 @@ class LedgerItems:
         """
         now = self._clock()
         change.sets["updatedAt"] = string(iso(now))
-        change.sets.setdefault("ttl", self.lives_from(now))
-        where = _where(key)
+        change.sets.setdefault("ttl", self.ttl_after(now))
         condition, values = change.condition, change.values
         if entry is not None:
             _note(change, entry, code, now)
         try:
-            return update(self._client, self._table, where, change, returns)
+            return update(self._client, self._table, where(key), change, returns)
         except ConditionFailed as failed:
             if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
                 raise
             del change.sets["history"]
             change.condition, change.values = condition, values
-            return update(self._client, self._table, where, change, returns)
+            return update(self._client, self._table, where(key), change, returns)
 
     def note(self, key: Key, map_name: str, name: str, value: Value) -> None:
         """Set one entry of a map that the item has; nothing where there is no such map.
 
         It is no change of the message's: `updatedAt` and `ttl` stay.
         """
-        with suppress(self._client.exceptions.ConditionalCheckFailedException):
-            self._client.update_item(
-                TableName=self._table,
-                Key=_where(key),
-                UpdateExpression="SET #map.#name = :value",
-                ConditionExpression="attribute_exists(#map)",
-                ExpressionAttributeNames={"#map": map_name, "#name": name},
-                ExpressionAttributeValues={":value": value},
-            )
+        there = "attribute_exists(#map)"
+        change = Change({"entry": value}, there, names={"#map": map_name, "#entry": name}, within="#map")
+        with suppress(ConditionFailed):
+            update(self._client, self._table, where(key), change)
 
     def advance(
         self,
@@ -120,47 +114,37 @@ class LedgerItems:
         """Move one entry of a map on, as a whole item moves: its status forward, with the `error` that goes
         with it ("": none), or not at all; `facts` where they are new. The item after that; None where it has
         no such entry. With `token`, only as the holder of that claim."""
-        names = {"#map": map_name, "#name": name}
-        names |= {f"#f{at}": fact for at, fact in enumerate(facts)}
-        entry = "#map.#name"
-        sets = [f"{entry}.#f{at} = if_not_exists({entry}.#f{at}, :f{at})" for at in range(len(facts))]
-        values = {f":f{at}": value for at, value in enumerate(facts_of(facts).values())}
-        there = f"attribute_exists({entry})"
+        names, entry = {"#map": map_name, "#entry": name}, "#map.#entry"
+        there, own = f"attribute_exists({entry})", Sets()
         if token is not None:
-            there += " AND claim_token = :own"
-            values[":own"] = string(token)
+            there, own = f"{there} AND claim_token = :own", {":own": string(token)}
+        news, once = facts_of(facts), dict.fromkeys(facts, ONCE)
         if status is not None:
-            text, told = _forward(entry, sets, status, error)
-            named = {**names, "#status": "status", "#error": "error"}
-            forward = f"{there} AND {_may_move(entry, status)}"
-            written, found = self._entry(key, named, text, forward, {**values, **told})
-            if written or not facts:
-                return found if name in found.get(map_name, {}) else None
+            earlier = earlier_than(status)
+            free = f"attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)})"
+            sets = {**news, "status": string(status)}
+            if error:
+                sets["error"] = string(error[:MAX_ERROR])
+            gone = () if error else ("error",)
+            moves = Change(
+                sets, f"{there} AND ({free})", own | earlier, once, gone, names=names, within=entry
+            )
+            moved, item = self._try(key, moves)
+            if moved or not facts:
+                return item if name in item.get(map_name, {}) else None
         if not facts:
             return None
-        lacking = " OR ".join(f"attribute_not_exists({entry}.#f{at})" for at in range(len(facts)))
-        text = "SET " + ", ".join(sets)
-        _, found = self._entry(key, names, text, f"{there} AND ({lacking})", values)
-        return found if name in found.get(map_name, {}) else None
+        lacking = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
+        change = Change(news, f"{there} AND ({lacking})", own, once, names=names, within=entry)
+        _, item = self._try(key, change)
+        return item if name in item.get(map_name, {}) else None
 
-    def _entry(
-        self, key: Key, names: dict[str, str], text: str, condition: str, values: Sets
-    ) -> tuple[bool, dict[str, Any]]:
-        """One update; whether it was made, and the item as it stands."""
+    def _try(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
+        """Whether the change was made, and the item as it stands."""
         try:
-            reply = self._client.update_item(
-                TableName=self._table,
-                Key=_where(key),
-                UpdateExpression=text,
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except self._client.exceptions.ConditionalCheckFailedException as failed:
-            return False, plain(item_of(failed.response))
-        return True, plain(reply["Attributes"])
+            return True, update(self._client, self._table, where(key), change, "ALL_NEW")
+        except ConditionFailed as failed:
+            return False, failed.item
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
@@ -175,12 +159,13 @@ class LedgerItems:
             id_ for page in pages for item in page["Items"] for id_ in plain(item).get("provider_ids", ())
         }
 
-    def lives_from(self, moment: float) -> Value:
+    def ttl_after(self, moment: float) -> Value:
         """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
         return number(moment + self._ttl)
 
 
-def _where(key: Key) -> Sets:
+def where(key: Key) -> Sets:
+    """A message's key in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
@@ -223,20 +208,9 @@ def trouble_of(code: str, message: str) -> Sets:
     return {"trouble": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
 
 
-def _may_move(entry: str, status: Status) -> str:
-    earlier = ", ".join(f":before{at}" for at in range(len(before(status))))
-    return f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({earlier}))"
-
-
-def _forward(entry: str, sets: Sequence[str], status: Status, error: str) -> tuple[str, Sets]:
-    """The update that moves an entry to a status, and the values that it and its condition name."""
-    values = {f":before{at}": string(each) for at, each in enumerate(before(status))}
-    values[":status"] = string(status)
-    text = "SET " + ", ".join([*sets, f"{entry}.#status = :status"])
-    if not error:
-        return f"{text} REMOVE {entry}.#error", values
-    values[":error"] = string(error[:MAX_ERROR])
-    return f"{text}, {entry}.#error = :error", values
+def earlier_than(status: Status) -> Sets:
+    """The statuses that `status` may replace, by the placeholders of a condition."""
+    return {f":before{at}": string(each) for at, each in enumerate(before(status))}
 
 
 def about_any(item: Mapping[str, Any]) -> Sets:
@@ -272,4 +246,4 @@ def _note(change: Change, status: Status, code: str | None, now: float) -> None:
     change.sets["history"] = {"L": [{"M": line}]}
     change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
     change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
-    change.forms = {**change.forms, **_HISTORY}
+    change.forms = {**change.forms, **_APPEND}

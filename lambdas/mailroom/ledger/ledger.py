@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.aws import clients
 from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
@@ -46,7 +46,7 @@ _WAITS = f"{_WAITING} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
-_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), "if_not_exists({name}, {value})")
+_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), ONCE)
 _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
 """What goes when it is known what a claim's holder did."""
@@ -222,7 +222,7 @@ class Ledger:
             **about(message.recipient, message.callback_url),
             "status": string("scheduled"),
             "scheduledFor": string(iso(due)),
-            "ttl": self._items.lives_from(due),
+            "ttl": self._items.ttl_after(due),
         }
         return self._try(message.key, Change(sets, _WAITING))
 
@@ -250,7 +250,7 @@ class Ledger:
         """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`,
         `callback_url` and `due` (epoch seconds) are the message's. False where it is past waiting."""
         # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
-        remembered: Sets = {"ttl": self._items.lives_from(max(due, self._clock()))}
+        remembered: Sets = {"ttl": self._items.ttl_after(max(due, self._clock()))}
         sets = {**about(to, callback_url), **error_of("cancelled", message), **remembered}
         end = self._end(key, "cancelled", sets, _WAITING)
         end.forms = _CALLBACKS_KEPT

@@ -9,14 +9,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
 from mailroom.clock import Clock
-from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
+from mailroom.ledger.items import SETTLED, LedgerItems, earlier_than, ended, error_of, facts_of, ids_of
 from mailroom.message.event import Event
 from mailroom.message.outcome import Facts
-from mailroom.message.status import Status, before, rank
+from mailroom.message.status import Status, rank
 
-_ONCE = "if_not_exists({name}, {value})"
 _GOOD = (None, "sent", "delivered")
 _KNOWN = ("undelivered", "delivered")
 _SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
@@ -81,7 +80,7 @@ class Observer:
     def _move(self, event: Event, said: "Saying", news: Sets) -> Change:
         """The status forward, with all that is new."""
         current, values = _current(event.attempt)
-        earlier = {f":before{at}": string(each) for at, each in enumerate(before(said.status))}
+        earlier = earlier_than(said.status)
         sets: Sets = {**news, **ended(event.key, said.status, self._clock())}
         # Set, not counted on: a sender that was overtaken by this event will not count it any more.
         sets["attempts"] = number(event.attempt)
@@ -97,13 +96,13 @@ class Observer:
             sets["submittedAt"] = number(event.at)
             ids = ids_of(event.provider_id)
         condition = f"{current} AND #status IN ({', '.join(earlier)})"
-        once = dict.fromkeys((*news, "completedAt"), _ONCE)
+        once = dict.fromkeys((*news, "completedAt"), ONCE)
         return Change(sets, condition, {**values, **earlier}, once, gone, unions=ids)
 
     def _note(self, event: Event, news: Sets) -> Observed:
         """What is new, where the status stays."""
         current, values = _current(event.attempt)
-        change = Change(news, f"attribute_exists(id) AND {current}", values, dict.fromkeys(news, _ONCE))
+        change = Change(news, f"attribute_exists(id) AND {current}", values, dict.fromkeys(news, ONCE))
         try:
             return Seen(self._items.write(event.key, change, returns="ALL_NEW"))
         except ConditionFailed as failed:
