@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mailroom.aws.dynamo import Value
-from mailroom.ledger.erasure import ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 from mailroom.message.message import Key
 from ops.erase.images import Image, Role, mentioned_beside_keys, role_of, texts
 from ops.erase.person import Person

@@ -7,7 +7,7 @@ import boto3
 from mailroom.aws.attribute_values import image_of
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 from mailroom.message.body import decode
 from mailroom.message.message import Key
 from ops.dead_letters.look import Looking, Seen

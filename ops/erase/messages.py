@@ -12,7 +12,8 @@ import boto3
 from mailroom.aws.dynamo import Value, plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
-from mailroom.ledger.erasure import ERASED_AT, Erasure
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.items import ERASED_AT
 from mailroom.mailbox.oversize import due
 from mailroom.message.message import Key
 from ops.erase.answer import Left, Place

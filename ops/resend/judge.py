@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.ledger.erasure import ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 
 Item = Mapping[str, Any]
 

@@ -19,6 +19,7 @@ from mailroom.dispatch.due import Due
 from mailroom.dispatch.schedules import Schedules
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from mailroom.mailbox.reader import Mailbox
 from mailroom.message.message import Key
 from mailroom.recipients.preferences import Preferences
@@ -189,7 +190,7 @@ class World:
     def send_events(self) -> None:
         """SES tells of every mail that it accepted, as feedback will record it."""
         for request in self.ses.accepted:
-            self._feedback.observe([told(Key(_id(request), "mail"), "sent")])
+            observe(self._feedback.items, [told(Key(_id(request), "mail"), "sent")])
 
     def sends(self) -> Counter[str]:
         """How often SES accepted each message."""

@@ -4,6 +4,7 @@ import pytest
 
 from mailroom.ledger.claim import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from tests.told import told
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, Item, claimed, mail
@@ -144,7 +145,7 @@ def test_a_claim_whose_answer_was_lost_is_completed_where_an_event_came_between(
     def event_between(real: object, **arguments: object) -> object:
         assert callable(real)
         real(**arguments)
-        ledger.observe([told(KEY, "delivered")])
+        observe(ledger.items, [told(KEY, "delivered")])
         return real(**arguments)
 
     client = Meddler(aws.dynamodb, update_item=event_between)

@@ -14,7 +14,7 @@ from mailroom.environment import Feedback as Settings
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Foreign, Outdated
+from mailroom.ledger.observer import Foreign, Outdated, observe
 from mailroom.message import address, phone
 from mailroom.message.event import Event
 from mailroom.message.message import Key
@@ -106,7 +106,7 @@ class Feedback:
             return False
         key = events[0].key
         try:
-            observed = self._ledger.observe(events)
+            observed = observe(self._ledger.items, events)
             if not isinstance(observed, Foreign):
                 # Also of an attempt that is over: who complained then wants nothing now either.
                 self._suppress(events, observed.item)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
 from mailroom.clock import Clock, milliseconds
-from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of, where
+from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of, where
 from mailroom.message.message import Key
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 ERASED = "erased"
 """Stands where a text told of the person."""
-ERASED_AT = "erased_at"
-"""When, in epoch milliseconds: the item is emptied. A message with it cannot be sent again."""
 WHY = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (
@@ -53,7 +51,7 @@ class Erasure:
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
-        sets = {**ended(key, "cancelled", self._clock()), **error_of("cancelled", WHY)}
+        sets = {**self._items.ended(key, "cancelled"), **error_of("cancelled", WHY)}
         try:
             self._items.write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
         except ConditionFailed:

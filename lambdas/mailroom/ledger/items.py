@@ -50,6 +50,8 @@ TOLD = (
     ),
 )
 """What providers' events leave in an item."""
+ERASED_AT = "erased_at"
+"""When, in epoch milliseconds, an item was emptied. A message with it cannot be sent again."""
 LINES = "lines"
 """The index of what occupies a line, by line and time of submission."""
 _ROOM = number(MAX_HISTORY)
@@ -159,6 +161,14 @@ class LedgerItems:
             id_ for page in pages for item in page["Items"] for id_ in plain(item).get("provider_ids", ())
         }
 
+    def ended(self, key: Key, status: Status) -> Sets:
+        """What gives a message its outcome now; failures enter the sparse index by day and channel."""
+        now = self._clock()
+        sets = {"status": string(status), "completedAt": number(milliseconds(now))}
+        if status == "failed":
+            sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
+        return sets
+
     def ttl_after(self, moment: float) -> Value:
         """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
         return number(moment + self._ttl)
@@ -167,14 +177,6 @@ class LedgerItems:
 def where(key: Key) -> Sets:
     """A message's key in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}
-
-
-def ended(key: Key, status: Status, now: float) -> Sets:
-    """What gives a message its outcome; failures enter the sparse index by day and channel."""
-    sets = {"status": string(status), "completedAt": number(milliseconds(now))}
-    if status == "failed":
-        sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
-    return sets
 
 
 def about(to: str | list[str] | None, callback_url: str | None) -> Sets:

@@ -4,7 +4,7 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,23 +15,20 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger.claim import Claim, Claimed, accounts_of, refused, tried
-from mailroom.ledger.erasure import ERASED_AT
 from mailroom.ledger.items import (
+    ERASED_AT,
     SETTLED,
     TOLD,
     LedgerItems,
     about,
     about_any,
     each_of,
-    ended,
     error_of,
     facts_of,
     ids_of,
     provider_of,
     trouble_of,
 )
-from mailroom.ledger.observer import Observed, Observer
-from mailroom.message.event import Event
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts
 from mailroom.message.status import Status
@@ -68,8 +65,7 @@ class Ledger:
         clock: Clock,
         new_token: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
-        self._items = LedgerItems(client, table, ttl, clock)
-        self._observer = Observer(self._items, clock)
+        self.items = LedgerItems(client, table, ttl, clock)
         self._lease_ms = int(lease * 1000)
         self._clock = clock
         self._new_token = new_token
@@ -104,7 +100,7 @@ class Ledger:
             unions={} if account is None else {"unsettled_tries": {"SS": [tried(now, account)]}},
         )
         try:
-            old = self._items.write(message.key, change, returns="ALL_OLD")
+            old = self.items.write(message.key, change, returns="ALL_OLD")
         except ConditionFailed as failed:
             found = failed.item
             # The SDK's second try met its own first; an event that completed it in between still counts.
@@ -149,7 +145,7 @@ class Ledger:
         lacking = {name: value for name, value in known.items() if found.get(name) != value}
         if found and lacking.keys() - {"submittedAt"}:
             merge = Change(facts_of(known), "claim_token = :own", _own(claim), unions=end.unions)
-            self._items.write(claim.key, merge)
+            self.items.write(claim.key, merge)
 
     def fail(self, claim: Claimed, code: str, message: str) -> None:
         """It will not be sent, by its own fault or its recipient's; `message` says what would be right."""
@@ -163,7 +159,7 @@ class Ledger:
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """One of several is left out: what is sent goes to the others."""
-        self._items.advance(claim.key, "recipients", addressee, "suppressed", {}, message, claim.token)
+        self.items.advance(claim.key, "recipients", addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
         """Proved not sent: the next delivery claims at once and knows of no unknown outcome.
@@ -184,11 +180,6 @@ class Ledger:
         change = Change(sets, held, removes=(*_CLAIM, "provider_id"), adds=("attempts",))
         self._write_own(claim, change, "retrying", code)
 
-    def observe(self, events: Sequence[Event]) -> Observed:
-        """What a provider says of one attempt at one message. An item has to be there: a claim precedes
-        every submit, so an event without one is foreign, or long over."""
-        return self._observer.observe(events)
-
     def dead_lettered(self, key: Key) -> dict[str, Any]:
         """It lies in a dead-letter queue: no verdict, so nothing changes but a mark, `dead_lettered_at`. The
         item as it stands; {}: there is none. What is completed, or marked already, is not marked."""
@@ -198,7 +189,7 @@ class Ledger:
             " AND attribute_not_exists(dead_lettered_at)",
         )
         try:
-            return self._items.write(key, mark, returns="ALL_NEW")
+            return self.items.write(key, mark, returns="ALL_NEW")
         except ConditionFailed as failed:
             return failed.item
 
@@ -211,7 +202,7 @@ class Ledger:
         sets = {**about_any(item), **error_of(code, message)}
         try:
             end = self._end(key, "failed", sets, _WAITING)
-            self._items.write(key, end, "failed", code)
+            self.items.write(key, end, "failed", code)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
@@ -222,7 +213,7 @@ class Ledger:
             **about(message.recipient, message.callback_url),
             "status": string("scheduled"),
             "scheduledFor": string(iso(due)),
-            "ttl": self._items.ttl_after(due),
+            "ttl": self.items.ttl_after(due),
         }
         return self._try(message.key, Change(sets, _WAITING))
 
@@ -250,7 +241,7 @@ class Ledger:
         """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`,
         `callback_url` and `due` (epoch seconds) are the message's. False where it is past waiting."""
         # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
-        remembered: Sets = {"ttl": self._items.ttl_after(max(due, self._clock()))}
+        remembered: Sets = {"ttl": self.items.ttl_after(max(due, self._clock()))}
         sets = {**about(to, callback_url), **error_of("cancelled", message), **remembered}
         end = self._end(key, "cancelled", sets, _WAITING)
         end.forms = _CALLBACKS_KEPT
@@ -279,7 +270,7 @@ class Ledger:
             adds=("generation",),
         )
         try:
-            new = self._items.write(key, change, "retrying", "reopened", returns="ALL_NEW")
+            new = self.items.write(key, change, "retrying", "reopened", returns="ALL_NEW")
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
@@ -316,11 +307,11 @@ class Ledger:
 
     def note_callback(self, key: Key, name: str, result: Sets) -> None:
         """What became of a callback, by its name; an item that is gone needs no note."""
-        self._items.note(key, "callbacks", name, {"M": result})
+        self.items.note(key, "callbacks", name, {"M": result})
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """The provider ids of all attempts on a line that were checkpointed since then (epoch ms)."""
-        return self._items.ids_on_line(line, since)
+        return self.items.ids_on_line(line, since)
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
@@ -328,7 +319,7 @@ class Ledger:
     def _end(
         self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
     ) -> Change:
-        return Change({**sets, **ended(key, status, self._clock())}, condition, removes=SETTLED, adds=adds)
+        return Change({**sets, **self.items.ended(key, status)}, condition, removes=SETTLED, adds=adds)
 
     def _write_own(
         self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None
@@ -339,7 +330,7 @@ class Ledger:
         """
         change.values = {**change.values, **_own(claim)}
         try:
-            return self._items.write(claim.key, change, entry, code)
+            return self.items.write(claim.key, change, entry, code)
         except ConditionFailed as failed:
             if failed.item.get("claim_token") != claim.token:
                 raise ClaimLost("another worker has claimed the message since") from None
@@ -347,7 +338,7 @@ class Ledger:
 
     def _try(self, key: Key, change: Change, entry: Status | None = None, code: str | None = None) -> bool:
         try:
-            self._items.write(key, change, entry, code)
+            self.items.write(key, change, entry, code)
         except ConditionFailed:
             return False
         return True
