@@ -15,8 +15,7 @@ from local.workspace import DOT_LOCAL, Workspace
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
-from mailroom.delivery.delivery import Received, Tools
-from mailroom.delivery.pace import Pace
+from mailroom.delivery.delivery import Pace, Received, Tools
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Sent

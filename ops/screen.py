@@ -12,7 +12,7 @@ from botocore.parsers import ResponseParserError
 from rich.console import Console
 from rich.text import Text
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import Unread
 
 screen = Console()
 errors = Console(stderr=True)

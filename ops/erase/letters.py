@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 import boto3
 
-from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import image_of
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT
-from mailroom.message.body import decode
-from mailroom.message.message import Key
+from mailroom.message.message import Key, decode
 from ops.dead_letters.look import Looking, Seen
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 from ops.erase.answer import Left, Place

@@ -4,8 +4,7 @@ import re
 from typing import Literal
 
 from mailroom.ledger.erasure import ERASED
-from mailroom.message import phone
-from mailroom.message.address import bare, readable, spellings
+from mailroom.message.address import bare, readable, spellings, to_e164
 from ops.screen import Refused
 
 Kind = Literal["mail", "number", "device"]
@@ -55,7 +54,7 @@ class Person:
     def _number(self, value: str) -> str:
         if "@" in value:  # digits before an @ are somebody's mail address
             raise ValueError("is a mail address")
-        return phone.normalise(value, self._region)
+        return to_e164(value, self._region)
 
 
 def _read(typed: str) -> tuple[Kind, str]:
@@ -65,7 +64,7 @@ def _read(typed: str) -> tuple[Kind, str]:
         pass
     try:
         if "@" not in typed:
-            return "number", phone.normalise(typed)
+            return "number", to_e164(typed)
     except ValueError:
         pass
     if "@" not in typed and _DEVICE.fullmatch(typed) and not typed.lstrip("+").isdigit():

@@ -11,7 +11,7 @@ from typing import Any
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.body import decode
+from mailroom.message.message import decode
 from ops.messages.attributes import attributes_of, pairs
 from ops.screen import Refused
 

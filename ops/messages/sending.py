@@ -15,7 +15,7 @@ from ops.screen import Refused
 from ops.stage import name
 
 if TYPE_CHECKING:
-    from mailroom.client_results import State
+    from mailroom.client import State
 
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
 """Without an outcome."""

@@ -5,8 +5,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mailroom.clock import iso
-from mailroom.recipients.preferences import OptOut
-from mailroom.recipients.suppressions import Reason, Suppression
+from mailroom.recipients.choices import OptOut, Reason, Suppression
 
 Ses = Literal["lifted", "not_listed", "failed", "not_asked"]
 """What became of an address on SES's own list; no other channel has one there."""

@@ -3,9 +3,8 @@
 import boto3
 
 from mailroom.aws.dynamo import plain, string
-from mailroom.message import phone
-from mailroom.message.address import bare
-from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
+from mailroom.message.address import bare, to_e164
+from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import forms
 from ops.screen import Refused
 from ops.stage import name
@@ -56,7 +55,7 @@ def known_as(recipient: str) -> tuple[str, ...]:
 def canonical(recipient: str) -> str:
     """The form that messages are compared with. Raises Refused for what no message could go to."""
     typed = recipient.strip()
-    for read in (bare, phone.normalise):
+    for read in (bare, to_e164):
         try:
             return read(typed)
         except ValueError:

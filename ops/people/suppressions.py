@@ -5,9 +5,8 @@ from typing import Literal
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mailroom.message import phone
-from mailroom.message.address import spellings, split
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.message.address import spellings, split, to_e164
+from mailroom.recipients.choices import Suppression, Suppressions
 from ops.stage import name
 
 CHANNELS = ("mail", "sms", "push")
@@ -65,7 +64,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
             address = split(typed)[1]
             return tuple(dict.fromkeys((*spellings(address.lower()), address)))
         if channel == "sms":
-            return tuple(dict.fromkeys((phone.normalise(typed), typed)))
+            return tuple(dict.fromkeys((to_e164(typed), typed)))
     except ValueError:
         return (typed,)
     return (typed,)

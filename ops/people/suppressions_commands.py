@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from mailroom.recipients.suppressions import Suppression
+from mailroom.recipients.choices import Suppression
 from ops.people.answers import Lifted, Ses, Suppressed, SuppressionsAnswer, suppressed
 from ops.people.suppressions import FAULTS, Lists
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell

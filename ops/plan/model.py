@@ -1,7 +1,7 @@
 """How long many messages take: a model of the senders that one lane has. All times are in seconds.
 
 A worker is a function that takes one batch after another: it waits before each submit so that all of them
-together keep to the rate (see `mailroom.delivery.pace`), submits, and writes down what came of it. An
+together keep to the rate (see `mailroom.delivery.worker`), submits, and writes down what came of it. An
 estimate, for latency and the time between invocations vary, and Lambda starts with few workers.
 """
 

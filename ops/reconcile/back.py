@@ -16,13 +16,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import queues
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
-from mailroom.message.body import encode
-from mailroom.message.message import Key
+from mailroom.message.message import Key, encode
 from ops.reconcile.judge import Way
 from ops.reconcile.reading import Image
 from ops.resend.copies import Copies, reopening

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from mailroom.environment import Outcomes
-from mailroom.outcomes.retries import Schedule
+from mailroom.outcomes.outcomes import Schedule
 from ops.deployed import function_settings, function_variables
 from ops.resend.deployed import Deployed
 

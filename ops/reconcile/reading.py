@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.batch_get import MAX_KEYS
-from mailroom.aws.dynamo import string
+from mailroom.aws.dynamo import MAX_KEYS, string
 from mailroom.message.message import Key
 from ops.screen import Refused
 

@@ -5,9 +5,7 @@ from typing import Any
 from mailroom.aws.dynamo import plain, string
 from mailroom.errors import Invalid
 from mailroom.message.message import Message
-from mailroom.recipients.choices import Choices, Wanted
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
 from ops.resend.copies import Copies, Item, fax_of
 from ops.resend.deployed import Deployed
 from ops.resend.ids import Asked

@@ -12,9 +12,8 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
-from mailroom.message.body import encode
-from mailroom.message.message import Message, parse
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.message.message import Message, encode, parse
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from ops.resend.deployed import Deployed
 
 Item = Mapping[str, Any]

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from msgspec import Struct, structs
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import Unread
 from mailroom.aws.queues import Entry
 from mailroom.message.message import Key
 from ops.resend.contents import Contents, items_of, next_attempt

@@ -22,10 +22,9 @@ from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Reference
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
-from mailroom.message.reference import read
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Preferences, Suppressions
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
@@ -69,7 +68,7 @@ class Carrier:
     asked: Counter[str] = field(default_factory=Counter)
 
     def submit(self, request: SmsRequest) -> Outcome:
-        name = read(request.reference).id
+        name = Reference.read(request.reference).id
         self.asked[name] += 1
         if name.startswith("refused"):
             return Rejected("Twilio answered 400 (21211)")
@@ -233,7 +232,7 @@ class PeopleWorld:
     def sends(self) -> Counter[str]:
         """How often the provider accepted each message."""
         accepted = [each for carrier in self._carriers.values() for each in carrier.accepted]
-        texts = Counter(read(request.reference).id for _, request, _ in accepted)
+        texts = Counter(Reference.read(request.reference).id for _, request, _ in accepted)
         return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
 
     def found(self, name: str, event_type: str = "sms") -> Item:

@@ -7,23 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
 from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.due import Due
+from mailroom.dispatch.due import Due, Mailbox
 from mailroom.dispatch.schedules import Schedules
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.mailbox.reader import Mailbox
 from mailroom.message.message import Key
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Preferences, Suppressions
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client
 from tests.told import told

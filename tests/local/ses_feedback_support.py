@@ -11,7 +11,7 @@ from local.ses_suppression import SuppressionList
 from local.sns_wire import entries, form_of
 from local.upstream import Upstream
 from mailroom.feedback.reader import read
-from mailroom.message.event import Event as Read
+from mailroom.message.outcome import Event as Read
 from tests.local.feedback_support import SENDER, SET, TOPIC
 
 ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]

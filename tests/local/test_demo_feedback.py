@@ -7,7 +7,7 @@ from rich.console import Console
 from local.demo import report
 from local.demo.feedback_verdict import judge_feedback
 from local.demo.standing import STATUSES, reached, standing, unreached
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 
 EVENTS: dict[str, Any] = {
     "waiting": {"ses": 0, "twilio": 0},

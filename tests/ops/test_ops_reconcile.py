@@ -11,7 +11,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from mailroom.outcomes.retries import Schedule
+from mailroom.outcomes.outcomes import Schedule
 from ops.reconcile.back import Back, Stuck
 from ops.reconcile.judge import Finding, judge
 from ops.reconcile.look import FRESH, Head, Look, Page

@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from mailroom.message.message import Key
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail

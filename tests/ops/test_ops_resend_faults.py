@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 from moto import mock_aws
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import Unread
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, run
 from tests.pipeline.items import mail

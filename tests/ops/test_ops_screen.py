@@ -5,7 +5,7 @@ import pytest
 import typer
 from botocore.parsers import ResponseParserError
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import Unread
 from ops.screen import aws_faults
 from tests.unit.fakes import client_error
 

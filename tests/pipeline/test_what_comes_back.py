@@ -11,7 +11,7 @@ import pytest
 from twilio.request_validator import RequestValidator
 
 from local.deploy import CREDENTIALS
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 from tests.pipeline.items import Item, mail
 from tests.pipeline.pipeline_support import Pipeline, until
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mailroom.message.reference import read
+from mailroom.message.message import Reference
 from tests.pipeline.items import correlation, mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
 
@@ -35,7 +35,7 @@ def test_every_mail_that_ses_accepted_belongs_to_a_message_and_none_was_sent_twi
     accepted = Counter(each["content"]["headers"]["X-Correlation-ID"] for each in at_rest.inbox())
     twice = {mark for mark, count in accepted.items() if count > 1}
     assert twice <= {correlation(id_) for id_ in LOST_ANSWERS}
-    assert {read(mark).id for mark in accepted} <= {row["id"] for row in at_rest.whole_ledger()}
+    assert {Reference.read(mark).id for mark in accepted} <= {row["id"] for row in at_rest.whole_ledger()}
 
 
 def test_no_line_ever_had_two_faxes_at_once_and_no_fax_was_delivered_twice(at_rest: Pipeline) -> None:

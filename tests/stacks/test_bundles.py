@@ -61,7 +61,7 @@ FUNCTIONS = {
 }
 LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
-    "phonenumbers": "mailroom.message.phone.normalise('+16175551234')",
+    "phonenumbers": "mailroom.message.address.to_e164('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.sms.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
@@ -88,7 +88,7 @@ for name, module in [*sys.modules.items()]:
     if file and any(Path(file).is_relative_to(each) for each in here):
         print(name.partition(".")[0])
 print()
-import mailroom.message.phone
+import mailroom.message.address
 {later}
 for name in {modules}:
     print(sys.modules[name].__file__)

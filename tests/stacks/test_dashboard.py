@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.outcomes.failures import UNKNOWN
+from mailroom.outcomes.outcomes import UNKNOWN
 from stacks.dashboard.layout import placed
 from stacks.dashboard.widgets import graph, text
 from stacks.paths import ROOT

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from mailroom.delivery.backoff import backoff
+from mailroom.delivery.delivery import backoff
 from stacks.derived import DAY, SHORTEST_JITTER, Waits, lane_rows, scheduled_rules
 from stacks.load import load
 from stacks.paths import ROOT

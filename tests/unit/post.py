@@ -12,8 +12,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import Sender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Preferences, Suppressions
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler
 from tests.unit.support import BUCKET, LEASE, LEDGER, PREFERENCES, TTL, Aws, FakeClock, Item

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claim import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
+from mailroom.ledger.items import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from tests.told import told

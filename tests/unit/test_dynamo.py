@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import Change, ConditionFailed, number, plain, string, strings, update
-from mailroom.message.body import decode, encode
+from mailroom.message.message import decode, encode
 from tests.unit.support import LEDGER, Aws, image
 
 KEY = image(id="m-1", event_type="mail")

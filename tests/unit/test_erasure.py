@@ -6,14 +6,14 @@ import pytest
 
 from mailroom.aws.dynamo import number
 from mailroom.ledger.change import LedgerChange
-from mailroom.ledger.claim import Completed
 from mailroom.ledger.erasure import KEPT, Erasure
+from mailroom.ledger.items import Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
-from mailroom.message.event import Event
 from mailroom.message.message import Key
+from mailroom.message.outcome import Event
 from mailroom.outcomes.callbacks import callback_of
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from tests.told import told
 from tests.unit.support import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 

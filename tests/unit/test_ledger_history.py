@@ -3,8 +3,7 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Claimed
-from mailroom.ledger.items import MAX_HISTORY
+from mailroom.ledger.items import MAX_HISTORY, Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Seen, observe
 from tests.told import told

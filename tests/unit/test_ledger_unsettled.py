@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claim import NOBODY_KNOWS, Claimed
+from mailroom.ledger.items import NOBODY_KNOWS, Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail

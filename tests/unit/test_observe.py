@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Claimed, Completed
+from mailroom.ledger.items import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.told import AT, told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
 from tests.unit.verbs import watched

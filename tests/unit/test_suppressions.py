@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.batch_get import Unread
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.aws.dynamo import Unread
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, SUPPRESSIONS, Aws, FakeClock
 

@@ -12,8 +12,7 @@ from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
 from mailroom.mailbox.writer import MailboxWriter, Written
 from mailroom.message.address import has_control
-from mailroom.message.message import Key
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES, Key
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16

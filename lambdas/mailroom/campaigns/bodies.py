@@ -9,7 +9,7 @@ from mailroom.campaigns.audience import Cursor, Recipient
 from mailroom.campaigns.run import canonical
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
-from mailroom.message.body import decode, encode, scheduled
+from mailroom.message.message import decode, encode, scheduled
 
 T = TypeVar("T", bound=Struct)
 

@@ -13,8 +13,7 @@ from mailroom.campaigns.modules import Composed, Modules
 from mailroom.campaigns.outages import is_outage
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from mailroom.recipients.choices import Unwanted, opted_out
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences, Unwanted, opted_out
 from mailroom.telemetry import logger
 
 LEFT_MILLISECONDS = 10_000

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from mailroom.campaigns.audience import Cursor
 from mailroom.campaigns.run import Run
-from mailroom.ledger.claim import InProgress
+from mailroom.ledger.items import InProgress
 
 
 class PageClaim(Struct, frozen=True):

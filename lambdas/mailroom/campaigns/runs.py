@@ -17,7 +17,7 @@ from mailroom.campaigns.page_claim import PageClaim, Passed, Taken, Unfounded, U
 from mailroom.campaigns.run import MAX_FAULTS, Run, run_of
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import InProgress
+from mailroom.ledger.items import InProgress
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

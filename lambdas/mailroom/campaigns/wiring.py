@@ -19,7 +19,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.environment import Collect, Compose
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.writer import MailboxWriter
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 
 
 class Collecting:

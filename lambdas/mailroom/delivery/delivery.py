@@ -3,21 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from mailroom.aws import queues
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.adapter import Adapter, M, R
-from mailroom.delivery.backoff import backoff
-from mailroom.delivery.pace import Pace
 from mailroom.environment import Sender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.claim import Claimed, InProgress, Unfounded
+from mailroom.ledger.items import Claimed, InProgress, Unfounded
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import parse
+from mailroom.message.message import Message, parse
 from mailroom.message.outcome import (
     Evidence,
     Misconfigured,
@@ -28,9 +25,7 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.recipients.choices import Unwanted
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Preferences, Suppressions, Unwanted
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
@@ -44,6 +39,76 @@ _HELD = (
     "expired, or its recipient is on the suppression list); ask the provider, and resend it by hand if it "
     "never arrived"
 )
+
+
+M = TypeVar("M", bound=Message)
+R = TypeVar("R")
+
+
+class Adapter(Protocol[M, R]):
+    """A provider, as the worker sees it. It knows nothing of queues, tables or retries."""
+
+    @property
+    def provider(self) -> str:
+        """Its name in the ledger."""
+
+    @property
+    def account(self) -> str | None:
+        """Where the next submit goes, as far as that one's answer counts later: the provider, and our account
+        there. None: nobody will be asked."""
+
+    @property
+    def contract(self) -> type[M]:
+        """The messages that it takes."""
+
+    def prepare(self, message: M) -> R:
+        """All that comes before the provider is asked. Raises Invalid; any other error proves it unsent."""
+
+    def submit(self, request: R) -> Outcome:
+        """One call to the provider. An exception means that nobody knows whether it was accepted."""
+
+    def look_up(self, message: M, since: int, known: Container[str]) -> Evidence:
+        """What became of a try that began at `since` (epoch milliseconds) and was not heard of again.
+
+        `known` holds provider ids that are other messages', or other attempts': none of them is this one.
+        """
+
+
+def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:
+    """Seconds to wait after the n-th receive: base, 2·base, 4·base … up to cap, of which 50 to 100 %.
+
+    At least half, because the queue's maxReceiveCount is derived from the shortest sum of these waits.
+    """
+    whole = min(cap, base * 2.0 ** min(receives - 1, 32))
+    return whole * (0.5 + random() / 2)
+
+
+class Pace:
+    """One worker's gap between submits, in seconds.
+
+    The first submit of an invocation waits as well: the last one of another environment is not known here,
+    and environments rotate. Time that passed since the last submit counts.
+    """
+
+    def __init__(self, gap: float, clock: Clock, sleep: Callable[[float], None]) -> None:
+        self._gap = gap
+        self._clock = clock
+        self._sleep = sleep
+        self._last = clock()
+
+    def begin(self) -> None:
+        """An invocation starts."""
+        self._last = self._clock()
+
+    def left(self) -> float:
+        """Seconds until the next submit may start."""
+        return max(0.0, self._last + self._gap - self._clock())
+
+    def wait(self) -> None:
+        """Sleep until then."""
+        if self._gap:
+            self._sleep(self.left())
+        self._last = self._clock()
 
 
 @dataclass(frozen=True)

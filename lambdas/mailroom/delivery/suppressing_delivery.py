@@ -4,13 +4,11 @@ out of a topic gets nothing of that."""
 from collections.abc import Iterable
 
 from mailroom.clock import milliseconds
-from mailroom.delivery.adapter import Adapter, M, R
-from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.delivery import Adapter, Delivery, M, R, Received, Tools, Wait
 from mailroom.environment import Sender
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.message.outcome import Rejected
-from mailroom.recipients.choices import Choices, Unwanted, Wanted
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Choices, Suppression, Suppressions, Unwanted, Wanted
 from mailroom.telemetry import logger
 
 

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any, Generic
 from mailroom.aws import clients, queues
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.adapter import Adapter, M, R
-from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
-from mailroom.delivery.pace import Pace
+from mailroom.delivery.delivery import Adapter, Delivery, M, Pace, R, Received, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.body import decode
-from mailroom.message.message import Message, key_of
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
-from mailroom.telemetry import count, logger, took, working_on
+from mailroom.message.message import Message, decode, key_of
+from mailroom.recipients.choices import Preferences, Suppressions
+from mailroom.telemetry import count, logger, record_duration, working_on
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -83,7 +79,7 @@ class Worker(Generic[M, R]):
         for name, value in self._delivery.tally.items():
             count(name, value)
         for seconds in self._delivery.waits:
-            took("PutToAccepted", seconds)
+            record_duration("PutToAccepted", seconds)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
 
     def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Received[M] | None:

@@ -15,10 +15,11 @@ from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
-from mailroom.message import address, phone
-from mailroom.message.event import Event
+from mailroom.message import address
+from mailroom.message.address import to_e164
 from mailroom.message.message import Key
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.message.outcome import Event
+from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Feedback:
 
     def _canonical(self, key: Key, recipient: str) -> str:
         if key.event_type == "sms":
-            return phone.normalise(recipient, self._settings.default_region or None)
+            return to_e164(recipient, self._settings.default_region or None)
         return address.bare(recipient)
 
 

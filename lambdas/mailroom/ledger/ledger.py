@@ -9,29 +9,31 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.aws import clients
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Claim, Claimed, accounts_of, refused, tried
 from mailroom.ledger.items import (
     ERASED_AT,
     SETTLED,
     TOLD,
+    Claim,
+    Claimed,
     LedgerItems,
     about,
     about_any,
+    accounts_of,
     each_of,
     error_of,
     facts_of,
     ids_of,
     provider_of,
+    refused,
+    tried,
     trouble_of,
 )
 from mailroom.message.message import Key, Message, key_of
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Facts, Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

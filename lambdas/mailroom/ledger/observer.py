@@ -11,9 +11,7 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
 from mailroom.ledger.items import SETTLED, LedgerItems, earlier_than, error_of, facts_of, ids_of
-from mailroom.message.event import Event
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status, rank
+from mailroom.message.outcome import Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
 _KNOWN = ("undelivered", "delivered")

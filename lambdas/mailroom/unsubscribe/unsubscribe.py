@@ -16,7 +16,7 @@ from mailroom.channels.mail.headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http.event import Refused
-from mailroom.recipients.preferences import By, Preferences
+from mailroom.recipients.choices import By, Preferences
 from mailroom.recipients.unsubscribe_links import Choice, Keyless, Renewable, Tokens
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe import page as unsubscribe_page

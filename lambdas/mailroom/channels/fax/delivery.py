@@ -13,13 +13,12 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.delivery.adapter import Adapter
-from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
+from mailroom.delivery.delivery import Adapter, Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
-from mailroom.ledger.claim import Claimed
-from mailroom.message.body import encode
+from mailroom.ledger.items import Claimed
+from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
 from mailroom.outcomes.callbacks import OF_THE_LINE
 from mailroom.telemetry import logger

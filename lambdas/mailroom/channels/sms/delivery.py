@@ -5,8 +5,7 @@ from typing import cast
 
 from mailroom.channels.sms.contract import Sms
 from mailroom.channels.sms.provider import SmsRequest
-from mailroom.delivery.adapter import Adapter
-from mailroom.delivery.delivery import Tools
+from mailroom.delivery.delivery import Adapter, Tools
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.environment import Sender, SmsSender
 

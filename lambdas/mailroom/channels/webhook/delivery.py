@@ -14,8 +14,8 @@ from mailroom.clock import milliseconds
 from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
-from mailroom.ledger.claim import Claimed
-from mailroom.message.body import encode
+from mailroom.ledger.items import Claimed
+from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from mailroom.outcomes.callbacks import Callback
 from mailroom.telemetry import logger
