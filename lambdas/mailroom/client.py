@@ -22,7 +22,7 @@ import boto3
 from botocore.config import Config
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox.writer import DAY, MailboxWriter, Oversize, Written
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, Written
 
 if TYPE_CHECKING:
     from boto3.session import Session

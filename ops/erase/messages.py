@@ -14,7 +14,7 @@ from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
 from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import ERASED_AT
-from mailroom.mailbox.writer import due
+from mailroom.mailbox import due
 from mailroom.message.message import Key
 from ops.erase.answer import Left, Place
 from ops.erase.find import Messages, Read, where

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from mailroom.clock import Clock
-from mailroom.mailbox.writer import PREFIX
+from mailroom.mailbox import PREFIX
 from mailroom.message.message import Key
 from ops.erase.answer import Left, Place
 from ops.erase.find import Read, named_by_others

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from threading import Event, Lock
 from typing import Any
 
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, Written
 
 FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.mailbox.writer import Written
+from mailroom.mailbox import Written
 from ops.imports.brake import STOPPED, Brake
 from ops.imports.entries import Entries, Entry
 from ops.imports.judge import Fault, Judge

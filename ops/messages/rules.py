@@ -13,7 +13,7 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
 from mailroom.http.url_policy import Guard
-from mailroom.mailbox.writer import MailboxWriter, Oversize
+from mailroom.mailbox import MailboxWriter, Oversize
 from ops.deployed import function_settings
 from ops.stage import name
 

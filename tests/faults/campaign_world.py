@@ -17,7 +17,7 @@ from mailroom.campaigns.run import Run
 from mailroom.campaigns.runs import Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter
 from mailroom.recipients.choices import Preferences
 from tests.faults.outside import Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.mailbox.writer import Written
+from mailroom.mailbox import Written
 from ops.imports.brake import FIRST_WAIT, LONGEST_WAIT, PATIENCE, Brake
 
 PUT, THROTTLED = Written("put"), Written("failed", None, "PutItem: ThrottlingException")

@@ -14,7 +14,7 @@ from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, ROU
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
-from mailroom.mailbox.writer import (
+from mailroom.mailbox import (
     MAX_ITEM_BYTES,
     MAX_QUEUED_BYTES,
     NEEDED_AFTER,

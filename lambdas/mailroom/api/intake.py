@@ -10,7 +10,7 @@ from mailroom.api.paths import href_of
 from mailroom.api.problems import entry_of
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, Written
 from mailroom.message.address import has_control
 from mailroom.message.message import MAX_ID_BYTES, Key
 from mailroom.telemetry import about, count, logger

@@ -18,7 +18,7 @@ from mailroom.campaigns.sources import Sources
 from mailroom.channels.contracts import contracts_of
 from mailroom.environment import Collect, Compose
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter
 from mailroom.recipients.choices import Preferences
 
 
