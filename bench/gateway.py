@@ -15,7 +15,7 @@ from local.workspace import DOT_LOCAL, Workspace
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
-from mailroom.delivery.delivery import Pace, Received, Tools
+from mailroom.delivery.worker import Pace, Record, Tools
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Outcome, Sent
@@ -71,6 +71,7 @@ class _Gateway:
         tools: Any = Tools(
             Ledger(self, "ledger", lease=960, ttl=90 * 86400, clock=lambda: self._now),  # type: ignore[arg-type]
             payloads=None,  # type: ignore[arg-type]
+            dynamodb=None,  # type: ignore[arg-type]
             sqs=None,  # type: ignore[arg-type]
             pace=Pace(2.0, lambda: self._now, self._sleep),
             clock=lambda: self._now,
@@ -86,9 +87,9 @@ class _Gateway:
             clock_skew_seconds=5,
         )
         delivery = FaxDelivery(_settings(), adapter, tools)
-        item = delivery.item_of(dict(FAX))
+        item, fax = delivery.read(dict(FAX))
         left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
-        wait = delivery.deliver(Received(item, delivery.read(item), 1, None, left))
+        wait = delivery.deliver(fax, Record(item, 1, None, left))
         self._billed += self._now - started
         self._now += wait or 0.0
         return wait

@@ -4,14 +4,14 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.mail.ses import SesMail
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import MailSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(MailSender)
 # Its clients live as long as the process.
-worker = Worker.of(settings, SesMail.of(settings), SuppressingDelivery)
+worker = Worker.of(settings, SesMail.of(settings), to_people)
 
 
 @instrumented

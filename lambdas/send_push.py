@@ -4,13 +4,13 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.push.sns import SnsPush
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(PushSender)
-worker = Worker.of(settings, SnsPush.of(settings), SuppressingDelivery)
+worker = Worker.of(settings, SnsPush.of(settings), to_people)
 
 
 @instrumented

@@ -4,13 +4,13 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.delivery import SmsDelivery
+from mailroom.channels.sms.delivery import text_delivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import SmsSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(SmsSender)
-worker = Worker.of(settings, SmsAdapter.of(settings), SmsDelivery)
+worker = Worker.of(settings, SmsAdapter.of(settings), text_delivery)
 
 
 @instrumented

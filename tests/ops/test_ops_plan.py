@@ -5,7 +5,7 @@ import json
 import pytest
 
 from local.workspace import REPOSITORY
-from mailroom.delivery.delivery import Pace
+from mailroom.delivery.worker import Pace
 from ops.plan.lanes import Lane, Stages
 from ops.plan.model import Assumed, Plan, Senders
 from stacks.derived import lane_rows
