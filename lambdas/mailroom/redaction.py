@@ -9,7 +9,7 @@ _URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 _NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
 
 
-def discreet(text: str) -> str:
+def redact(text: str) -> str:
     """A provider's words as they may stand in the ledger and in a log: no numbers, no URLs, not endless."""
     shown = _NUMBER.sub(lambda number: f"…{number[0][-2:]}", _URL.sub("(URL)", text[:MAX_READ]))
     return shown if len(shown) <= 300 else f"{shown[:299]}…"

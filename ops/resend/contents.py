@@ -74,7 +74,7 @@ class Contents:
 
     def _unwanted(self, message: Message) -> str:
         """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
-        Unread."""
+        UnprocessedKeys."""
         wanted = {Wanted(each, message.topic) for each in message.addressees}
         if message.event_type not in _CHOSEN or not wanted:
             return ""

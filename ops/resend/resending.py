@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from msgspec import Struct, structs
 
-from mailroom.aws.dynamo import Unread
+from mailroom.aws.dynamo import UnprocessedKeys
 from mailroom.aws.queues import Entry
 from mailroom.message.message import Key
 from ops.resend.contents import Contents, items_of, next_attempt
@@ -28,7 +28,7 @@ from ops.resend.resent import Resent
 AT_ONCE = 50
 """Messages of one step: what a crash may leave reopened and not queued."""
 _WORKERS = 8
-_FAULTS = (ClientError, BotoCoreError, ResponseParserError, Unread)
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
 """What reading and writing tables raises where AWS does not do it."""
 _UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
 

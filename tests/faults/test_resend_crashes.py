@@ -131,7 +131,7 @@ def test_what_is_proved_delivered_just_before_its_reopening_is_not_sent_again(ne
     stage = of_mail(world)
 
     def late() -> None:
-        observe(world.ledger.items, [told(Key("lost-answer", "mail"), "delivered")])
+        observe(world.ledger, [told(Key("lost-answer", "mail"), "delivered")])
 
     world.outside.intrude = (len(world.outside.calls), late)
     (refused,) = resend(stage, "lost-answer")

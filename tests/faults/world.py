@@ -184,7 +184,7 @@ class World:
     def send_events(self) -> None:
         """SES tells of every mail that it accepted, as feedback will record it."""
         for request in self.ses.accepted:
-            observe(self._feedback.items, [told(Key(_id(request), "mail"), "sent")])
+            observe(self._feedback, [told(Key(_id(request), "mail"), "sent")])
 
     def sends(self) -> Counter[str]:
         """How often SES accepted each message."""

@@ -66,7 +66,7 @@ def put_unknown(pipeline: Pipeline) -> None:
     # What the feedback function will do with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
-    observe(ledger.items, [told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
+    observe(ledger, [told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
     accepted(pipeline, "held")
 
 

@@ -122,7 +122,7 @@ def test_a_late_event_brings_nothing_of_the_person_back(
     erasure.empty(KEY, aws.item())
     before = aws.item()
     event: Event = told(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
-    assert isinstance(observe(ledger.items, [event]), Outdated)
+    assert isinstance(observe(ledger, [event]), Outdated)
     assert aws.item() == before
 
 
@@ -156,7 +156,7 @@ def test_what_has_changed_since_it_was_read_is_not_emptied(
     sent(ledger)
     read = aws.item()
     clock.advance(1)
-    observe(ledger.items, [told(KEY, "delivered", provider_id="p-1")])
+    observe(ledger, [told(KEY, "delivered", provider_id="p-1")])
     assert not erasure.empty(KEY, read)
     assert "erased_at" not in aws.item()
 

@@ -55,7 +55,7 @@ def test_a_full_history_does_not_let_in_who_lost_the_claim(
 
 def test_a_full_history_does_not_keep_an_event_out(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(_worn(aws, ledger), "ses", "p-1")
-    assert isinstance(observe(ledger.items, [told(KEY, "bounced")]), Seen)
+    assert isinstance(observe(ledger, [told(KEY, "bounced")]), Seen)
     assert aws.item()["status"] == "bounced"
 
 

@@ -90,7 +90,7 @@ def test_a_followed_message_is_settled_whoever_follows_it_now(
 def test_what_a_provider_proves_later_corrects_a_failure(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
     crashed(ledger, clock)
     assert settled(ledger, aws.item(), "failed", clock)
-    observe(ledger.items, [told(KEY, "delivered")])
+    observe(ledger, [told(KEY, "delivered")])
     found = aws.item()
     assert (found["status"], found["attempts"]) == ("delivered", 1)
     assert not {"error", "failed_on"} & set(found)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.dynamo import Unread, plain
+from mailroom.aws.dynamo import UnprocessedKeys, plain
 from mailroom.recipients.choices import OptOut, Preferences, choice_key, opt_out_of
 from tests.unit.aws_models import problems
 from tests.unit.fakes import Meddler, asked_twice
@@ -143,7 +143,7 @@ def test_what_dynamodb_left_out_is_asked_for_again(aws: Aws, clock: FakeClock) -
 
 
 def test_choices_that_cannot_be_read_whole_let_nobody_pass(aws: Aws, clock: FakeClock) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(UnprocessedKeys):
         preferences_of(aws, clock, batch_get_item=_throttling(99)).find([(ADA, TOPIC)])
 
 

@@ -22,7 +22,7 @@ from mailroom.recipients.unsubscribe_links import (
     MAX_TOKEN,
     RENEW_SECONDS,
     Choice,
-    Keyless,
+    InvalidSigningKey,
     Links,
     Renewable,
     Tokens,
@@ -275,7 +275,7 @@ def test_a_slash_at_the_end_of_the_url_does_no_harm() -> None:
 def test_a_secret_without_a_key_signs_nothing_and_is_not_quoted(text: str) -> None:
     secret = kept(Secrets(text))
     for use in (lambda: Links(secret, URL).url(ADA, TOPIC), lambda: Tokens(secret).read(token())):
-        with pytest.raises(Keyless, match=r'is not \{"key": "<random>"') as caught:
+        with pytest.raises(InvalidSigningKey, match=r'is not \{"key": "<random>"') as caught:
             use()
         assert KEY not in str(caught.value)
 

@@ -111,7 +111,7 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
-    observe(ledger.items, [told(KEY, "delivered", provider_id="p-0")])
+    observe(ledger, [told(KEY, "delivered", provider_id="p-0")])
     worker = post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == ([], [])

@@ -130,28 +130,23 @@ def _plain_number(text: str) -> int | Decimal:
 
 def same(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
     """Whether two items say the same: numbers by value, sets in any order, true and 1 apart."""
-    return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    return bool(_canonical({"M": one}) == _canonical({"M": other}))
 
 
-def _same(one: Value, other: Value) -> bool:
-    ((kind, held),) = one.items()
-    if other.keys() != {kind}:
-        return False
-    theirs = other[kind]
+def _canonical(value: Value) -> Any:
+    ((kind, held),) = value.items()
     match kind:
         case "N":
-            return Decimal(held) == Decimal(theirs)
+            return kind, Decimal(held)
         case "B":
-            return bytes(held) == bytes(theirs)
-        case "NS":
-            return {Decimal(each) for each in held} == {Decimal(each) for each in theirs}
-        case "SS" | "BS":
-            return set(held) == set(theirs)
+            return kind, bytes(held)
         case "L":
-            return len(held) == len(theirs) and all(map(_same, held, theirs))
+            return kind, [_canonical(each) for each in held]
         case "M":
-            return same(held, theirs)
-    return bool(held == theirs)
+            return kind, {name: _canonical(each) for name, each in held.items()}
+        case "SS" | "NS" | "BS":
+            return kind, {_canonical({kind[0]: each}) for each in held}
+    return kind, held  # a string, a bool or null
 
 
 def size_of(image: Mapping[str, Value]) -> int:
@@ -303,7 +298,7 @@ _READS = 4
 """Calls for the same keys, which the SDK has repeated by itself already where it was throttled."""
 
 
-class Unread(RuntimeError):
+class UnprocessedKeys(RuntimeError):
     """DynamoDB did not hand out all that was asked for: whoever asked must try again."""
 
 
@@ -312,7 +307,7 @@ def batch_get(
 ) -> dict[str, list[dict[str, Any]]]:
     """The items of these keys that there are, by table, in plain Python; in as few calls as can be.
 
-    Raises Unread where DynamoDB goes on leaving some out.
+    Raises UnprocessedKeys where DynamoDB goes on leaving some out.
     """
     found: dict[str, list[dict[str, Any]]] = {table: [] for table in wanted}
     for part in _parts(wanted):
@@ -350,4 +345,4 @@ def _read(
         # A reply holds 16 MB at most, so large items take several; only those that bring nothing count.
         idle = 0 if got else idle + 1
         if asked and idle == _READS:
-            raise Unread(f"{' and '.join(asked)} could not be read whole: DynamoDB throttles")
+            raise UnprocessedKeys(f"{' and '.join(asked)} could not be read whole: DynamoDB throttles")

@@ -56,7 +56,7 @@ class Drafter:
 
     def drafts(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> Drafts:
         """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
-        campaign's module raises for all of its people, and Unread."""
+        campaign's module raises for all of its people, and UnprocessedKeys."""
         composed, failed = self._composed(definition, chunk, remaining)
         drafts: list[Draft] = []
         left_out: list[str] = []

@@ -32,7 +32,7 @@ class DeadLetterLog:
         return cls(clients.dynamodb(), table, clock)
 
     def unknown(self, letters: Iterable[Letter]) -> list[Letter]:
-        """Those that were not told of yet. Raises Unread.
+        """Those that were not told of yet. Raises UnprocessedKeys.
 
         An outage's letters lie for days: to read what is known costs a fifth of a write that is refused.
         """

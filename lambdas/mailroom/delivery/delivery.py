@@ -9,7 +9,7 @@ from mailroom.clock import milliseconds
 from mailroom.delivery.worker import Record, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.items import Claimed, InProgress, Unfounded
+from mailroom.ledger.items import Claimed, InProgress, OutOfSequence
 from mailroom.message.message import Message, parse
 from mailroom.message.outcome import (
     Evidence,
@@ -138,7 +138,7 @@ class Delivery(Generic[M, R]):
         claim = self._ledger.claim(message, self._adapter.account)
         if isinstance(claim, InProgress):
             return claim.seconds + 1
-        if isinstance(claim, Unfounded):
+        if isinstance(claim, OutOfSequence):
             logger.error("no attempt leads up to this one", attempt=message.attempt)
             self._tally.counts["Malformed"] += 1
             return queues.AT_ONCE

@@ -35,7 +35,7 @@ class Mailbox:
         self._table = table
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """The items that still exist. Raises Unread where DynamoDB throttles."""
+        """The items that still exist. Raises UnprocessedKeys where DynamoDB throttles."""
         asked = [{"id": string(key.id), "event_type": string(key.event_type)} for key in dict.fromkeys(keys)]
         found = batch_get(self._client, {self._table: asked}, consistent=True)[self._table]
         return {Key(item["id"], item["event_type"]): item for item in found}

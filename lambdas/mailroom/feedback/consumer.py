@@ -107,7 +107,7 @@ class Feedback:
             return False
         key = events[0].key
         try:
-            observed = observe(self._ledger.items, events)
+            observed = observe(self._ledger, events)
             if not isinstance(observed, Foreign):
                 # Also of an attempt that is over: who complained then wants nothing now either.
                 self._suppress(events, observed.item)

@@ -8,9 +8,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
+from mailroom.aws.dynamo import Change, Sets, Value, number, string
 from mailroom.clock import Clock, milliseconds
-from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of, where
+from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of
 from mailroom.message.message import Key
 
 if TYPE_CHECKING:
@@ -36,14 +36,11 @@ _SEEN = "attribute_exists(completedAt) AND updatedAt = :seen"
 _OF_HISTORY = ("at", "status", "code")
 
 
-class Erasure:
+class Erasure(LedgerItems):
     """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
 
     def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
-        self._client = client
-        self._table = table
-        self._items = LedgerItems(client, table, ttl, clock)
-        self._clock = clock
+        super().__init__(client, table, ttl, clock)
 
     def withdraw(self, key: Key) -> bool:
         """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to
@@ -51,12 +48,8 @@ class Erasure:
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
-        sets = {**self._items.ended(key, "cancelled"), **error_of("cancelled", WHY)}
-        try:
-            self._items.write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
-        except ConditionFailed:
-            return False
-        return True
+        sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY)}
+        return self.try_write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
 
     def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
         """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.
@@ -80,11 +73,8 @@ class Erasure:
             {":seen": string(item["updatedAt"])},
             removes=tuple(sorted(name for name in item if name not in KEPT)),
         )
-        try:
-            update(self._client, self._table, where(key), change)
-        except ConditionFailed:
-            return False
-        return True
+        emptied, _ = self.change(key, change)
+        return emptied
 
 
 def _line(entry: Mapping[str, Any]) -> Value:

@@ -8,7 +8,6 @@ worker B                                lease over ▶ claim ─ look for eviden
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -44,7 +43,7 @@ _NO_HISTORY: Value = {"L": []}
 _NO_CALLBACKS: Value = {"M": {}}
 SETTLED = ("trouble", "dead_lettered_at")
 """What goes as soon as a message has its outcome."""
-TOLD = (
+PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
     *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code"),
     *(
@@ -101,30 +100,37 @@ class LedgerItems:
             change.condition, change.values = condition, values
             return update(self._client, self._table, where(key), change, returns)
 
-    def note(self, key: Key, map_name: str, name: str, value: Value) -> None:
-        """Set one entry of a map that the item has; nothing where there is no such map.
+    def try_write(
+        self, key: Key, change: Change, entry: Status | None = None, code: str | None = None
+    ) -> bool:
+        """The same; False where the condition did not hold."""
+        try:
+            self.write(key, change, entry, code)
+        except ConditionFailed:
+            return False
+        return True
+
+    def note_callback(self, key: Key, name: str, result: Sets) -> None:
+        """Keep what became of a callback, by its name; nothing where nobody asked for any.
 
         It is no change of the message's: `updatedAt` and `ttl` stay.
         """
-        there = "attribute_exists(#map)"
-        change = Change({"entry": value}, there, names={"#map": map_name, "#entry": name}, within="#map")
-        with suppress(ConditionFailed):
-            update(self._client, self._table, where(key), change)
+        there, names = "attribute_exists(#map)", {"#map": "callbacks", "#entry": name}
+        self.change(key, Change({"entry": {"M": result}}, there, names=names, within="#map"))
 
     def advance(
         self,
         key: Key,
-        map_name: str,
-        name: str,
+        recipient: str,
         status: Status | None,
         facts: Facts,
         error: str = "",
         token: str | None = None,
     ) -> dict[str, Any] | None:
-        """Move one entry of a map on, as a whole item moves: its status forward, with the `error` that goes
-        with it ("": none), or not at all; `facts` where they are new. The item after that; None where it has
-        no such entry. With `token`, only as the holder of that claim."""
-        names, entry = {"#map": map_name, "#entry": name}, "#map.#entry"
+        """Move one recipient's entry on, as a whole item moves: its status forward, with the `error` that
+        goes with it ("": none), or not at all; `facts` where they are new. The item after that; None where it
+        has no such entry. With `token`, only as the holder of that claim."""
+        names, entry = {"#map": "recipients", "#entry": recipient}, "#map.#entry"
         there, own = f"attribute_exists({entry})", Sets()
         if token is not None:
             there, own = f"{there} AND claim_token = :own", {":own": string(token)}
@@ -139,17 +145,17 @@ class LedgerItems:
             moves = Change(
                 sets, f"{there} AND ({free})", own | earlier, once, gone, names=names, within=entry
             )
-            moved, item = self._try(key, moves)
+            moved, item = self.change(key, moves)
             if moved or not facts:
-                return item if name in item.get(map_name, {}) else None
+                return item if recipient in item.get("recipients", {}) else None
         if not facts:
             return None
         lacking = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
         change = Change(news, f"{there} AND ({lacking})", own, once, names=names, within=entry)
-        _, item = self._try(key, change)
-        return item if name in item.get(map_name, {}) else None
+        _, item = self.change(key, change)
+        return item if recipient in item.get("recipients", {}) else None
 
-    def _try(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
+    def change(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
         """Whether the change was made, and the item as it stands."""
         try:
             return True, update(self._client, self._table, where(key), change, "ALL_NEW")
@@ -187,7 +193,7 @@ def where(key: Key) -> Sets:
     return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
-def about(to: str | list[str] | None, callback_url: str | None) -> Sets:
+def addressing_of(to: str | list[str] | None, callback_url: str | None) -> Sets:
     """Whom a message is for, and who wants to hear of it."""
     sets: Sets = {}
     if to:
@@ -223,10 +229,10 @@ def earlier_than(status: Status) -> Sets:
     return {f":before{at}": string(each) for at, each in enumerate(before(status))}
 
 
-def about_any(item: Mapping[str, Any]) -> Sets:
+def addressing_of_any(item: Mapping[str, Any]) -> Sets:
     """The same of an item that may be wrong in any way: what is usable of it, and short."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
-    return about(_short(to), _short(callback_url))
+    return addressing_of(_short(to), _short(callback_url))
 
 
 def provider_of(provider: str, provider_id: str) -> Sets:
@@ -292,11 +298,11 @@ class InProgress(Struct, frozen=True):
     seconds: float
 
 
-class Unfounded(Struct, frozen=True):
+class OutOfSequence(Struct, frozen=True):
     """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
 
 
-NOBODY_KNOWS = ""
+UNKNOWN_ACCOUNT = ""
 """Among `accounts`: one that a version of before did not write down."""
 
 
@@ -310,11 +316,11 @@ def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
     tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
     accounts = {account for _, account in tries}
     if str(since) not in {began for began, _ in tries}:
-        accounts.add(NOBODY_KNOWS)
+        accounts.add(UNKNOWN_ACCOUNT)
     return frozenset(accounts)
 
 
-Claim = Claimed | Completed | Superseded | InProgress | Unfounded
+Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence
 
 
 def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
@@ -324,5 +330,5 @@ def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -
     if int(item.get("attempts", 0)) >= attempt:
         return Superseded()
     if "startedAt" not in item:
-        return Unfounded()
+        return OutOfSequence()
     return InProgress(max(0, int(item["startedAt"]) + lease_ms - now_ms) / 1000)

@@ -129,7 +129,7 @@ def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) 
     for event in events:
         for recipient in _concerned(event, item):
             status, error = event.status, "" if event.status in _GOOD else event.detail
-            moved = items.advance(event.key, "recipients", recipient, status, event.facts, error)
+            moved = items.advance(event.key, recipient, status, event.facts, error)
             item = moved or item  # whoever writes last sees what all have written
     said = _of_all(item["recipients"])
     if rank(said.status) <= rank(item["status"]):

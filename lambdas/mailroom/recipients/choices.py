@@ -58,7 +58,8 @@ class Suppressions:
         return cls(clients.dynamodb(), table)
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
-        """Those of `recipients` who are on the list, in one read for every hundred of them. Raises Unread."""
+        """Those of `recipients` who are on the list, in one read for every hundred of them. Raises
+        UnprocessedKeys."""
         keys = [listed_key(each, channel) for each in dict.fromkeys(recipients)]
         items = batch_get(self.client, {self.table: keys})[self.table]
         return {found.recipient: found for found in map(suppression_of, items) if found}
@@ -143,11 +144,11 @@ class Preferences:
         return cls(clients.dynamodb(), table)
 
     def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
-        """Those of the pairs that were opted out of, in one read for every hundred of them. Raises Unread."""
+        """Those of the pairs that were opted out of, in one read for every hundred of them. Raises
+        UnprocessedKeys."""
         asked = {pair: _spelt(pair) for pair in wanted}
-        keys = [
-            choice_key(*pair) for pair in dict.fromkeys(each for spelt in asked.values() for each in spelt)
-        ]
+        pairs = dict.fromkeys(each for spelt in asked.values() for each in spelt)
+        keys = [choice_key(*pair) for pair in pairs]
         items = batch_get(self.client, {self.table: keys})[self.table]
         known = {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
         return {pair: known[each] for pair, spelt in asked.items() for each in spelt if each in known}
@@ -235,7 +236,7 @@ class Choices:
 
     def find(self, channel: str, wanted: Iterable[Wanted]) -> dict[Wanted, Unwanted]:
         """Those of `wanted` that may not be sent. Of one without a topic nobody can have opted out, so for
-        such nothing is read. Raises Unread."""
+        such nothing is read. Raises UnprocessedKeys."""
         asked = list(dict.fromkeys(wanted))
         if not asked:
             return {}

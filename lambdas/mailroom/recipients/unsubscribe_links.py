@@ -31,7 +31,7 @@ _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" 
 _Key = Annotated[str, Meta(min_length=16)]
 
 
-class Keyless(RuntimeError):
+class InvalidSigningKey(RuntimeError):
     """The secret is there, but not in the form that signing needs."""
 
 
@@ -74,14 +74,14 @@ class Tokens:
         self._secret = secret
 
     def sign(self, choice: Choice) -> str:
-        """The choice as text for a URL's path. Raises Keyless and botocore's errors."""
+        """The choice as text for a URL's path. Raises InvalidSigningKey and botocore's errors."""
         return _serializer_of(self._secret.current().text).dumps([choice.recipient, choice.topic])
 
     def read(self, token: str) -> Choice:
         """The choice that somebody with the key has signed.
 
-        Raises Malformed for anything else, which tells nothing; Keyless and botocore's errors where it cannot
-        be checked.
+        Raises Malformed for anything else, which tells nothing; InvalidSigningKey and botocore's errors where
+        the token cannot be checked.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
             raise Malformed("no token of ours")
@@ -112,7 +112,7 @@ class Links:
             raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
 
     def url(self, recipient: str, topic: str) -> str:
-        """The link of one recipient and topic. Raises Keyless and botocore's errors."""
+        """The link of one recipient and topic. Raises InvalidSigningKey and botocore's errors."""
         return f"{self._base}/{self._tokens.sign(Choice(recipient, topic))}"
 
 
@@ -130,7 +130,9 @@ def _serializer_of(text: str) -> URLSafeSerializer:
     except (msgspec.DecodeError, UnicodeError):
         keys = None  # its words may quote the secret
     if keys is None:
-        raise Keyless(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
+        raise InvalidSigningKey(
+            f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
+        )
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
     )

@@ -10,7 +10,7 @@ from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
 from mailroom.channels.fax.contract import Fax
 from mailroom.environment import FaxSender
 from mailroom.http.once import NotSent, Unclear
-from mailroom.redaction import discreet
+from mailroom.redaction import redact
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 
@@ -36,9 +36,7 @@ def credentials(look: Look) -> Iterator[Verdict]:
         except NotSent as trouble:
             yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
-            yield failed(
-                f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put
-            )
+            yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 

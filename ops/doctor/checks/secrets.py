@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from mailroom.aws.secret import Secret
 from mailroom.channels.webhook.signing import Signer, UnusableKey
-from mailroom.recipients.unsubscribe_links import Choice, Keyless, Tokens
+from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from ops.doctor.look import Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 
@@ -35,7 +35,7 @@ def opt_out_key(look: Look) -> Iterator[Verdict]:
     for arn in sorted(arns):
         try:
             Tokens(_secret(look, arn)).sign(Choice("doctor", "doctor"))
-        except Keyless as fault:
+        except InvalidSigningKey as fault:
             key = '{"key": "\'"$(openssl rand -hex 32)"\'"}'
             yield failed(f"Links for opting out cannot be signed: {fault}.", _put(arn, f"'{key}'"))
         except look.client("secretsmanager").exceptions.ResourceNotFoundException:
