@@ -1,7 +1,5 @@
 """Sends mail: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.mail.ses import SesMail
 from mailroom.delivery.delivery import to_people
@@ -12,9 +10,5 @@ from mailroom.telemetry import instrumented
 settings = environment.read(MailSender)
 # Its clients live as long as the process.
 worker = Worker.of(settings, SesMail.of(settings), to_people)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the mail or the mail-bulk queue, whichever the function is set up for."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the mail or the mail-bulk queue, whichever the function is set up for."""

@@ -1,7 +1,5 @@
 """Sends push notifications: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.push.sns import SnsPush
 from mailroom.delivery.delivery import to_people
@@ -11,9 +9,5 @@ from mailroom.telemetry import instrumented
 
 settings = environment.read(PushSender)
 worker = Worker.of(settings, SnsPush.of(settings), to_people)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the push queue."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the push queue."""

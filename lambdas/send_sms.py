@@ -1,7 +1,5 @@
 """Sends text messages: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.sms.adapter import SmsAdapter
 from mailroom.channels.sms.delivery import text_delivery
@@ -11,9 +9,5 @@ from mailroom.telemetry import instrumented
 
 settings = environment.read(SmsSender)
 worker = Worker.of(settings, SmsAdapter.of(settings), text_delivery)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the SMS queue."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the SMS queue."""

@@ -22,7 +22,7 @@ import boto3
 from botocore.config import Config
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox import DAY, MailboxWriter, Oversize, Written
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutResult
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -215,7 +215,7 @@ def _fault(item: Mapping[str, Any]) -> str:
     return f"id: is {length} bytes long; use at most {MAX_ID_BYTES}" if length > MAX_ID_BYTES else ""
 
 
-def _result(item: Mapping[str, Any], written: Written) -> SendResult:
+def _result(item: Mapping[str, Any], written: PutResult) -> SendResult:
     state: State
     error = written.error
     match written.state:

@@ -155,7 +155,7 @@ State = Literal["put", "existed", "refused", "failed"]
 
 
 @dataclass(frozen=True)
-class Written:
+class PutResult:
     """What became of one put.
 
     existed: `found` is the item that stands there, in plain Python, and `same` says whether it is what was
@@ -195,25 +195,25 @@ class MailboxWriter:
         self._oversize = oversize
         self._clock = clock
 
-    def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> Written:
+    def put(self, item: Mapping[str, Any], *, if_new: bool = True) -> PutResult:
         """Put one item, by default only where its id and event_type are new."""
         try:
             image = image_of(item)
             light = image if self._oversize is None else self._oversize.lightened(image)
             return self._put({**light}, if_new)
         except Invalid as fault:
-            return Written("refused", None, str(fault), fault.field)
+            return PutResult("refused", None, str(fault), fault.field)
         except (ClientError, BotoCoreError) as error:
-            return Written("failed", None, _said(error))
+            return PutResult("failed", None, _said(error))
 
-    def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[Written]:
+    def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
         if workers == 1:
             return [self.put(each) for each in items]
         with ThreadPoolExecutor(workers, thread_name_prefix="put") as pool:
             return list(pool.map(self.put, items))
 
-    def _put(self, image: dict[str, Value], if_new: bool) -> Written:
+    def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:
         left_out = self._settle_ttl(image)
         condition: dict[str, Any] = {}
         if if_new:
@@ -225,7 +225,7 @@ class MailboxWriter:
             self._client.put_item(TableName=self._table, Item=image, **condition)
         except ClientError as error:
             return _refused(error, image, left_out)
-        return Written("put")
+        return PutResult("put")
 
     def _settle_ttl(self, image: dict[str, Value]) -> frozenset[str]:
         """Give it a ttl where the mailbox wants one and the item says none. Returns what does not count where
@@ -237,16 +237,16 @@ class MailboxWriter:
         return frozenset(("ttl",))
 
 
-def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[str]) -> Written:
+def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[str]) -> PutResult:
     code = error.response["Error"]["Code"]
     if code == "ConditionalCheckFailedException":
         answer: Mapping[str, Any] = error.response  # the item is missing from its own description
         found: Mapping[str, Value] = answer.get("Item", {})
         equal = same(_without(image, left_out), _without(found, left_out))
-        return Written("existed", plain(found), same=equal)
+        return PutResult("existed", plain(found), same=equal)
     if code == "ValidationException":
         fault = _explained(error.response["Error"].get("Message", ""))
-        return Written("refused", None, str(fault), fault.field)
+        return PutResult("refused", None, str(fault), fault.field)
     raise error
 
 

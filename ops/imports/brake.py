@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from threading import Event, Lock
 from typing import Any
 
-from mailroom.mailbox import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, PutResult
 
 FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0
@@ -56,7 +56,7 @@ class Brake:
         """Whoever waits gives up: what was not put yet comes back as failed."""
         self._stopped.set()
 
-    def put(self, item: Mapping[str, Any]) -> Written:
+    def put(self, item: Mapping[str, Any]) -> PutResult:
         """Put one item, as often as it takes; `failed`: it is no use any more to try."""
         while not self._stopped.is_set():
             self._rest()
@@ -67,7 +67,7 @@ class Brake:
             if not self._hopes(written):
                 self.stop()
                 return written
-        return Written("failed", None, STOPPED)
+        return PutResult("failed", None, STOPPED)
 
     def _rest(self) -> None:
         wait = self.wait
@@ -79,7 +79,7 @@ class Brake:
             self._failing_since = None
             self.wait = self.wait * RECOVERY if self.wait > SMALL else 0.0
 
-    def _hopes(self, written: Written) -> bool:
+    def _hopes(self, written: PutResult) -> bool:
         if written.error.rpartition(": ")[2] not in _PASSING:
             return False
         with self._lock:

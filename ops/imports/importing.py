@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.mailbox import Written
+from mailroom.mailbox import PutResult
 from ops.imports.brake import STOPPED, Brake
 from ops.imports.entries import Entries, Entry
 from ops.imports.judge import Fault, Judge
@@ -41,7 +41,7 @@ class _Begun(Struct):
 
     entry: Entry
     fault: Fault | None = None
-    put: Future[Written] | None = None
+    put: Future[PutResult] | None = None
 
 
 class Import:
@@ -146,7 +146,7 @@ class Import:
             self._progress.counts.failed += 1
             self._ended.trouble = self._ended.trouble or error
 
-    def _count(self, entry: Entry, written: Written) -> Fault | None:
+    def _count(self, entry: Entry, written: PutResult) -> Fault | None:
         counts: Any = self._progress.counts
         match written.state:
             case "put":

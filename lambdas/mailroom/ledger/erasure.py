@@ -4,17 +4,13 @@ A copy of its queue message may lie somewhere for weeks. What keeps such a copy 
 key, its status and `completedAt`; so these stay until the item's own `ttl`, and what tells of a person goes.
 """
 
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mailroom.aws.dynamo import Change, Sets, Value, number, string
-from mailroom.clock import Clock, milliseconds
+from mailroom.clock import milliseconds
 from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of
 from mailroom.message.message import Key
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
 
 ERASED = "erased"
 """Stands where a text told of the person."""
@@ -38,9 +34,6 @@ _OF_HISTORY = ("at", "status", "code")
 
 class Erasure(LedgerItems):
     """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
-
-    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
-        super().__init__(client, table, ttl, clock)
 
     def withdraw(self, key: Key) -> bool:
         """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to

@@ -7,6 +7,7 @@ queue            visibility time-out ──────────────�
 worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,7 +68,7 @@ _ROOM = number(MAX_HISTORY)
 class LedgerItems:
     """Writes items of one table. `ttl` is how long one lives after its last change, in seconds."""
 
-    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock) -> None:
+    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
         self._client = client
         self._table = table
         self._ttl = ttl

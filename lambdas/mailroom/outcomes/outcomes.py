@@ -12,8 +12,7 @@ from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
 from mailroom.environment import Outcomes as Settings
-from mailroom.ledger import change as changes
-from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.change import LedgerChange, change_of
 from mailroom.message.message import encode
 from mailroom.outcomes.callbacks import callback_of
 from mailroom.telemetry import about, count, count_by, logger
@@ -112,7 +111,7 @@ class Outcomes:
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:
-                change = changes.read(record)
+                change = change_of(record)
                 if change is not None:
                     self._follow(change, sequence, entries)
                     failures.see(change)
