@@ -17,7 +17,7 @@ from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http.event import Refused
 from mailroom.recipients.choices import By, Preferences
-from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Renewable, Tokens
+from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe import page as unsubscribe_page
 from mailroom.unsubscribe.request import Request, read
@@ -41,7 +41,7 @@ class Unsubscribe:
     def of(cls, settings: Settings) -> "Unsubscribe":
         """What a function's settings describe."""
         arn = settings.unsubscribe_secret_arn
-        secret = Renewable(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
+        secret = Secret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
         return cls(Preferences.of(settings.preferences_table), secret)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
