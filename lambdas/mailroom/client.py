@@ -10,10 +10,7 @@ An item is checked here for its key alone; dispatch judges the rest, and the led
 Sending the same again, after a crash or an answer that was lost, is always safe.
 """
 
-import itertools
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +19,7 @@ import boto3
 from botocore.config import Config
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutResult
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutResult, in_order
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -170,23 +167,13 @@ class Mailroom:
             assert not summary.problems, summary.problems[0]
         """
         summary = Summary()
-        for result in self._results(items):
+        for result in in_order(self.send, items, self.workers):
             summary.add(result)
             if on_result is not None:
                 on_result(result)
             if progress is not None:
                 progress(summary.total)
         return summary
-
-    def _results(self, items: Iterable[Mapping[str, Any]]) -> Iterator[SendResult]:
-        rest = iter(items)
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="mailroom") as pool:
-            under_way: deque[Future[SendResult]] = deque(
-                pool.submit(self.send, each) for each in itertools.islice(rest, self.workers * 4)
-            )
-            while under_way:
-                yield under_way.popleft().result()
-                under_way.extend(pool.submit(self.send, each) for each in itertools.islice(rest, 1))
 
     def status(self, id: str, event_type: str | None = None) -> MessageStatus | None:  # noqa: A002
         """Where a message is; None: there is no such message.

@@ -7,11 +7,13 @@ names it. The object is named by its content, so that the same item, sent again,
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -151,6 +153,8 @@ def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+T = TypeVar("T")
+R = TypeVar("R")
 State = Literal["put", "existed", "refused", "failed"]
 
 
@@ -173,6 +177,19 @@ class PutResult:
     def problem(self) -> str:
         """The sentence without its field."""
         return self.error.removeprefix(f"{self.field}: ")
+
+
+def in_order(do: Callable[[T], R], items: Iterable[T], workers: int) -> Iterator[R]:
+    """What `do` returns for each item, in their order; `workers` at a time, and never all items in memory."""
+    if workers == 1:
+        yield from map(do, items)
+        return
+    rest = iter(items)
+    with ThreadPoolExecutor(workers, thread_name_prefix="mailroom") as pool:
+        under_way = deque(pool.submit(do, each) for each in islice(rest, workers * 4))
+        while under_way:
+            yield under_way.popleft().result()
+            under_way.extend(pool.submit(do, each) for each in islice(rest, 1))
 
 
 class MailboxWriter:
@@ -208,10 +225,7 @@ class MailboxWriter:
 
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
-        if workers == 1:
-            return [self.put(each) for each in items]
-        with ThreadPoolExecutor(workers, thread_name_prefix="put") as pool:
-            return list(pool.map(self.put, items))
+        return list(in_order(self.put, items, workers))
 
     def _put(self, image: dict[str, Value], if_new: bool) -> PutResult:
         left_out = self._settle_ttl(image)

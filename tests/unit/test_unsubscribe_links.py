@@ -171,7 +171,7 @@ def test_a_key_that_is_put_into_the_secret_is_used_once_it_is_read_again(clock: 
 
 
 def read_for(client: Secrets, clock: FakeClock, seconds: float = 60) -> Secret:
-    return Secret(client, ARN, clock, seconds)
+    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
 def test_a_link_of_a_new_key_is_read_at_once_where_the_old_key_is_still_kept(clock: FakeClock) -> None:
