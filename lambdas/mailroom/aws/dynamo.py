@@ -286,6 +286,16 @@ def update(
     return plain(found) if found else {}
 
 
+def try_update(
+    client: "DynamoDBClient", table: str, key: Mapping[str, Value], change: Change
+) -> tuple[bool, dict[str, Any]]:
+    """UpdateItem; whether the condition held, and the item as it stands, in plain Python."""
+    try:
+        return True, update(client, table, key, change, "ALL_NEW")
+    except ConditionFailed as failed:
+        return False, failed.item
+
+
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """The item beside a failed condition; its type is missing from the client's own description."""
     item: Mapping[str, Any] = response.get("Item", {})

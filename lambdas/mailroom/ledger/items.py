@@ -23,6 +23,7 @@ from mailroom.aws.dynamo import (
     plain,
     string,
     strings,
+    try_update,
     update,
 )
 from mailroom.clock import Clock, iso, milliseconds
@@ -158,10 +159,7 @@ class LedgerItems:
 
     def change(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
         """Whether the change was made, and the item as it stands."""
-        try:
-            return True, update(self._client, self._table, where(key), change, "ALL_NEW")
-        except ConditionFailed as failed:
-            return False, failed.item
+        return try_update(self._client, self._table, where(key), change)
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""

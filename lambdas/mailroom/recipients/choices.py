@@ -11,12 +11,12 @@ the rest away. A repeat of either changes nothing.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct, convert
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, batch_get, number, plain, string, update
+from mailroom.aws.dynamo import Change, Sets, batch_get, number, plain, string, try_update
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
 
@@ -44,8 +44,8 @@ class Suppression(Struct, frozen=True):
     message_id: str = ""
 
 
-class Suppressions:
-    """One stage's list. Recipients are canonical: see `Message.addressees`."""
+class _Table:
+    """One stage's table of recipients, which are canonical: see `Message.addressees`."""
 
     def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
         self.client = client
@@ -53,9 +53,13 @@ class Suppressions:
         self._clock = clock
 
     @classmethod
-    def of(cls, table: str) -> "Suppressions":
-        """The list in a table, by the process's own client."""
+    def of(cls, table: str) -> Self:
+        """The table, by the process's own client."""
         return cls(clients.dynamodb(), table)
+
+
+class Suppressions(_Table):
+    """One stage's suppression list."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
         """Those of `recipients` who are on the list, in one read for every hundred of them. Raises
@@ -75,11 +79,8 @@ class Suppressions:
         change = Change(sets, _OPEN)
         if suppression.reason == "complaint":
             change = Change(sets, _WORSE, {":worst": string("complaint")})
-        try:
-            update(self.client, self.table, listed_key(suppression.recipient, suppression.channel), change)
-        except ConditionFailed:
-            return False
-        return True
+        key = listed_key(suppression.recipient, suppression.channel)
+        return try_update(self.client, self.table, key, change)[0]
 
     def lift(self, recipient: str, channel: str) -> bool:
         """Take a recipient off the list. False: it did not stand there."""
@@ -89,12 +90,9 @@ class Suppressions:
             "attribute_exists(reason)",
             removes=("reason", "at", "detail", "message_id"),
         )
-        try:
-            update(self.client, self.table, listed_key(recipient, channel), change)
-        except ConditionFailed as failed:
-            # At our own time: the SDK's second try, after the answer to the first was lost.
-            return failed.item.get("lifted_at") == now
-        return True
+        lifted, item = try_update(self.client, self.table, listed_key(recipient, channel), change)
+        # At our own time: the SDK's second try, after the answer to the first was lost.
+        return lifted or item.get("lifted_at") == now
 
     def listed(self) -> Iterator[Suppression]:
         """All who are on the list, in no order."""
@@ -130,18 +128,8 @@ class OptOut(Struct, frozen=True):
     by: By
 
 
-class Preferences:
-    """One stage's. Recipients are canonical: see `Message.addressees`."""
-
-    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
-        self.client = client
-        self.table = table
-        self._clock = clock
-
-    @classmethod
-    def of(cls, table: str) -> "Preferences":
-        """Those in a table, by the process's own client."""
-        return cls(clients.dynamodb(), table)
+class Preferences(_Table):
+    """One stage's opt-outs."""
 
     def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
         """Those of the pairs that were opted out of, in one read for every hundred of them. Raises
@@ -166,12 +154,8 @@ class Preferences:
         now = self._now()
         sets = {"opted_out_at": number(now), "by": string(by)}
         change = Change(sets, "attribute_not_exists(opted_out_at)", removes=("opted_in_at",))
-        try:
-            update(self.client, self.table, choice_key(recipient, topic), change)
-        except ConditionFailed as failed:
-            # At our own time: the SDK's second try, after the answer to the first was lost.
-            return (failed.item.get("opted_out_at"), failed.item.get("by")) == (now, by)
-        return True
+        out, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
+        return out or (item.get("opted_out_at"), item.get("by")) == (now, by)
 
     def opt_in(self, recipient: str, topic: str) -> bool:
         """The topic may be sent again. False: nobody had opted out."""
@@ -185,11 +169,8 @@ class Preferences:
             "attribute_exists(opted_out_at)",
             removes=("opted_out_at", "by"),
         )
-        try:
-            update(self.client, self.table, choice_key(recipient, topic), change)
-        except ConditionFailed as failed:
-            return failed.item.get("opted_in_at") == now
-        return True
+        back, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
+        return back or item.get("opted_in_at") == now
 
     def _now(self) -> int:
         return milliseconds(self._clock())
