@@ -5,7 +5,7 @@ import pytest
 from mailroom.http.answers import body_of, epoch, refusal, retry_after, text_of
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 from tests.unit.support import NOW
 
 

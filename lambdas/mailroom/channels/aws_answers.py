@@ -6,7 +6,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 
 from mailroom.message.outcome import Misconfigured, Rejected, Retry
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 
 T = TypeVar("T")
 Refusal = Retry | Rejected | Misconfigured

@@ -10,7 +10,7 @@ from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
 from mailroom.channels.fax.contract import Fax
 from mailroom.environment import FaxSender
 from mailroom.http.once import NotSent, Unclear
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 

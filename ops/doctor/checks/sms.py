@@ -7,7 +7,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, ac
 from mailroom.channels.sms.twilio_client import client as twilio_client
 from mailroom.http.answers import body_of
 from mailroom.http.once import NotSent, Unclear
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 from ops.doctor.deployed import Function
 from ops.doctor.look import READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning

@@ -14,8 +14,7 @@ from mailroom.channels.sms.twilio_client import client, next_page
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import redact
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed"}

@@ -4,7 +4,7 @@ import re
 
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 
 _OUR_CODES = {
     "4001",  # the balance

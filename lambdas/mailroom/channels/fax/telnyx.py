@@ -14,8 +14,7 @@ from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, OnceSession, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import redact
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
 _QUALITIES = {"standard": "normal", "fine": "high", "superfine": "very_high"}

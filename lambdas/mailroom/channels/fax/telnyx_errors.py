@@ -6,7 +6,7 @@ from typing import Any
 from mailroom.channels.fax.provider import Undelivered
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.channels.aws_answers import Refusal, code_of, reason_of
 from mailroom.message.outcome import Misconfigured, Rejected
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 
 _NOT_TO_THAT_NUMBER = {
     "DESTINATION_PHONE_NUMBER_OPTED_OUT",

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from mailroom.http.answers import body_of, refusal, retry_after
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Outcome, Rejected, Retry
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 
 _LATER = {
     14107,  # the rate at which one number may be answered
