@@ -20,7 +20,7 @@ from bench.functions import (
     stream_batch,
 )
 from mailroom import environment
-from mailroom.aws.attribute_values import size_of
+from mailroom.aws.dynamo import size_of
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.message.outcome import Outcome, Sent
 from ops.estimates import prices
@@ -168,8 +168,7 @@ class _Fax:
     def _invoke(self, fax: dict[str, Any]) -> float | None:
         from mailroom.channels.fax.adapter import FaxAdapter
         from mailroom.channels.fax.delivery import FaxDelivery
-        from mailroom.delivery.delivery import Received, Tools
-        from mailroom.delivery.pace import Pace
+        from mailroom.delivery.worker import Pace, Record, Tools
         from mailroom.ledger.ledger import Ledger
 
         started: float = self._now
@@ -179,6 +178,7 @@ class _Fax:
         tools = Tools(
             Ledger(self._dynamodb, "ledger", lease=960, ttl=90 * 86400, clock=self._clock),
             payloads=absent,
+            dynamodb=absent,
             sqs=absent,
             pace=Pace(settings.pace_seconds, self._clock, self._sleep),
             clock=self._clock,
@@ -189,9 +189,9 @@ class _Fax:
         numbers = settings.fax_senders
         adapter = FaxAdapter("bench", opened, absent, senders=numbers, media_seconds=60, clock_skew_seconds=5)
         delivery = FaxDelivery(settings, adapter, tools)
-        item = delivery.item_of(dict(fax))
+        item, message = delivery.read(dict(fax))
         left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
-        wait = delivery.deliver(Received(item, delivery.read(item), 1, None, left))
+        wait = delivery.deliver(message, Record(item, 1, None, left))
         self._billed += self._now - started
         self._now += wait or 0.0
         return wait

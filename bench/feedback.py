@@ -82,7 +82,7 @@ def _writes(bodies: list[str]) -> float:
 
 def _make_ledger(client: Any) -> None:
     from mailroom.channels.mail.contract import Mail
-    from mailroom.ledger.claim import Claimed
+    from mailroom.ledger.items import Claimed
     from mailroom.ledger.ledger import Ledger
 
     create_table(client, "ledger", "id", "event_type")
@@ -105,7 +105,7 @@ def _bodies(reach: int) -> list[str]:
 
 
 def _body(kind: str, number: int) -> str:
-    from mailroom.message.reference import Reference
+    from mailroom.message.message import Reference
 
     at = f"2026-11-21T09:00:{number % 60:02}.000Z"
     to = [f"p{number}@example.com"]

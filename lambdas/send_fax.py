@@ -1,7 +1,5 @@
 """Sends faxes: one record of the fax queue in, followed until the fax ends or goes to the next invocation."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
@@ -11,9 +9,5 @@ from mailroom.telemetry import instrumented
 
 settings = environment.read(FaxSender)
 worker = Worker.of(settings, FaxAdapter.of(settings), FaxDelivery)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One record of the fax queue; it comes back until its fax has ended."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One record of the fax queue; it comes back until its fax has ended."""

@@ -1,20 +1,14 @@
 """Sends mail: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.mail.ses import SesMail
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import MailSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(MailSender)
 # Its clients live as long as the process.
-worker = Worker.of(settings, SesMail.of(settings), SuppressingDelivery)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the mail or the mail-bulk queue, whichever the function is set up for."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+worker = Worker.of(settings, SesMail.of(settings), to_people)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the mail or the mail-bulk queue, whichever the function is set up for."""

@@ -1,19 +1,13 @@
 """Sends push notifications: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.push.sns import SnsPush
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
+from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Worker
 from mailroom.environment import PushSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(PushSender)
-worker = Worker.of(settings, SnsPush.of(settings), SuppressingDelivery)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the push queue."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+worker = Worker.of(settings, SnsPush.of(settings), to_people)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the push queue."""

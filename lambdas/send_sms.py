@@ -1,19 +1,13 @@
 """Sends text messages: one queue batch in, the records that must come back out."""
 
-from typing import Any
-
 from mailroom import environment
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.delivery import SmsDelivery
+from mailroom.channels.sms.delivery import text_delivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import SmsSender
 from mailroom.telemetry import instrumented
 
 settings = environment.read(SmsSender)
-worker = Worker.of(settings, SmsAdapter.of(settings), SmsDelivery)
-
-
-@instrumented
-def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """One batch of the SMS queue."""
-    return worker.handle(event, context.get_remaining_time_in_millis)
+worker = Worker.of(settings, SmsAdapter.of(settings), text_delivery)
+handler = instrumented(lambda event, context: worker.handle(event, context.get_remaining_time_in_millis))
+"""One batch of the SMS queue."""

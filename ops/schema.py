@@ -10,7 +10,7 @@ import typer
 
 from mailroom.api.item_schemas import CHOICES, OURS
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES
 
 
 def schema(

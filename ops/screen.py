@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import UnprocessedKeys
 
 screen = Console()
 errors = Console(stderr=True)
@@ -81,7 +81,7 @@ def aws_faults(stage: str) -> Iterator[None]:
     """Exit code 2, and what to check, where AWS is out of reach or refuses, or a command does."""
     try:
         yield
-    except (Refused, ClientError, BotoCoreError, ResponseParserError, Unread, ValueError) as error:
+    except (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError) as error:
         refused = _refused(error, stage)
         if refused is None:
             errors.print(Text(f"{error}", style="red"))
@@ -101,7 +101,7 @@ def _refused(error: Exception, stage: str) -> Refused | None:
             return error
         case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
             return NotDeployed(f"such table, function, bucket or queue of {stage} ({error.operation_name})")
-        case Unread():
+        case UnprocessedKeys():
             return Refused("DynamoDB did not hand out all that was asked for: it is throttled. Run it again.")
         case ResponseParserError():
             return Refused(

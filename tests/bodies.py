@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:mailroom-test-feedback"
 SENT = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)

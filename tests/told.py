@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from mailroom.message.event import Event
 from mailroom.message.message import Key
-from mailroom.message.status import Status
+from mailroom.message.outcome import Event, Status
 
 AT = 1_795_251_600_000
 WORDS: dict[Status, str] = {

@@ -4,32 +4,77 @@
 
     mailroom = Mailroom("prod")
     mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
-    mailroom.message.status("welcome-17")
+    mailroom.message.outcome("welcome-17")
 
 An item is checked here for its key alone; dispatch judges the rest, and the ledger says what it thought.
 Sending the same again, after a crash or an answer that was lost, is always safe.
 """
 
-import itertools
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import boto3
 from botocore.config import Config
 
-from mailroom.client_results import SendResult, State, Summary
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox.oversize import DAY, Oversize
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutResult, in_order
 
 if TYPE_CHECKING:
     from boto3.session import Session
     from types_boto3_dynamodb import DynamoDBClient
 
 __all__ = ["Ambiguous", "Mailroom", "MessageStatus", "SendResult", "Summary"]
+
+KEPT_PROBLEMS = 1000
+"""How many problems a summary lists; it counts all."""
+
+State = Literal["accepted", "existed", "conflict", "refused", "failed"]
+
+
+@dataclass(frozen=True)
+class SendResult:
+    """What became of one item.
+
+    accepted: it lies in the mailbox. existed: the very same lay there. conflict: its id and event_type stand
+    for another message, which stays. refused: it can never be put as it is; `error` names the attribute.
+    failed: AWS could not be reached or refused us; send it again.
+    """
+
+    id: str
+    event_type: str
+    state: State
+    error: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the message is in the mailbox now."""
+        return self.state in {"accepted", "existed"}
+
+
+@dataclass
+class Summary:
+    """How many items there were, and what became of them. `problems` lists the first that are not `ok`."""
+
+    accepted: int = 0
+    existed: int = 0
+    conflict: int = 0
+    refused: int = 0
+    failed: int = 0
+    problems: list[SendResult] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """All items."""
+        return self.accepted + self.existed + self.conflict + self.refused + self.failed
+
+    def add(self, result: SendResult) -> None:
+        """Count one more."""
+        setattr(self, result.state, getattr(self, result.state) + 1)
+        if not result.ok and len(self.problems) < KEPT_PROBLEMS:
+            self.problems.append(result)
+
 
 MAX_ID_BYTES = 180
 
@@ -122,23 +167,13 @@ class Mailroom:
             assert not summary.problems, summary.problems[0]
         """
         summary = Summary()
-        for result in self._results(items):
+        for result in in_order(self.send, items, self.workers):
             summary.add(result)
             if on_result is not None:
                 on_result(result)
             if progress is not None:
                 progress(summary.total)
         return summary
-
-    def _results(self, items: Iterable[Mapping[str, Any]]) -> Iterator[SendResult]:
-        rest = iter(items)
-        with ThreadPoolExecutor(self.workers, thread_name_prefix="mailroom") as pool:
-            under_way: deque[Future[SendResult]] = deque(
-                pool.submit(self.send, each) for each in itertools.islice(rest, self.workers * 4)
-            )
-            while under_way:
-                yield under_way.popleft().result()
-                under_way.extend(pool.submit(self.send, each) for each in itertools.islice(rest, 1))
 
     def status(self, id: str, event_type: str | None = None) -> MessageStatus | None:  # noqa: A002
         """Where a message is; None: there is no such message.
@@ -167,7 +202,7 @@ def _fault(item: Mapping[str, Any]) -> str:
     return f"id: is {length} bytes long; use at most {MAX_ID_BYTES}" if length > MAX_ID_BYTES else ""
 
 
-def _result(item: Mapping[str, Any], written: Written) -> SendResult:
+def _result(item: Mapping[str, Any], written: PutResult) -> SendResult:
     state: State
     error = written.error
     match written.state:

@@ -4,19 +4,40 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.logging.formatter import LambdaPowertoolsFormatter
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from mailroom.message.message import Key
+
+class Named(Protocol):
+    """What a line is about: a message's key."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def event_type(self) -> str: ...
+
 
 Handler = Callable[[dict[str, Any], Any], Any]
 
 _MARKS = r".!#$%&'*+/=?^`{|}~-"
 # From its beginning on or not at all: were it tried from each letter on, a long text would take minutes.
 _ADDRESS = re.compile(rf"(?<![\w{_MARKS}])([{_MARKS}]*+\w)[\w{_MARKS}]*+@(?=[\w-])")
+MAX_READ = 4000
+"""Characters of a provider's words that are looked at: over ten times what is shown, for a URL becomes one
+word."""
+# Bounded: no scheme is longer, and each place of a long text could begin one.
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
+_NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
+
+
+def redact(text: str) -> str:
+    """A provider's words as they may stand in the ledger and in a log: no numbers, no URLs, not endless."""
+    shown = _NUMBER.sub(lambda number: f"…{number[0][-2:]}", _URL.sub("(URL)", text[:MAX_READ]))
+    return shown if len(shown) <= 300 else f"{shown[:299]}…"
 
 
 def masked(text: str) -> str:
@@ -27,7 +48,7 @@ def masked(text: str) -> str:
 class _Formatter(LambdaPowertoolsFormatter):
     """Adds the message that is worked on, and masks the whole line: providers' errors quote addresses too."""
 
-    message: Key | None = None
+    message: Named | None = None
 
     def serialize(self, log: Any) -> str:
         if self.message is not None:
@@ -45,12 +66,12 @@ metrics = Metrics()
 metrics.set_default_dimensions(**_stage)
 
 
-def about(key: Key) -> dict[str, str]:
+def about(key: Named) -> dict[str, str]:
     """What every line about a message carries."""
     return {"id": key.id, "event_type": key.event_type}
 
 
-def working_on(key: Key | None) -> None:
+def working_on(key: Named | None) -> None:
     """From here on every line is about this message (None: about none)."""
     _formatter.message = key
 
@@ -79,7 +100,7 @@ def count(name: str, value: int = 1) -> None:
     metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
 
 
-def took(name: str, seconds: float) -> None:
+def record_duration(name: str, seconds: float) -> None:
     """Add a time to a metric of this invocation, which keeps each: percentiles can be asked of it."""
     if _Muted.now:
         return

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from msgspec import Struct
 
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import Sets, string
+from mailroom.aws.dynamo import Sets, batch_get, string
 from mailroom.dead_letters.cause import Cause, cause_of
 from mailroom.dead_letters.dead_letter import Letter
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue

@@ -14,8 +14,9 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain
 from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock, epoch
-from mailroom.ledger.erasure import ERASED_AT, Erasure
-from mailroom.mailbox.oversize import PREFIX, due
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.items import ERASED_AT
+from mailroom.mailbox import PREFIX, due
 from mailroom.message.message import Key
 from ops.erase.answer import ErasurePlace
 from ops.erase.person import (

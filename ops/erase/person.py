@@ -9,8 +9,7 @@ from typing import Literal
 from mailroom.aws.dynamo import Value
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.erasure import ERASED
-from mailroom.message import phone
-from mailroom.message.address import bare, readable, spellings
+from mailroom.message.address import bare, readable, spellings, to_e164
 from ops.screen import Refused
 
 Kind = Literal["mail", "number", "device", "id"]
@@ -93,13 +92,13 @@ class Person:
     def _number(self, value: str) -> str:
         if "@" in value:  # digits before an @ are somebody's mail address
             raise ValueError("is a mail address")
-        return phone.normalise(value, self._region)
+        return to_e164(value, self._region)
 
 
 def _read(typed: str) -> tuple[Kind, str]:
     """What has an @ is an address; the rest is a number, or else a device's token or an endpoint's ARN."""
     try:
-        return ("mail", bare(typed)) if "@" in typed else ("number", phone.normalise(typed))
+        return ("mail", bare(typed)) if "@" in typed else ("number", to_e164(typed))
     except ValueError:
         if "@" not in typed and _DEVICE.fullmatch(typed) and not typed.lstrip("+").isdigit():
             return "device", typed

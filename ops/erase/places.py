@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any
 
-from mailroom.aws.attribute_values import image_of
+from mailroom.aws.dynamo import image_of
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import ERASED_AT
-from mailroom.message.body import decode
-from mailroom.message.message import Key
+from mailroom.ledger.items import ERASED_AT
+from mailroom.message.message import Key, decode
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
 from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without

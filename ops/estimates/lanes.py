@@ -1,9 +1,9 @@
 """A stage's lanes, as its settings in cdk.json make them, and how long their senders take.
 
-A worker is a function that takes one batch after another: it waits before each submit so that all of them
-together keep to the rate (see `mailroom.delivery.pace`), submits, and writes down what came of it. That is an
-estimate, for latency and the time between invocations vary, and Lambda starts with few workers. All times are
-in seconds.
+A worker is a function that takes one batch after another. It waits before each submit, so that all workers
+together keep to the rate (see `mailroom.delivery.worker`), submits, and records the outcome. The figures are
+estimates: latency and the time between invocations vary, and Lambda starts with few workers. All times are in
+seconds.
 """
 
 import copy

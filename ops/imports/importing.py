@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 
 from mailroom.campaigns.files.formats import FileEntry
 from mailroom.campaigns.files.lines import Position
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, PutResult
 from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Imported, State, progress_bar, shown
 from ops.imports.items import Items, LineFault, Options
@@ -130,7 +130,7 @@ class _Begun(Struct):
 
     entry: FileEntry
     fault: LineFault | None = None
-    put: Future[Written] | None = None
+    put: Future[PutResult] | None = None
 
 
 class Import:
@@ -312,7 +312,7 @@ class PacedWriter:
         """No worker waits any longer: what was not put yet comes back as failed."""
         self._stopped.set()
 
-    def put(self, item: Mapping[str, Any]) -> Written:
+    def put(self, item: Mapping[str, Any]) -> PutResult:
         """Put one item, as often as it takes; `failed`: trying again is of no use."""
         while not self._stopped.is_set():
             if wait := self.wait:
@@ -324,14 +324,14 @@ class PacedWriter:
             if not self._may_pass(written):
                 self.stop()
                 return written
-        return Written("failed", None, STOPPED)
+        return PutResult("failed", None, STOPPED)
 
     def _speed_up(self) -> None:
         with self._lock:
             self._failing_since = None
             self.wait = self.wait * RECOVERY if self.wait > SMALL else 0.0
 
-    def _may_pass(self, written: Written) -> bool:
+    def _may_pass(self, written: PutResult) -> bool:
         if written.error.rpartition(": ")[2] not in _PASSING:
             return False
         with self._lock:

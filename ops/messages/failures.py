@@ -15,7 +15,7 @@ from msgspec import Struct
 from rich import box
 from rich.table import Table
 
-from mailroom.aws.attribute_values import plain as plain_item
+from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen

@@ -12,8 +12,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import Guard
-from mailroom.mailbox.oversize import Oversize
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter, Oversize
 from ops.screen import Refused
 from ops.stage import function_settings
 from ops.stage import name as stage_name

@@ -16,14 +16,14 @@ from msgspec import Struct, structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
-from mailroom.message.body import decode
+from mailroom.message.message import decode
 from ops.clients import config_for_puts
 from ops.messages.items import attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen
 
 if TYPE_CHECKING:
-    from mailroom.client_results import State
+    from mailroom.client import State
 
 STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")

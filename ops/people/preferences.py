@@ -9,9 +9,8 @@ from msgspec import Struct
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.aws.dynamo import string
 from mailroom.clock import iso
-from mailroom.message import phone
-from mailroom.message.address import bare
-from mailroom.recipients.preferences import OptOut, Preferences, opt_out_of
+from mailroom.message.address import bare, to_e164
+from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
 from ops.people.suppressions import Recipient, forms
 from ops.screen import AsJson, Refused, Stage, aws_faults, print_json, print_line
 from ops.stage import name
@@ -85,7 +84,7 @@ class OptOuts:
 def canonical(recipient: str) -> str:
     """The form that messages are compared with. Raises Refused for what no message could go to."""
     typed = recipient.strip()
-    for read in (bare, phone.normalise):
+    for read in (bare, to_e164):
         try:
             return read(typed)
         except ValueError:

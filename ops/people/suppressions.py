@@ -11,10 +11,9 @@ from rich.table import Table
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from mailroom.message import phone
-from mailroom.message.address import spellings, split
+from mailroom.message.address import spellings, split, to_e164
 from mailroom.message.message import Message
-from mailroom.recipients.suppressions import Reason, Suppression, Suppressions
+from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
 from ops.stage import name
 from ops.times import short
@@ -128,7 +127,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
             address = split(typed)[1]
             return tuple(dict.fromkeys((*spellings(address.lower()), address)))
         if channel == "sms":
-            return tuple(dict.fromkeys((phone.normalise(typed), typed)))
+            return tuple(dict.fromkeys((to_e164(typed), typed)))
     except ValueError:
         return (typed,)
     return (typed,)

@@ -18,15 +18,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import queues
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.change import LedgerChange
-from mailroom.message.body import encode
-from mailroom.message.message import Key, Message, parse
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.message.message import Key, Message, encode, parse
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from ops.requeue.stage import DeployedStage, Image
 
 if TYPE_CHECKING:

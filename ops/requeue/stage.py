@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
-from mailroom.aws.batch_get import MAX_KEYS
-from mailroom.aws.dynamo import plain, string
+from mailroom.aws.dynamo import MAX_KEYS, plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch

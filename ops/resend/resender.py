@@ -13,15 +13,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from msgspec import Struct, structs
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import UnprocessedKeys
 from mailroom.aws.queues import Entry
 from mailroom.errors import Invalid
-from mailroom.ledger.erasure import ERASED_AT
+from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.message.message import Key, Message
-from mailroom.recipients.choices import Choices, Wanted
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
 from ops.requeue.requeuer import Requeuer, awaits_queuing, fax_of, next_attempt
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage, parts
@@ -31,7 +29,7 @@ Item = Mapping[str, Any]
 AT_ONCE = 50
 """Messages of one step: what a crash may leave reopened and not queued."""
 _WORKERS = 8
-_FAULTS = (ClientError, BotoCoreError, ResponseParserError, Unread)
+_FAULTS = (ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys)
 """What reading and writing tables raises where AWS does not do it."""
 _UNTAKEN = "it is reopened, but SQS would not take it: run this again, or mailroom reconcile"
 ARRIVED = {
@@ -183,7 +181,7 @@ class Resender:
 
     def _unwanted(self, message: Message) -> str:
         """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
-        Unread."""
+        UnprocessedKeys."""
         wanted = {Wanted(each, message.topic) for each in message.addressees}
         if message.event_type not in _CHOSEN or not wanted:
             return ""

@@ -14,8 +14,8 @@ from mailroom.campaigns.drafts import Drafter
 from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.writer import MailboxWriter
-from mailroom.recipients.preferences import Preferences
+from mailroom.mailbox import MailboxWriter
+from mailroom.recipients.choices import Preferences
 from tests.faults.outside import Clock, Outside, Queues, Stopped
 from tests.faults.world import create_table
 from tests.support.dynamodb import in_memory_client

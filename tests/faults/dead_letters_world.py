@@ -14,7 +14,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.dead_letters.callbacks import CallbackResults
 from mailroom.dead_letters.log import DeadLetterLog
 from mailroom.dead_letters.passes import DeadLetters
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from tests.faults.outside import Clock, Outside, Queued, Queues, Stopped

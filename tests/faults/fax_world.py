@@ -12,7 +12,7 @@ from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.ledger.ledger import Ledger
@@ -83,7 +83,7 @@ class FaxWorld:
         for each in faxes:
             self.fifo.put(json.dumps(each), group or each["to"], each["fax_id"])
 
-    def worker(self) -> Worker[Any, Any]:
+    def worker(self) -> Worker:
         """A new process's worker."""
         changed = {**self.changed}
         account = changed.pop("account", "ours")
@@ -98,17 +98,17 @@ class FaxWorld:
             media_seconds=60,
             clock_skew_seconds=60,
         )
-        return Worker(
-            settings,
-            adapter,
-            ledger=self.ledger,
-            payloads=self._payloads,
-            sqs=self._sqs,
-            clock=self.clock,
-            sleep=self.clock.sleep,
-            jitter=lambda: 0.5,
-            delivery=FaxDelivery,
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.dynamodb,
+            self._sqs,
+            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
         )
+        return Worker(settings.queue_url, tools, FaxDelivery(settings, adapter, tools))
 
     def send_fax(self) -> bool:
         """One invocation of the sender; False where no line is free or nothing waits."""

@@ -12,20 +12,19 @@ from botocore.exceptions import ReadTimeoutError
 from mailroom.aws.dynamo import plain
 from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.delivery import SmsDelivery
+from mailroom.channels.sms.delivery import text_delivery
 from mailroom.channels.sms.provider import SmsRequest
 from mailroom.channels.sms.twilio_find import evidence
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.delivery import to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import Feedback as FeedbackSettings
 from mailroom.environment import PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Reference
 from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
-from mailroom.message.reference import read
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Suppressions
 from tests.bodies import SENT, TOPIC, twilio
 from tests.faults.fax_world import create_ledger
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
@@ -69,7 +68,7 @@ class Carrier:
     asked: Counter[str] = field(default_factory=Counter)
 
     def submit(self, request: SmsRequest) -> Outcome:
-        name = read(request.reference).id
+        name = Reference.read(request.reference).id
         self.asked[name] += 1
         if name.startswith("refused"):
             return Rejected("Twilio answered 400 (21211)")
@@ -153,7 +152,6 @@ class PeopleWorld:
         watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item", "get_paginator")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.list = Suppressions(watched, "suppressions", self.clock)
-        self.preferences = Preferences(watched, "preferences", self.clock)
         self._payloads = Payloads(NO_BUCKET, "payloads")
         self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
 
@@ -162,23 +160,23 @@ class PeopleWorld:
             body = item if isinstance(item, str) else json.dumps(item)
             self.queues.put(PUSH if '"event_type": "push"' in body else SMS, body)
 
-    def worker(self, url: str) -> Worker[Any, Any]:
+    def worker(self, url: str) -> Worker:
         """A new process's worker."""
-        shared: Item = {
-            "ledger": self.ledger,
-            "payloads": self._payloads,
-            "sqs": self._sqs,
-            "clock": self.clock,
-            "sleep": self.clock.sleep,
-            "jitter": lambda: 0.5,
-            "suppressions": self.list,
-            "preferences": self.preferences,
-        }
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.list.client,
+            self._sqs,
+            Pace(0, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
+        )
         if url == PUSH:
             settings = PushSender(**_settings("push", PUSH), platform_applications={"phones": APP}, topics=[])
             client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
             adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
-            return Worker(settings, adapter, delivery=SuppressingDelivery, **shared)
+            return Worker(PUSH, tools, to_people(settings, adapter, tools))
         changed = {"sms_provider": "twilio", **self.changed}
         account = changed.pop("account", "ours")
         sms_settings = SmsSender(
@@ -192,7 +190,7 @@ class PeopleWorld:
         self._carriers.setdefault(theirs, Carrier(self.clock, self.queues, self._ids, *theirs))
         carrier: Any = self.outside.watch(self._carriers[theirs], "submit", "find")
         sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self._payloads)
-        return Worker(sms_settings, sms_adapter, delivery=SmsDelivery, **shared)
+        return Worker(SMS, tools, text_delivery(sms_settings, sms_adapter, tools))
 
     def feedback(self) -> Feedback:
         """A new process's feedback."""
@@ -233,7 +231,7 @@ class PeopleWorld:
     def sends(self) -> Counter[str]:
         """How often the provider accepted each message."""
         accepted = [each for carrier in self._carriers.values() for each in carrier.accepted]
-        texts = Counter(read(request.reference).id for _, request, _ in accepted)
+        texts = Counter(Reference.read(request.reference).id for _, request, _ in accepted)
         return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
 
     def found(self, name: str, event_type: str = "sms") -> Item:

@@ -16,9 +16,8 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import Dispatch
 from mailroom.environment import Outcomes as OutcomesSettings
-from mailroom.message.reference import read
-from mailroom.outcomes.outcomes import Outcomes
-from mailroom.outcomes.retries import Schedule
+from mailroom.message.message import Reference
+from mailroom.outcomes.outcomes import Outcomes, Schedule
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
 from ops.requeue.selection import MessageRef
@@ -99,7 +98,7 @@ def sends(world: World) -> Counter[str]:
         {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
         for request in world.ses.accepted
     )
-    return Counter(read(each["X-Correlation-ID"]).id for each in headers)
+    return Counter(Reference.read(each["X-Correlation-ID"]).id for each in headers)
 
 
 def of_fax(world: FaxWorld) -> Here:

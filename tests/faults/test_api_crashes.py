@@ -18,8 +18,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.reader import LedgerReader
-from mailroom.mailbox.oversize import Oversize
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter, Oversize
 from tests.faults.outside import Outside, Side, Stopped
 from tests.faults.world import BULK, MAIL, World, mail
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from tests.faults.fax_world import FaxWorld, fax
 from tests.faults.outside import Side
@@ -128,7 +129,7 @@ def test_what_is_proved_delivered_just_before_its_reopening_is_not_sent_again(ne
     stage = of_mail(world)
 
     def late() -> None:
-        world.ledger.observe([told(Key("lost-answer", "mail"), "delivered")])
+        observe(world.ledger, [told(Key("lost-answer", "mail"), "delivered")])
 
     world.outside.intrude = (len(world.outside.calls), late)
     (refused,) = resend(stage, "lost-answer")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 from mailroom.unsubscribe.page import FIELD, IN
 from mailroom.unsubscribe.unsubscribe import Unsubscribe
 from tests.faults.campaign_world import CampaignWorld

@@ -15,7 +15,7 @@ from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.channels.webhook.signing import Signer
 from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Unanswered
@@ -121,24 +121,25 @@ class WebhookWorld:
     def enqueue(self, body: Item) -> None:
         self.queues.put(WEBHOOKS, json.dumps(body))
 
-    def worker(self) -> Worker[Any, Any]:
+    def worker(self) -> Worker:
         """A new process's worker."""
         settings = _settings()
         https: Any = self.outside.watch(self.receivers, "post")
         secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
         guard = Guard(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
         signer = Signer(Secret(secrets, "signing", self.clock), 86400, self.clock)
-        return Worker(
-            settings,
-            StandardWebhooks(guard, signer, https, seconds=15, retry_after_cap=3600),
-            ledger=self.ledger,
-            payloads=self._payloads,
-            sqs=self._sqs,
-            clock=self.clock,
-            sleep=self.clock.sleep,
-            jitter=lambda: 0.5,
-            delivery=WebhookDelivery,
+        adapter = StandardWebhooks(guard, signer, https, seconds=15, retry_after_cap=3600)
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.dynamodb,
+            self._sqs,
+            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
         )
+        return Worker(settings.queue_url, tools, WebhookDelivery(settings, adapter, tools))
 
     def deliver(self) -> None:
         """One invocation with one record, as it is deployed."""

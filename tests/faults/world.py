@@ -7,22 +7,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.mail.ses import SesMail
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.delivery import to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.due import Due
+from mailroom.dispatch.due import Due, Mailbox
 from mailroom.dispatch.schedules import Schedules
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.reader import Mailbox
+from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Suppressions
 from tests.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
 from tests.support.dynamodb import in_memory_client
 from tests.told import told
@@ -62,7 +60,6 @@ class World:
         watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
-        self.preferences = Preferences(watched, "preferences", self.clock)
         # Another function's writes: they are no place for this one to stop.
         self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
         self._mailbox = Mailbox(watched, "mailbox")
@@ -85,7 +82,7 @@ class World:
         for body in bodies:
             self.queues.put(MAIL, body if isinstance(body, str) else json.dumps(body))
 
-    def worker(self) -> Worker[Any, Any]:
+    def worker(self) -> Worker:
         """A new process's worker."""
         settings = MailSender(
             ledger_table="ledger",
@@ -117,19 +114,17 @@ class World:
             configuration_set=settings.configuration_set,
             max_attachment_bytes=settings.max_attachment_bytes,
         )
-        return Worker(
-            settings,
-            adapter,
-            ledger=self.ledger,
-            payloads=self._payloads,
-            sqs=self._sqs,
-            clock=self.clock,
-            sleep=self.clock.sleep,
-            jitter=lambda: 0.5,
-            suppressions=self.suppressions,
-            preferences=self.preferences,
-            delivery=SuppressingDelivery,
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.suppressions.client,
+            self._sqs,
+            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
         )
+        return Worker(settings.queue_url, tools, to_people(settings, adapter, tools))
 
     def dispatcher(self) -> Dispatcher:
         """A new process's dispatcher."""
@@ -189,7 +184,7 @@ class World:
     def send_events(self) -> None:
         """SES tells of every mail that it accepted, as feedback will record it."""
         for request in self.ses.accepted:
-            self._feedback.observe([told(Key(_id(request), "mail"), "sent")])
+            observe(self._feedback, [told(Key(_id(request), "mail"), "sent")])
 
     def sends(self) -> Counter[str]:
         """How often SES accepted each message."""

@@ -10,7 +10,7 @@ from local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
 from local.providers.sns import entries
 from local.providers.upstream import Upstream
 from mailroom.feedback.reader import read
-from mailroom.message.event import Event as Read
+from mailroom.message.outcome import Event as Read
 from tests.local.feedback_support import SENDER, SET, TOPIC
 
 ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]

@@ -8,7 +8,7 @@ from local.demo import report
 from local.demo.checks.feedback import check_feedback
 from local.demo.checks.messages import STATUSES, totals
 from local.demo.waiter import not_final
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 
 EVENTS: dict[str, Any] = {
     "waiting": {"ses": 0, "twilio": 0},

@@ -9,7 +9,7 @@ import pytest
 from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from tests.local.feedback_support import SENDER, SET, TOPIC
 from tests.local.ses_feedback_support import Bench, at, reading, summary
 

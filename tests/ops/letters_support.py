@@ -12,8 +12,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from tests.ops.ops_support import ACCOUNT, REGION
 from tests.support.dynamodb import in_memory_dynamodb
 

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.attribute_values import image_of, plain
+from mailroom.aws.dynamo import image_of, plain
 from ops.imports.command import import_
 from ops.messages.failures import failures
 from ops.messages.send import send

@@ -1,7 +1,6 @@
 """Items without a person: what others have in the same item stays, each under a name of its own."""
 
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import plain
+from mailroom.aws.dynamo import image_of, plain
 from ops.erase.person import Person, mentioned, without
 
 ADA = Person("ada@example.com")

@@ -5,21 +5,21 @@ from typing import Any
 
 import pytest
 
-from mailroom.mailbox.writer import Written
+from mailroom.mailbox import PutResult
 from ops.imports.importing import FIRST_WAIT, GIVE_UP_AFTER, LONGEST_WAIT, PacedWriter
 
-PUT, THROTTLED = Written("put"), Written("failed", None, "PutItem: ThrottlingException")
+PUT, THROTTLED = PutResult("put"), PutResult("failed", None, "PutItem: ThrottlingException")
 ITEM: dict[str, Any] = {"id": "a", "event_type": "mail"}
 
 
 class Writer:
     """Gives the answers that it is told, one a put, and takes everything after that."""
 
-    def __init__(self, *answers: Written) -> None:
-        self._answers: Iterator[Written] = iter(answers)
+    def __init__(self, *answers: PutResult) -> None:
+        self._answers: Iterator[PutResult] = iter(answers)
         self.puts = 0
 
-    def put(self, item: Any) -> Written:
+    def put(self, item: Any) -> PutResult:
         self.puts += 1
         return next(self._answers, PUT)
 
@@ -36,7 +36,7 @@ class Time:
         self.now += seconds
 
 
-def braked(*answers: Written) -> tuple[PacedWriter, Writer, Time]:
+def braked(*answers: PutResult) -> tuple[PacedWriter, Writer, Time]:
     writer, time = Writer(*answers), Time()
     return PacedWriter(writer, sleep=time.sleep, now=lambda: time.now), writer, time  # type: ignore[arg-type]
 
@@ -92,14 +92,14 @@ def test_patience_counts_from_the_first_put_that_fails_and_not_from_before_there
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException", "ExpiredToken"])
 def test_what_no_waiting_mends_ends_it_at_once(code: str) -> None:
-    refused = Written("failed", None, f"PutItem: {code}")
+    refused = PutResult("failed", None, f"PutItem: {code}")
     brake, writer, time = braked(refused)
     assert brake.put(ITEM) == refused
     assert (writer.puts, time.slept) == (1, [])
 
 
 def test_what_dynamodb_refuses_is_the_lines_own_fault_and_stops_nobody() -> None:
-    refused = Written("refused", None, "item: is over 400 KB", "item")
+    refused = PutResult("refused", None, "item: is over 400 KB", "item")
     brake, _, _ = braked(refused)
     assert brake.put(ITEM) == refused
     assert brake.put(ITEM) == PUT

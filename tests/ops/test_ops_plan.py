@@ -5,7 +5,7 @@ import json
 import pytest
 
 from local.stage.workspace import REPOSITORY
-from mailroom.delivery.pace import Pace
+from mailroom.delivery.worker import Pace
 from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError

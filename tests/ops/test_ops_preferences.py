@@ -7,7 +7,7 @@ import pytest
 from moto import mock_aws
 from typer.testing import Result
 
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import NOW, make_table
 from tests.ops.campaign_support import run as cli

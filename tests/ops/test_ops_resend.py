@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.message.message import Key
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from mailroom.aws.batch_get import Unread
+from mailroom.aws.dynamo import UnprocessedKeys
 from tests.ops.answers_support import valid
 from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail
@@ -106,7 +106,7 @@ def test_a_suppression_list_that_cannot_be_read_leaves_that_one_as_it_was(
     def find(*_: object) -> dict[Any, Any]:
         calls[0] += 1
         if calls[0] == 5:
-            raise Unread("suppressions could not be read whole: DynamoDB throttles")
+            raise UnprocessedKeys("suppressions could not be read whole: DynamoDB throttles")
         return {}
 
     monkeypatch.setattr("mailroom.recipients.choices.Choices.find", find)

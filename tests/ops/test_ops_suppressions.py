@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Suppression, Suppressions
 from ops import cli
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION

@@ -12,7 +12,7 @@ from twilio.request_validator import RequestValidator
 
 from local.demo.client import Item
 from local.stage.deploy import CREDENTIALS
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import Pipeline, until
 

@@ -10,6 +10,7 @@ from typing import Any
 from local.demo.client import Item
 from local.stage.workspace import LEDGER
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
 from tests.pipeline.items import mail
 from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
@@ -66,7 +67,7 @@ def put_unknown(pipeline: Pipeline) -> None:
     # What the feedback function will do with the event.
     ledger = Ledger(pipeline.dynamodb, LEDGER, lease=0, ttl=86_400, clock=time.time)
     provider_id = pipeline.mails("observed")[0]["provider_id"]
-    ledger.observe([told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
+    observe(ledger, [told(Key("observed", "mail"), "delivered", provider_id=provider_id)])
     accepted(pipeline, "held")
 
 

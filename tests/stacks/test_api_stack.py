@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.mailbox.oversize import PREFIX
+from mailroom.mailbox import PREFIX
 from tests.stacks.refusals import REMOVED, accepted, refusal
 from tests.stacks.templates import Template, Templates, text
 from tests.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, variant

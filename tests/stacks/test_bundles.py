@@ -63,7 +63,7 @@ FUNCTIONS = {
 }
 LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
-    "phonenumbers": "import mailroom.message.phone as of; of.normalise('+16175551234')",
+    "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.sms.segments as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from mailroom.delivery.backoff import backoff
+from mailroom.delivery.delivery import backoff
 from stacks.paths import ROOT
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules

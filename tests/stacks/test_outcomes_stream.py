@@ -3,7 +3,7 @@
 import json
 
 from mailroom.outcomes.callbacks import SILENT
-from mailroom.outcomes.failures import FAILED
+from mailroom.outcomes.outcomes import FAILED
 from stacks.routing import FAILED as COUNTED
 from stacks.routing import NO_NEWS
 from tests.stacks.templates import Templates, text

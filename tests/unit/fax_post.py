@@ -9,7 +9,7 @@ from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import failures, sqs_event
@@ -42,17 +42,17 @@ class FaxPost:
         self.clock = clock
         self._sqs = sqs or Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
         settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
-        self._worker = Worker(
-            settings,
-            adapter_of(line, aws),
-            ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock),
-            payloads=Payloads(aws.s3, BUCKET),
-            sqs=self._sqs,  # type: ignore[arg-type]
-            clock=clock,
-            sleep=clock.sleep,
-            jitter=lambda: 1.0,
-            delivery=FaxDelivery,
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: 1.0,
         )
+        self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, adapter_of(line, aws), tools))
 
     def handle(
         self,

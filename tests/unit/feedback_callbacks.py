@@ -8,7 +8,7 @@ from twilio.request_validator import RequestValidator
 
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.twilio_callbacks import TwilioCallbacks
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 from tests.unit.feedback_words import NUMBER, SID
 from tests.unit.webhooks import ARN, Secrets, secret
 

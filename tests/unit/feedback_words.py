@@ -7,8 +7,8 @@ from typing import Any
 
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
-from mailroom.message.event import Event
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
+from mailroom.message.outcome import Event
 from tests.unit.support import NOW_MS, REGION
 
 TOPIC = f"arn:aws:sns:{REGION}:123456789012:mailroom-test-feedback"

@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.delivery import Delivery
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
-from mailroom.delivery.worker import Worker
-from mailroom.environment import Sender
+from mailroom.delivery.delivery import Delivery, to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import SuppressingSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Suppressions
 from tests.unit.events import failures, plenty, sqs_event
 from tests.unit.fakes import FakeAdapter, Meddler
-from tests.unit.support import BUCKET, LEASE, LEDGER, PREFERENCES, TTL, Aws, FakeClock, Item
+from tests.unit.support import BUCKET, LEASE, LEDGER, PREFERENCES, SUPPRESSIONS, TTL, Aws, FakeClock, Item
 
 Log = Callable[[], list[dict[str, Any]]]
 Counted = Callable[[], dict[str, float]]
@@ -35,6 +33,7 @@ SETTINGS: dict[str, Any] = {
     "submit_seconds": 10,
     "record_seconds": 5,
 }
+TABLES = {"suppressions_table": SUPPRESSIONS, "preferences_table": PREFERENCES}
 
 
 class Post:
@@ -52,19 +51,19 @@ class Post:
     ) -> None:
         self.adapter = adapter
         self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
-        self._worker = Worker(
-            Sender(**{**SETTINGS, **changes}),
-            adapter,
-            ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
-            payloads=Payloads(aws.s3, BUCKET),
-            sqs=self._sqs,  # type: ignore[arg-type]
-            clock=clock,
-            sleep=clock.sleep,
-            jitter=lambda: jitter,
-            suppressions=suppressions,
-            preferences=_preferences(suppressions, clock),
-            delivery=SuppressingDelivery if suppressions else Delivery,
+        settings = SuppressingSender(**{**SETTINGS, **TABLES, **changes})
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            suppressions.client if suppressions else aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: jitter,
         )
+        delivery = to_people if suppressions else Delivery
+        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
 
     def handle(
         self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
@@ -83,10 +82,6 @@ class Post:
     @property
     def submitted(self) -> list[str]:
         return [message.id for message in self.adapter.submitted]
-
-
-def _preferences(suppressions: Suppressions | None, clock: FakeClock) -> Preferences | None:
-    return Preferences(suppressions.client, PREFERENCES, clock) if suppressions else None
 
 
 Make = Callable[..., Post]

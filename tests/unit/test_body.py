@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
-from mailroom.message.body import decode, encode
+from mailroom.message.message import decode, encode
 
 REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -18,8 +18,7 @@ from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.dispatch.schedules import Schedules
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
-from mailroom.redaction import discreet
-from mailroom.telemetry import masked
+from mailroom.telemetry import masked, redact
 from tests.unit.dispatching import ROLE, TARGET, Log
 from tests.unit.support import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
 
@@ -141,10 +140,10 @@ def test_a_mail_to_far_too_many_is_refused_before_each_of_them_is_read(dispatche
 @pytest.mark.parametrize("piece", [*PIECES, "a", "a.", "+", "x:/", "1", "+1(", "http://a"])
 def test_a_providers_text_is_quoted_and_masked_in_no_more_than_its_length(piece: str) -> None:
     text = long(piece)
-    assert_bounded(lambda: discreet(text))
+    assert_bounded(lambda: redact(text))
     assert_bounded(lambda: masked(f"{text} v@example.com"))
     assert_bounded(lambda: reason_of(400, json.dumps({"message": text})))
-    assert len(discreet(text)) <= 300
+    assert len(redact(text)) <= 300
 
 
 def test_a_fault_quotes_no_more_than_a_person_reads() -> None:

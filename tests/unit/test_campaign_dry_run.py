@@ -11,7 +11,7 @@ from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.drafts import Drafter
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 from tests.unit.fakes import Meddler
 from tests.unit.support import LEDGER, MAILBOX, PREFERENCES, Aws, FakeClock
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 from tests.unit.events import failures, lambda_context, sqs_event
 from tests.unit.functions import Load
 from tests.unit.support import BUCKET, LEDGER, MAILBOX, PREFERENCES, RUNS, Aws, FakeClock

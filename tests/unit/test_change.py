@@ -3,7 +3,7 @@
 from typing import Any
 
 from mailroom.clock import iso
-from mailroom.ledger.change import read
+from mailroom.ledger.change import change_of
 from tests.unit.fax_support import LINE, TOLD
 from tests.unit.support import NOW, image
 
@@ -22,18 +22,18 @@ def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) ->
 
 
 def test_an_item_that_went_is_no_outcome() -> None:
-    assert read(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
+    assert change_of(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
 
 
 def test_a_change_is_read_as_plain_python() -> None:
     new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
-    found = read(record("MODIFY", FAX, new))
+    found = change_of(record("MODIFY", FAX, new))
     assert found is not None
     assert (found.key.id, found.status, found.attempts, found.generation) == ("abc123", "retrying", 3, 1)
     assert (found.at, found.moved, found.reopened) == (NOW, True, True)
 
 
 def test_a_new_item_has_moved_and_was_not_reopened() -> None:
-    found = read(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
+    found = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
     assert found is not None
     assert (found.moved, found.reopened, found.attempts, found.generation) == (True, False, 0, 0)

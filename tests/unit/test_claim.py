@@ -2,8 +2,9 @@
 
 import pytest
 
-from mailroom.ledger.claim import Claim, Claimed, Completed, InProgress, Superseded, Unfounded, refused
+from mailroom.ledger.items import Claim, Claimed, Completed, InProgress, OutOfSequence, Superseded, refused
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from tests.told import told
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, Item, claimed, mail
@@ -96,11 +97,11 @@ def test_an_old_attempt_is_superseded_while_a_later_one_is_under_way(ledger: Led
 
 def test_an_attempt_that_runs_ahead_of_the_ledger_does_not_claim(ledger: Ledger) -> None:
     ledger.retry_later(claimed(ledger), "busy", "the line is busy")
-    assert ledger.claim(mail(attempt=3)) == Unfounded()
+    assert ledger.claim(mail(attempt=3)) == OutOfSequence()
 
 
 def test_a_later_attempt_needs_an_item_to_follow(ledger: Ledger, aws: Aws) -> None:
-    assert ledger.claim(mail(attempt=2)) == Unfounded()
+    assert ledger.claim(mail(attempt=2)) == OutOfSequence()
     assert aws.item() == {}
 
 
@@ -144,7 +145,7 @@ def test_a_claim_whose_answer_was_lost_is_completed_where_an_event_came_between(
     def event_between(real: object, **arguments: object) -> object:
         assert callable(real)
         real(**arguments)
-        ledger.observe([told(KEY, "delivered")])
+        observe(ledger, [told(KEY, "delivered")])
         return real(**arguments)
 
     client = Meddler(aws.dynamodb, update_item=event_between)
@@ -168,8 +169,8 @@ def test_of_two_workers_after_a_crash_one_gets_the_message(ledger: Ledger, clock
         ({"startedAt": 60_000}, 1, InProgress(20.0)),
         ({"startedAt": 60_000, "attempts": 1}, 2, InProgress(20.0)),
         ({"startedAt": 10_000}, 1, InProgress(0.0)),
-        ({}, 2, Unfounded()),
-        ({"attempts": 1}, 3, Unfounded()),
+        ({}, 2, OutOfSequence()),
+        ({"attempts": 1}, 3, OutOfSequence()),
     ],
 )
 def test_a_refusal_is_explained_by_the_item_alone(item: Item, attempt: int, expected: Claim) -> None:

@@ -8,7 +8,7 @@ import pytest
 from mailroom.channels.fax.contract import Fax
 from mailroom.dead_letters.log import KEPT_SECONDS
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from tests.unit.dead_letter_office import Office, open_office
 from tests.unit.support import LEDGER, NOW, NOW_MS, Aws, FakeClock, claimed, item, mail
 

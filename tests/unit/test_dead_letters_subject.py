@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from mailroom.dead_letters.cause import cause_of
 from mailroom.dead_letters.dead_letter import Letter, letter_of
 from mailroom.dead_letters.subject import Subject, subject_of
-from mailroom.message.message import MAX_KEY_BYTES, Key
-from mailroom.message.reference import Reference
+from mailroom.message.message import MAX_KEY_BYTES, Key, Reference
 
 HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
 SES = {"eventType": "Bounce", "mail": {"headers": HEADERS, "tags": {"correlation": ["other"]}}, "bounce": {}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import Change, ConditionFailed, number, plain, string, strings, update
-from mailroom.message.body import decode, encode
+from mailroom.message.message import decode, encode
 from tests.unit.support import LEDGER, Aws, image
 
 KEY = image(id="m-1", event_type="mail")
@@ -105,3 +105,21 @@ def test_what_stood_there_comes_back_where_it_is_asked_for(aws: Aws) -> None:
     change.sets["x"] = number(2)
     assert update(aws.dynamodb, LEDGER, KEY, change, "ALL_OLD")["x"] == 1
     assert update(aws.dynamodb, LEDGER, KEY, change, "ALL_NEW")["x"] == 2
+
+
+def test_one_entry_of_a_map_changes_as_an_item_does(aws: Aws) -> None:
+    name = "ada@mail.example"  # no name that an expression could hold
+    aws.put(LEDGER, id="m-1", event_type="mail", recipients={name: {"status": "sent", "error": "x"}})
+    change = Change(
+        {"status": string("delivered"), "at": number(1)},
+        "#map.#entry.#status = :before",
+        {":before": string("sent")},
+        {"at": "if_not_exists({name}, {value})"},
+        removes=("error",),
+        names={"#map": "recipients", "#entry": name},
+        within="#map.#entry",
+    )
+    update(aws.dynamodb, LEDGER, KEY, change)
+    assert aws.item()["recipients"] == {name: {"status": "delivered", "at": 1}}
+    with pytest.raises(ConditionFailed):
+        update(aws.dynamodb, LEDGER, KEY, change)

@@ -6,14 +6,14 @@ import pytest
 
 from mailroom.aws.dynamo import number
 from mailroom.ledger.change import LedgerChange
-from mailroom.ledger.claim import Completed
 from mailroom.ledger.erasure import KEPT, Erasure
+from mailroom.ledger.items import Completed
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Outdated
-from mailroom.message.event import Event
+from mailroom.ledger.observer import Outdated, observe
 from mailroom.message.message import Key
+from mailroom.message.outcome import Event
 from mailroom.outcomes.callbacks import callback_of
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from tests.told import told
 from tests.unit.support import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 
@@ -122,7 +122,7 @@ def test_a_late_event_brings_nothing_of_the_person_back(
     erasure.empty(KEY, aws.item())
     before = aws.item()
     event: Event = told(KEY, "bounced", provider_id="p-1", facts={"diagnostic_code": f"550 {ADA}"})
-    assert isinstance(ledger.observe([event]), Outdated)
+    assert isinstance(observe(ledger, [event]), Outdated)
     assert aws.item() == before
 
 
@@ -156,7 +156,7 @@ def test_what_has_changed_since_it_was_read_is_not_emptied(
     sent(ledger)
     read = aws.item()
     clock.advance(1)
-    ledger.observe([told(KEY, "delivered", provider_id="p-1")])
+    observe(ledger, [told(KEY, "delivered", provider_id="p-1")])
     assert not erasure.empty(KEY, read)
     assert "erased_at" not in aws.item()
 

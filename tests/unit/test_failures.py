@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.ledger.change import LedgerChange
-from mailroom.outcomes.failures import REASON_CHARACTERS, Failures
+from mailroom.outcomes.outcomes import REASON_CHARACTERS, Failures
 from tests.unit.consequences import Consequences, change
 
 CHANNELS = ("mail", "fax")

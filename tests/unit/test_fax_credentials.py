@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.delivery.delivery import Delivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.message.outcome import Misconfigured, Sent
@@ -114,7 +115,8 @@ def test_a_fax_without_readable_credentials_is_proved_not_sent(
     if broken == "gone":
         secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-gone")
     given = settings(secret, queue_url=aws.urls["fax-retry"])
-    Worker.of(given, FaxAdapter.of(given)).handle(sqs_event(fax_body(id="f-1", event_type="fax")), _plenty)
+    worker = Worker.of(given, FaxAdapter.of(given), Delivery)
+    worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), _plenty)
     assert aws.item("f-1", "fax")["status"] == "sending"
     assert "startedAt" not in aws.item("f-1", "fax")  # else the line stays locked for a whole lease
 

@@ -14,7 +14,7 @@ from mailroom.channels.sms.contract import Sms
 from mailroom.environment import Feedback as Settings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
 from mailroom.ledger.ledger import Ledger
-from mailroom.recipients.suppressions import Suppressions
+from mailroom.recipients.choices import Suppressions
 from tests import bodies
 from tests.bodies import TOPIC, by_sns, ses
 from tests.unit.events import failures, plenty, sqs_event

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.message.message import Key
-from mailroom.message.reference import Reference
+from mailroom.message.message import Key, Reference
 from tests.unit.feedback_words import event, events, ses
 from tests.unit.post import Log
 

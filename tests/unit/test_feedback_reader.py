@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
-from mailroom.message import reference
-from mailroom.message.event import Event
-from mailroom.message.reference import Reference
-from mailroom.message.status import Status
+from mailroom.message.message import Reference
+from mailroom.message.outcome import Event, Status
 from tests.unit.feedback_words import (
     PUBLISHED,
     TOPIC,
@@ -247,7 +245,7 @@ def references_in(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*map(references_in, value)) if value else set()
     try:
-        return {Reference(reference.read(value.strip()).id).text} if isinstance(value, str) else set()
+        return {Reference(Reference.read(value.strip()).id).text} if isinstance(value, str) else set()
     except Malformed:
         return set()
 

@@ -5,7 +5,7 @@ import pytest
 from mailroom.http.answers import body_of, epoch, refusal, retry_after, text_of
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 from tests.unit.support import NOW
 
 
@@ -98,4 +98,4 @@ def test_a_value_that_is_missing_is_unclear(answer: dict[str, object]) -> None:
     ],
 )
 def test_a_providers_words_are_kept_without_numbers_and_urls(text: str, shown: str) -> None:
-    assert discreet(text) == shown
+    assert redact(text) == shown

@@ -3,10 +3,9 @@
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Claimed
-from mailroom.ledger.items import MAX_HISTORY
+from mailroom.ledger.items import MAX_HISTORY, Claimed
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Seen
+from mailroom.ledger.observer import Seen, observe
 from tests.told import told
 from tests.unit.support import (
     KEY,
@@ -56,7 +55,7 @@ def test_a_full_history_does_not_let_in_who_lost_the_claim(
 
 def test_a_full_history_does_not_keep_an_event_out(ledger: Ledger, aws: Aws) -> None:
     ledger.complete(_worn(aws, ledger), "ses", "p-1")
-    assert isinstance(ledger.observe([told(KEY, "bounced")]), Seen)
+    assert isinstance(observe(ledger, [told(KEY, "bounced")]), Seen)
     assert aws.item()["status"] == "bounced"
 
 

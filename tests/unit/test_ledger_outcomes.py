@@ -4,6 +4,7 @@ import pytest
 
 from mailroom.ledger.items import MAX_ERROR
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from tests.told import told
 from tests.unit.support import (
     KEY,
@@ -72,7 +73,7 @@ def test_complete_after_an_event_adds_the_providers_id_and_keeps_the_status(
 ) -> None:
     claim = claimed(ledger)
     clock.advance(1)
-    ledger.observe([told(KEY, status, provider_id=None)])  # type: ignore[arg-type]
+    observe(ledger, [told(KEY, status, provider_id=None)])  # type: ignore[arg-type]
     clock.advance(1)
     ledger.complete(claim, "ses", "p-1")
     found = aws.item()
@@ -83,7 +84,7 @@ def test_complete_after_an_event_adds_the_providers_id_and_keeps_the_status(
 def test_complete_after_an_event_with_the_same_id_needs_no_further_write(aws: Aws, clock: FakeClock) -> None:
     ledger, client = watched(aws, clock)
     claim = claimed(ledger)
-    ledger.observe([told(KEY, "sent")])
+    observe(ledger, [told(KEY, "sent")])
     client.calls.clear()
     ledger.complete(claim, "ses", "p-1")
     assert client.names() == ["update_item"]

@@ -6,8 +6,9 @@ from typing import Literal
 import pytest
 
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Completed
+from mailroom.ledger.items import Completed
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from tests.told import told
 from tests.unit.support import KEY, LEASE, NOW_MS, Aws, FakeClock, Item, claimed, mail
 from tests.unit.verbs import OWN_VERBS, watched
@@ -89,7 +90,7 @@ def test_a_followed_message_is_settled_whoever_follows_it_now(
 def test_what_a_provider_proves_later_corrects_a_failure(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
     crashed(ledger, clock)
     assert settled(ledger, aws.item(), "failed", clock)
-    ledger.observe([told(KEY, "delivered")])
+    observe(ledger, [told(KEY, "delivered")])
     found = aws.item()
     assert (found["status"], found["attempts"]) == ("delivered", 1)
     assert not {"error", "failed_on"} & set(found)

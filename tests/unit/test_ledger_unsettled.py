@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.ledger.claim import NOBODY_KNOWS, Claimed
+from mailroom.ledger.items import UNKNOWN_ACCOUNT, Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
@@ -84,7 +84,7 @@ def test_a_try_of_a_version_that_did_not_say_where_stays_unknown_over_further_cr
     claimed(ledger)
     for _ in range(2):
         clock.advance(LEASE)
-        assert NOBODY_KNOWS in claimed(ledger, account=A).accounts
+        assert UNKNOWN_ACCOUNT in claimed(ledger, account=A).accounts
 
 
 def test_a_claim_whose_answer_was_lost_still_knows_where_earlier_tries_were_made(

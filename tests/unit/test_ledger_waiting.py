@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from mailroom.errors import Malformed
-from mailroom.ledger.claim import Claimed, Completed
+from mailroom.ledger.items import Claimed, Completed
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from mailroom.message.message import Message
 from tests.told import told
 from tests.unit.support import (
@@ -182,7 +183,7 @@ def _failed_again(ledger: Ledger, aws: Aws) -> None:
 
 
 def _delivered(ledger: Ledger, _aws: Aws) -> None:
-    ledger.observe([told(KEY, "delivered")])
+    observe(ledger, [told(KEY, "delivered")])
 
 
 @pytest.mark.parametrize("meanwhile", [_sent_again, _failed_again, _delivered])
@@ -212,10 +213,10 @@ def test_what_was_reopened_and_ended_without_an_attempt_is_known_by_its_generati
 def test_a_late_event_of_one_of_several_recipients_is_a_change_too(ledger: Ledger, aws: Aws) -> None:
     both = ["ada@example.com", "eve@example.com"]
     ledger.complete(claimed(ledger, mail(to=both)), "ses", "p-1")
-    ledger.observe([told(KEY, "bounced", several=True, detail="no")])
+    observe(ledger, [told(KEY, "bounced", several=True, detail="no")])
     seen = aws.item()
     assert seen["status"] == "bounced"
-    ledger.observe([told(KEY, "complained", several=True, recipients=(both[0],))])
+    observe(ledger, [told(KEY, "complained", several=True, recipients=(both[0],))])
     changed = {**aws.item(), "status": "bounced"}  # as if the whole had stayed
     aws.put(LEDGER, **changed)
     assert changed["recipients"] != seen["recipients"]

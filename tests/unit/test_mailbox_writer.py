@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter
 from tests.unit.support import MAILBOX, NOW, Aws, FakeClock, before_each_call, item
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Preferences, Suppression, Suppressions
 from tests.unit.fakes import Meddler
 from tests.unit.post import Counted, Log, Make
 from tests.unit.support import LEASE, NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock, claimed, item

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from mailroom.delivery.pace import Pace
+from mailroom.delivery.worker import Pace
 from tests.unit.support import FakeClock
 
 

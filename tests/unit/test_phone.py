@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.message.phone import normalise
+from mailroom.message.address import to_e164
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from mailroom.message.phone import normalise
     ],
 )
 def test_one_line_has_one_name_however_it_is_written(text: str) -> None:
-    assert normalise(text) == "+16175551234"
+    assert to_e164(text) == "+16175551234"
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_one_line_has_one_name_however_it_is_written(text: str) -> None:
     ],
 )
 def test_numbers_of_any_country_are_known(text: str, line: str) -> None:
-    assert normalise(text) == line
+    assert to_e164(text) == line
 
 
 @pytest.mark.parametrize("text", ["+16175551234", "+493012345678", "+390669812345"])
 def test_a_normal_form_stays_as_it_is(text: str) -> None:
-    assert normalise(normalise(text)) == text
+    assert to_e164(to_e164(text)) == text
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_normal_form_stays_as_it_is(text: str) -> None:
 )
 def test_what_names_no_line_is_refused_with_what_would_be_right(text: str) -> None:
     with pytest.raises(ValueError, match=r"^is not a number in international form; use \+ and country"):
-        normalise(text)
+        to_e164(text)

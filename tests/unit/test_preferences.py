@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.batch_get import Unread
-from mailroom.aws.dynamo import plain
-from mailroom.recipients.preferences import OptOut, Preferences, key, opt_out_of
+from mailroom.aws.dynamo import UnprocessedKeys, plain
+from mailroom.recipients.choices import OptOut, Preferences, choice_key, opt_out_of
 from tests.unit.aws_models import problems
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, PREFERENCES, Aws, FakeClock
@@ -144,7 +143,7 @@ def test_what_dynamodb_left_out_is_asked_for_again(aws: Aws, clock: FakeClock) -
 
 
 def test_choices_that_cannot_be_read_whole_let_nobody_pass(aws: Aws, clock: FakeClock) -> None:
-    with pytest.raises(Unread):
+    with pytest.raises(UnprocessedKeys):
         preferences_of(aws, clock, batch_get_item=_throttling(99)).find([(ADA, TOPIC)])
 
 
@@ -174,7 +173,7 @@ def test_every_request_is_one_that_dynamodb_describes(preferences: Preferences) 
 
 
 def test_a_key_and_an_item_can_be_read_by_others_who_read_several_tables() -> None:
-    assert key(ADA, TOPIC) == {"recipient": {"S": ADA}, "topic": {"S": TOPIC}}
+    assert choice_key(ADA, TOPIC) == {"recipient": {"S": ADA}, "topic": {"S": TOPIC}}
     out = {"recipient": ADA, "topic": TOPIC, "opted_out_at": NOW_MS, "by": "page"}
     assert opt_out_of(out) == OUT
     assert opt_out_of({"recipient": ADA, "topic": TOPIC, "opted_in_at": NOW_MS}) is None

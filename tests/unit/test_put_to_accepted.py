@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import PUT_AT, put_at
-from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.provider import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.delivery import Delivery
@@ -115,7 +114,7 @@ def test_a_measure_that_fails_costs_no_record(post: Make, aws: Aws, monkeypatch:
     def broken(*_: object) -> None:
         raise OverflowError
 
-    monkeypatch.setattr(Delivery, "_waited", broken)
+    monkeypatch.setattr(Delivery, "measure", broken)
     post().handle(item())
     assert aws.item()["status"] == "sent"
 
@@ -126,7 +125,7 @@ def test_a_fax_s_measure_that_fails_costs_no_checkpoint(
     def broken(*_: object) -> None:
         raise OverflowError
 
-    monkeypatch.setattr(FaxDelivery, "_waited", broken)
+    monkeypatch.setattr(Delivery, "measure", broken)
     fax_post().handle(fax_body())
     assert found(aws)["provider_id"] == "p-1"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
 from mailroom.message.address import has_control
-from mailroom.message.reference import MAX_ID_BYTES, Reference, read
+from mailroom.message.message import MAX_ID_BYTES, Reference
 
 IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
     lambda text: len(text.encode()) <= MAX_ID_BYTES and not has_control(text)
@@ -16,7 +16,7 @@ IDS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=60).filter(
 @given(IDS, st.integers(1, 999_999_999))
 def test_a_reference_reads_back_as_what_it_was(id_: str, attempt: int) -> None:
     reference = Reference(id_, attempt)
-    assert read(reference.text) == reference
+    assert Reference.read(reference.text) == reference
 
 
 def test_the_first_attempts_reference_is_the_id_alone() -> None:
@@ -53,13 +53,13 @@ def test_the_longest_id_fits_a_tag_of_ses() -> None:
 )
 def test_what_no_message_of_ours_ever_had_is_malformed(text: str) -> None:
     with pytest.raises(Malformed):
-        read(text)
+        Reference.read(text)
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_malformed_or_the_one_spelling_of_its_reference(text: str) -> None:
     try:
-        reference = read(text)
+        reference = Reference.read(text)
     except Malformed:
         return
     assert reference.text == text

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.ledger.change import LedgerChange
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from tests.unit.fax_support import LINE, PDF, TOLD
 from tests.unit.support import NOW
 

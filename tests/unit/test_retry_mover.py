@@ -8,8 +8,8 @@ import pytest
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.clock import iso
 from mailroom.ledger.change import LedgerChange
-from mailroom.message.body import encode
-from mailroom.outcomes.retries import Schedule, retry_of
+from mailroom.message.message import encode
+from mailroom.outcomes.outcomes import Schedule, retry_of
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.fax_support import LINE, OTHER_LINE, PDF, fax, fax_body, fax_item

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.runs import OutOfSequence, PageClaim, Passed, Runs, Unsent
-from mailroom.ledger.claim import InProgress
+from mailroom.ledger.items import InProgress
 from tests.unit.support import RUNS, Aws, FakeClock
 
 RUN = ("weekly", "2026-11-21T14:00Z")

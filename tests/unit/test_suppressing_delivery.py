@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.message.outcome import Rejected, Sent
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.post import Counted, Log, Make
 from tests.unit.support import LEASE, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item

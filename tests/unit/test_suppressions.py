@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.aws.batch_get import Unread
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.aws.dynamo import UnprocessedKeys
+from mailroom.recipients.choices import Suppression, Suppressions
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import NOW_MS, SUPPRESSIONS, Aws, FakeClock
 
@@ -136,5 +136,5 @@ def test_what_dynamodb_left_out_is_asked_for_again(aws: Aws) -> None:
 
 def test_a_list_that_cannot_be_read_whole_lets_nobody_pass(aws: Aws) -> None:
     client: Any = Meddler(aws.dynamodb, batch_get_item=_throttling(99))
-    with pytest.raises(Unread):
+    with pytest.raises(UnprocessedKeys):
         Suppressions(client, SUPPRESSIONS, FakeClock()).find("mail", [ADA])

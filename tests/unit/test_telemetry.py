@@ -16,7 +16,7 @@ from mailroom.telemetry import (
     masked,
     metrics,
     quiet,
-    took,
+    record_duration,
     working_on,
 )
 from tests.unit.events import lambda_context
@@ -126,7 +126,7 @@ def test_a_handlers_fault_is_not_hidden_and_its_metrics_are_not_lost(
 def test_where_nobody_wants_metrics_none_are_kept_or_written(capsys: pytest.CaptureFixture[str]) -> None:
     with quiet():
         count("Sent")
-        took("Took", 1.0)
+        record_duration("Took", 1.0)
         count_by("Failed", 1, {"channel": "mail"})
     assert not metrics.metric_set
     assert capsys.readouterr().out == ""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from mailroom.feedback.reader import read
-from mailroom.ledger.items import TOLD
+from mailroom.ledger.items import PROVIDER_FACTS
 from tests import bodies
 
 FIXTURES = sorted((Path(__file__).parent / "events_of_ses").glob("*.json"))
@@ -15,4 +15,4 @@ def test_a_resend_forgets_every_fact_that_an_event_may_have_told() -> None:
     told += [bodies.twilio(each, "s-1", ErrorCode="30003", RawDlrDoneDate="2611210900") for each in statuses]
     facts = {name for body in told for event in read(body, [], "US") for name in event.facts}
     assert len(facts) > 12
-    assert facts <= {*TOLD}
+    assert facts <= {*PROVIDER_FACTS}

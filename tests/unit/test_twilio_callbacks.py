@@ -15,8 +15,7 @@ from twilio.request_validator import RequestValidator
 from mailroom.aws.secret import Secret
 from mailroom.channels.sms.twilio_sms import RETRIED
 from mailroom.feedback.reader import read
-from mailroom.message.message import Key
-from mailroom.message.reference import Reference
+from mailroom.message.message import Key, Reference
 from tests.unit.feedback_callbacks import (
     ACCOUNT,
     FIELDS,

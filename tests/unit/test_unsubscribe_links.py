@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
+from mailroom.aws.secret import Secret
 from mailroom.channels.mail.headers import HEADER_VALUE
 from mailroom.errors import Malformed
 from mailroom.message.message import MAX_TOPIC
@@ -22,9 +23,8 @@ from mailroom.recipients.unsubscribe_links import (
     MAX_TOKEN,
     RENEW_SECONDS,
     Choice,
-    Keyless,
+    InvalidSigningKey,
     Links,
-    Renewable,
     Tokens,
 )
 from tests.unit.support import FakeClock
@@ -170,13 +170,13 @@ def test_a_key_that_is_put_into_the_secret_is_used_once_it_is_read_again(clock: 
     assert refused(token(), both)
 
 
-def renewable(client: Secrets, clock: FakeClock, seconds: float = 60) -> Renewable:
-    return Renewable(client, ARN, clock, seconds)  # type: ignore[arg-type]
+def read_for(client: Secrets, clock: FakeClock, seconds: float = 60) -> Secret:
+    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
 def test_a_link_of_a_new_key_is_read_at_once_where_the_old_key_is_still_kept(clock: FakeClock) -> None:
     client = keys()
-    warm = Tokens(renewable(client, clock))
+    warm = Tokens(read_for(client, clock))
     assert warm.read(token()) == Choice(ADA, TOPIC)
     client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
     clock.advance(RENEW_SECONDS)
@@ -188,7 +188,7 @@ def test_a_link_of_a_new_key_is_read_at_once_where_the_old_key_is_still_kept(clo
 
 def test_forged_tokens_have_the_secret_read_every_few_seconds_and_no_oftener(clock: FakeClock) -> None:
     client = keys()
-    warm = Tokens(renewable(client, clock, 1000))
+    warm = Tokens(read_for(client, clock, 1000))
     for second in range(4 * RENEW_SECONDS):
         for forged in (token()[:-2], "x", tokens(NEWER).sign(Choice(ADA, TOPIC))):
             assert refused(forged, warm)
@@ -201,7 +201,7 @@ def test_what_is_known_counts_while_the_secret_cannot_be_read_anew(
     clock: FakeClock, trouble: Exception
 ) -> None:
     client = keys()
-    warm = Tokens(renewable(client, clock))
+    warm = Tokens(read_for(client, clock))
     warm.read(token())
     client.trouble = trouble
     clock.advance(RENEW_SECONDS)
@@ -215,13 +215,13 @@ def test_a_secret_that_was_never_read_is_not_asked_for_twice_by_one_token(clock:
     client = keys()
     client.trouble = DENIED
     with pytest.raises(type(DENIED)):
-        Tokens(renewable(client, clock)).read("x")
+        Tokens(read_for(client, clock)).read("x")
     assert len(client.asked) == 1
 
 
 def test_something_else_that_is_signed_by_us_is_no_reason_to_read_the_secret(clock: FakeClock) -> None:
     client = keys()
-    warm = Tokens(renewable(client, clock))
+    warm = Tokens(read_for(client, clock))
     warm.read(token())
     clock.advance(RENEW_SECONDS)
     signing = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
@@ -275,7 +275,7 @@ def test_a_slash_at_the_end_of_the_url_does_no_harm() -> None:
 def test_a_secret_without_a_key_signs_nothing_and_is_not_quoted(text: str) -> None:
     secret = kept(Secrets(text))
     for use in (lambda: Links(secret, URL).url(ADA, TOPIC), lambda: Tokens(secret).read(token())):
-        with pytest.raises(Keyless, match=r'is not \{"key": "<random>"') as caught:
+        with pytest.raises(InvalidSigningKey, match=r'is not \{"key": "<random>"') as caught:
             use()
         assert KEY not in str(caught.value)
 

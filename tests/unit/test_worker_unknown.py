@@ -8,6 +8,7 @@ import pytest
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
 from mailroom.message.outcome import NotFound, Sent, Unknowable
 from tests.told import told
 from tests.unit.events import lines_about
@@ -110,7 +111,7 @@ def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
     post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
 ) -> None:
     after_a_crash(ledger, clock)
-    ledger.observe([told(KEY, "delivered", provider_id="p-0")])
+    observe(ledger, [told(KEY, "delivered", provider_id="p-0")])
     worker = post()
     assert worker.handle(item()) == {}
     assert (worker.submitted, worker.adapter.looked_up) == ([], [])

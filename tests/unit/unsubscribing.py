@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mailroom.aws.secret import Secret
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
 from mailroom.unsubscribe.unsubscribe import Unsubscribe
 from tests.unit.fakes import Meddler

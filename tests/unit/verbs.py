@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import Meddler, asked_twice
 from tests.unit.support import (

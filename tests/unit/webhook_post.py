@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Worker
+from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Unanswered
 from mailroom.ledger.ledger import Ledger
@@ -43,16 +43,21 @@ class WebhookPost:
         self.wire = Wire(*(answers or (200,)))
         self.secrets = Secrets()
         self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        settings = WebhookSender(**WEBHOOK_SETTINGS)
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: jitter,
+        )
         self._worker = Worker(
-            WebhookSender(**WEBHOOK_SETTINGS),
-            adapter(self.wire, clock, self.secrets),
-            ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
-            payloads=Payloads(aws.s3, BUCKET),
-            sqs=self._sqs,  # type: ignore[arg-type]
-            clock=clock,
-            sleep=clock.sleep,
-            jitter=lambda: jitter,
-            delivery=WebhookDelivery,
+            settings.queue_url,
+            tools,
+            WebhookDelivery(settings, adapter(self.wire, clock, self.secrets), tools),
         )
 
     def handle(

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import Response
 from mailroom.api.intake import Taken
 from mailroom.api.problems import Refusal
 from mailroom.ledger.reader import MessageStatus
-from mailroom.message.body import encode
+from mailroom.message.message import encode
 
 JSON = "application/json"
 _STATUS = {

@@ -17,8 +17,7 @@ from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
-from mailroom.mailbox.oversize import Oversize
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter, Oversize
 
 UNDELAYED = frozenset(("fax",))
 """Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""

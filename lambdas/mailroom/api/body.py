@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from mailroom.api.problems import Refusal
 from mailroom.errors import Malformed
-from mailroom.message.body import decode
+from mailroom.message.message import decode
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """Lambda takes 6 MB an invocation, in which the body stands as a JSON string."""

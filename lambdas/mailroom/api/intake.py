@@ -10,10 +10,9 @@ from mailroom.api.paths import href_of
 from mailroom.api.problems import entry_of
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid, Malformed
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
-from mailroom.message.message import Key
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES, Key
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16
@@ -111,7 +110,7 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: Written) -> Taken:
+def _taken(entry: Mapping[str, Any], written: PutResult) -> Taken:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "put":

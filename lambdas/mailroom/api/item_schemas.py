@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES
 
 OURS = ("variables", "attempt", "payload_prefix")
 """Fields of the model that no producer writes."""

@@ -22,7 +22,7 @@ from mailroom.api.problems import Refusal, problem
 from mailroom.api.states import States
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import MessagesApi as Settings
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES
 from mailroom.telemetry import logger
 
 Handles = Callable[[Any], Callable[[Callable[[Any], Response[str]]], Any]]

@@ -11,8 +11,7 @@ from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.message.address import has_control
-from mailroom.message.message import Key, Message, parse
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
 from mailroom.telemetry import about, count, logger
 
 TAKEN_BACK = "it was taken back by the API before its send_at"

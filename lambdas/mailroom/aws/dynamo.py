@@ -1,16 +1,176 @@
-"""DynamoDB's own forms: attribute values, and one update's expression."""
+"""DynamoDB: items in its form and in Python's, conditional updates, and reads of many items at once.
 
-from collections.abc import Mapping
+Producers use this as well, so it needs boto3 and no more.
+"""
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal, DecimalException
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec import Struct
+from boto3.dynamodb.types import DYNAMODB_CONTEXT, Binary
 
-from mailroom.aws.attribute_values import Value as Value
-from mailroom.aws.attribute_values import plain as plain
+from mailroom.errors import Invalid
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+
+Value = dict[str, Any]
+"""An attribute value in DynamoDB's form: `{"S": "text"}`."""
+MAX_LEVELS = 32
+"""How deep DynamoDB lets lists and maps lie in each other."""
+_MAX_PLAIN_DIGITS = 18
+"""Of whole numbers that are portable as JSON integers."""
+
+
+def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
+    """An item in DynamoDB's form; floats become decimals. Raises Invalid for what DynamoDB cannot hold."""
+    return {_name("item", name): _value(name, value, 1) for name, value in item.items()}
+
+
+def _value(path: str, value: Any, level: int) -> Value:
+    if isinstance(value, (list, tuple, Mapping)):
+        return _nested(path, value, level)
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case str():
+            return {"S": _text(path, value)}
+        case int() | float() | Decimal():
+            return {"N": _number(path, value)}
+    return _odd(path, value)
+
+
+def _odd(path: str, value: Any) -> Value:
+    """What JSON knows nothing of."""
+    if isinstance(value, (bytes, bytearray, Binary)):
+        return {"B": bytes(value)}  # type: ignore[arg-type]  # boto3's own type knows how, its stub does not
+    if isinstance(value, (set, frozenset)):
+        return _set(path, value)
+    raise Invalid(path, f"is a {type(value).__name__}, which DynamoDB has no type for")
+
+
+def _nested(path: str, value: Sequence[Any] | Mapping[Any, Any], level: int) -> Value:
+    if level > MAX_LEVELS:
+        raise Invalid(path, f"lies too deep; use at most {MAX_LEVELS} levels")
+    if not isinstance(value, Mapping):
+        return {"L": [_value(f"{path}[{at}]", each, level + 1) for at, each in enumerate(value)]}
+    named = {_name(path, name): each for name, each in value.items()}
+    return {"M": {name: _value(f"{path}.{name:.60}", each, level + 1) for name, each in named.items()}}
+
+
+def _name(path: str, name: Any) -> str:
+    if not isinstance(name, str):
+        raise Invalid(path, f"has the name {name!r:.60}, which is no string")
+    return _text(path, name)
+
+
+def _text(path: str, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise Invalid(path, "holds half of a surrogate pair, which UTF-8 has no bytes for") from None
+    return text
+
+
+def _number(path: str, value: int | float | Decimal) -> str:
+    # A float's shortest text is what its writer meant: 0.1, and not the 55 digits of its binary value.
+    exact = Decimal(float.__repr__(value)) if isinstance(value, float) else value
+    try:
+        number = DYNAMODB_CONTEXT.create_decimal(exact)
+    except DecimalException:
+        raise Invalid(path, "is no number that DynamoDB takes: 38 digits, 1E-130 to 1E+125") from None
+    if not number.is_finite():
+        raise Invalid(path, "is no finite number")
+    return str(number)
+
+
+def _set(path: str, values: set[Any] | frozenset[Any]) -> Value:
+    members = [_value(path, each, 1) for each in values]
+    kinds = {kind for member in members for kind in member}
+    if len(kinds) != 1 or not kinds <= {"S", "N", "B"}:
+        raise Invalid(path, "is no set for DynamoDB: give it strings, or numbers, or bytes, one at least")
+    (kind,) = kinds
+    return {f"{kind}S": sorted(member[kind] for member in members)}
+
+
+def plain(image: Mapping[str, Any]) -> dict[str, Any]:
+    """An item as JSON could carry it: whole numbers as int, binary as base64, sets as sorted lists."""
+    return {name: _plain(value) for name, value in image.items()}
+
+
+def _plain(value: Value) -> Any:
+    ((kind, held),) = value.items()
+    match kind:
+        case "N":
+            return _plain_number(held)
+        case "B":
+            # A stream record has base64 already; boto3 hands out bytes.
+            return held if isinstance(held, str) else base64.b64encode(bytes(held)).decode()
+        case "NULL":
+            return None
+        case "L":
+            return [_plain(each) for each in held]
+        case "M":
+            return plain(held)
+        case "SS" | "NS" | "BS":
+            return sorted(_plain({kind[0]: each}) for each in held)
+    return held  # a string or a bool
+
+
+def _plain_number(text: str) -> int | Decimal:
+    whole = len(text) <= _MAX_PLAIN_DIGITS and text.lstrip("-").isdigit()
+    return int(text) if whole else Decimal(text)
+
+
+def same(one: Mapping[str, Value], other: Mapping[str, Value]) -> bool:
+    """Whether two items say the same: numbers by value, sets in any order, true and 1 apart."""
+    return bool(_canonical({"M": one}) == _canonical({"M": other}))
+
+
+def _canonical(value: Value) -> Any:
+    ((kind, held),) = value.items()
+    match kind:
+        case "N":
+            return kind, Decimal(held)
+        case "B":
+            return kind, bytes(held)
+        case "L":
+            return kind, [_canonical(each) for each in held]
+        case "M":
+            return kind, {name: _canonical(each) for name, each in held.items()}
+        case "SS" | "NS" | "BS":
+            return kind, {_canonical({kind[0]: each}) for each in held}
+    return kind, held  # a string, a bool or null
+
+
+def size_of(image: Mapping[str, Value]) -> int:
+    """The bytes that DynamoDB counts, by "Item sizes and formats" of its developer guide; numbers a little
+    above, as the guide gives them by a rule of thumb."""
+    return sum(len(name.encode()) + _size(value) for name, value in image.items())
+
+
+def _size(value: Value) -> int:
+    ((kind, held),) = value.items()
+    match kind:
+        case "S":
+            return len(held.encode())
+        case "N":
+            return len(held) // 2 + 2
+        case "B":
+            return len(held)
+        case "L":
+            return 3 + sum(1 + _size(each) for each in held)
+        case "M":
+            return 3 + len(held) + size_of(held)
+        case "SS" | "NS" | "BS":
+            return sum(_size({kind[0]: each}) for each in held)
+    return 1  # null or a bool
 
 
 def string(value: str) -> Value:
@@ -33,29 +193,34 @@ def strings(value: str | list[str]) -> Value:
 
 Sets = dict[str, Value]
 """New values by attribute."""
+ONCE = "if_not_exists({name}, {value})"
+"""The form of an attribute that keeps the value it has."""
 
 
-class Change(Struct):
-    """One conditional update of one item."""
+@dataclass(slots=True)
+class Change:
+    """One conditional update of one item, or of the one entry of a map that `within` names."""
 
     sets: Sets
     condition: str
-    values: Sets = {}
+    values: Sets = field(default_factory=dict)
     """What the condition refers to, by placeholder (`:own`)."""
-    forms: dict[str, str] = {}
-    """How an attribute is set where not to its value alone: `if_not_exists({name}, {value})`."""
+    forms: dict[str, str] = field(default_factory=dict)
+    """How an attribute is set where not to its value alone, such as `ONCE`."""
     removes: tuple[str, ...] = ()
     adds: tuple[str, ...] = ()
     """Counters that grow by one."""
-    unions: dict[str, Value] = {}
+    unions: dict[str, Value] = field(default_factory=dict)
     """Sets that grow by these elements."""
-    names: dict[str, str] = {}
-    """Aliases that the condition uses beside those of what is set."""
+    names: dict[str, str] = field(default_factory=dict)
+    """Aliases that the condition and `within` use beside those of what is set; they win over those."""
+    within: str = ""
+    """The path, in aliases, of the map that holds what is set and removed: `#map.#entry`."""
 
     def request(self) -> dict[str, Any]:
         """The arguments of UpdateItem that say it."""
         text, names = _expression(
-            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,)
+            (*self.sets,), (*self.forms.items(),), self.removes, self.adds, (*self.unions,), self.within
         )
         values = {":" + name: value for name, value in self.sets.items()}
         values.update(self.values)
@@ -80,15 +245,17 @@ def _expression(
     removes: tuple[str, ...],
     adds: tuple[str, ...],
     unions: tuple[str, ...],
+    within: str,
 ) -> tuple[str, dict[str, str]]:
     """The update's text and its names, every one aliased: `status`, `ttl` and others are reserved words."""
-    form = dict(forms)
+    form, path = dict(forms), f"{within}.#" if within else "#"
     clauses = [
-        f"#{name} = " + form.get(name, "{value}").format(name=f"#{name}", value=f":{name}") for name in sets
+        f"{path}{name} = " + form.get(name, "{value}").format(name=f"{path}{name}", value=f":{name}")
+        for name in sets
     ]
     text = "SET " + ", ".join(clauses)
     if removes:
-        text += " REMOVE " + ", ".join(f"#{name}" for name in removes)
+        text += " REMOVE " + ", ".join(f"{path}{name}" for name in removes)
     if adds or unions:
         grows = [*(f"#{name} :one" for name in adds), *(f"#{name} :{name}" for name in unions)]
         text += " ADD " + ", ".join(grows)
@@ -119,7 +286,73 @@ def update(
     return plain(found) if found else {}
 
 
+def try_update(
+    client: "DynamoDBClient", table: str, key: Mapping[str, Value], change: Change
+) -> tuple[bool, dict[str, Any]]:
+    """UpdateItem; whether the condition held, and the item as it stands, in plain Python."""
+    try:
+        return True, update(client, table, key, change, "ALL_NEW")
+    except ConditionFailed as failed:
+        return False, failed.item
+
+
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
     """The item beside a failed condition; its type is missing from the client's own description."""
     item: Mapping[str, Any] = response.get("Item", {})
     return item
+
+
+MAX_KEYS = 100
+"""Of one call, over all tables."""
+_READS = 4
+"""Calls for the same keys, which the SDK has repeated by itself already where it was throttled."""
+
+
+class UnprocessedKeys(RuntimeError):
+    """DynamoDB did not hand out all that was asked for: whoever asked must try again."""
+
+
+def batch_get(
+    client: "DynamoDBClient", wanted: Mapping[str, Sequence[Sets]], *, consistent: bool = False
+) -> dict[str, list[dict[str, Any]]]:
+    """The items of these keys that there are, by table, in plain Python; in as few calls as can be.
+
+    Raises UnprocessedKeys where DynamoDB goes on leaving some out.
+    """
+    found: dict[str, list[dict[str, Any]]] = {table: [] for table in wanted}
+    for part in _parts(wanted):
+        _read(client, part, found, consistent)
+    return found
+
+
+def _parts(wanted: Mapping[str, Sequence[Sets]]) -> Iterator[dict[str, list[Sets]]]:
+    keys = ((table, key) for table, each in wanted.items() for key in each)
+    while run := list(islice(keys, MAX_KEYS)):
+        part: dict[str, list[Sets]] = {}
+        for table, key in run:
+            part.setdefault(table, []).append(key)
+        yield part
+
+
+def _read(
+    client: "DynamoDBClient",
+    part: Mapping[str, list[Sets]],
+    found: dict[str, list[dict[str, Any]]],
+    consistent: bool,
+) -> None:
+    asked: Any = {
+        table: {"Keys": keys, **({"ConsistentRead": True} if consistent else {})}
+        for table, keys in part.items()
+    }
+    idle = 0
+    while asked:
+        reply = client.batch_get_item(RequestItems=asked)
+        got = 0
+        for table, items in reply.get("Responses", {}).items():
+            found[table] += map(plain, items)
+            got += len(items)
+        asked = reply.get("UnprocessedKeys")
+        # A reply holds 16 MB at most, so large items take several; only those that bring nothing count.
+        idle = 0 if got else idle + 1
+        if asked and idle == _READS:
+            raise UnprocessedKeys(f"{' and '.join(asked)} could not be read whole: DynamoDB throttles")

@@ -42,7 +42,7 @@ def unreadable(what: str, error: ClientError | BotoCoreError) -> Outcome:
 
 class _Kept(Struct, frozen=True):
     version: Version | None
-    until: float
+    asked: float
 
 
 class Secret:
@@ -60,20 +60,21 @@ class Secret:
         self._seconds = seconds
         self._kept: dict[str, _Kept] = {}
 
-    def current(self) -> Version:
-        """The value in use. Raises botocore's errors."""
-        version = self._version(CURRENT)
+    def current(self, seconds: float | None = None) -> Version:
+        """The value in use, read again where that was last tried more than `seconds` ago (None: the secret's
+        own). Raises botocore's errors."""
+        version = self._version(CURRENT, self._seconds if seconds is None else seconds)
         if version is None:
             raise LookupError("the secret has no current value; put one")
         return version
 
     def previous(self) -> Version | None:
         """The value before it; None: there was none. Raises botocore's errors."""
-        return self._version(PREVIOUS)
+        return self._version(PREVIOUS, self._seconds)
 
-    def _version(self, stage: str) -> Version | None:
+    def _version(self, stage: str, seconds: float) -> Version | None:
         kept, now = self._kept.get(stage), self._clock()
-        if kept is not None and now < kept.until:
+        if kept is not None and now < kept.asked + seconds:
             return kept.version
         try:
             version = self._read(stage)
@@ -82,7 +83,7 @@ class Secret:
                 raise
             logger.warning("secret not read again; its old value stays", stage=stage, error=str(error))
             version = kept.version
-        self._kept[stage] = _Kept(version, now + self._seconds)
+        self._kept[stage] = _Kept(version, now)
         return version
 
     def _read(self, stage: str) -> Version | None:

@@ -11,7 +11,7 @@ from mailroom.campaigns.audience import Cursor, Fault, Recipient
 from mailroom.campaigns.runs import canonical
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
-from mailroom.message.body import decode, encode, scheduled
+from mailroom.message.message import decode, encode, scheduled
 
 T = TypeVar("T", bound=Struct)
 

@@ -38,7 +38,7 @@ from mailroom.campaigns.runs import (
 )
 from mailroom.clock import Clock, iso
 from mailroom.errors import ClaimLost, Invalid, Malformed
-from mailroom.ledger.claim import InProgress
+from mailroom.ledger.items import InProgress
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

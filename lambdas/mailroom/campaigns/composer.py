@@ -15,7 +15,7 @@ from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.writer import MailboxWriter
+from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger
 

@@ -14,8 +14,7 @@ from mailroom.campaigns.definition import Composed, Definition, Modules
 from mailroom.clock import epoch, iso
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
-from mailroom.recipients.choices import Unwanted, opted_out
-from mailroom.recipients.preferences import Preferences
+from mailroom.recipients.choices import Preferences, Unwanted, opted_out
 from mailroom.telemetry import logger
 
 Item = dict[str, Any]
@@ -64,7 +63,7 @@ class Drafter:
 
     def drafts(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> Drafts:
         """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
-        campaign's module raises for all of its people, and Unread."""
+        campaign's module raises for all of its people, and UnprocessedKeys."""
         composed, failed = self._composed(definition, chunk, remaining)
         left_out = [each.key for each in chunk.recipients if each.key not in {*composed, *failed}]
         contract, drafts = self._contracts[definition.channel], list[Draft]()

@@ -18,7 +18,7 @@ from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, pl
 from mailroom.campaigns.audience import Cursor, Fault
 from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.errors import ClaimLost, Malformed
-from mailroom.ledger.claim import InProgress
+from mailroom.ledger.items import InProgress
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient

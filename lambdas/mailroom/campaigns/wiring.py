@@ -14,8 +14,8 @@ from mailroom.campaigns.sources import Sources
 from mailroom.channels.contracts import contracts_of
 from mailroom.environment import Collect, Compose, Database
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.writer import MailboxWriter
-from mailroom.recipients.preferences import Preferences
+from mailroom.mailbox import MailboxWriter
+from mailroom.recipients.choices import Preferences
 
 
 def collector_of(settings: Collect) -> Collector:

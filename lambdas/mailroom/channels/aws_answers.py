@@ -6,7 +6,7 @@ from typing import TypeVar
 from botocore.exceptions import ClientError, ConnectTimeoutError, EndpointConnectionError, NoCredentialsError
 
 from mailroom.message.outcome import Misconfigured, Rejected, Retry
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 T = TypeVar("T")
 Refusal = Retry | Rejected | Misconfigured
@@ -39,7 +39,7 @@ def code_of(error: ClientError) -> str:
 
 def reason_of(error: ClientError) -> str:
     """A sentence for the ledger and the log."""
-    return f"{code_of(error)}: {discreet(error.response['Error'].get('Message', ''))}"
+    return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"
 
 
 def _common(error: ClientError) -> Refusal | None:

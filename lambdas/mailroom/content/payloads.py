@@ -3,21 +3,27 @@
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from mailroom.errors import Invalid
-from mailroom.message.message import Message
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
 
+    from mailroom.message.message import Message
+
 MAX_PAYLOAD_BYTES = 10 * 1024 * 1024
+"""What a sender reads of an object."""
 MAX_PAYLOAD_VALUES = 150_000
 """Texts, numbers, lists and maps together. A list is two bytes of JSON and a hundred of memory: 10 MiB of
 them are more than a sender has, and would end its batch."""
 ROUTING = ("send_at", "expires_at", "lane", "topic", "callback_url", "payload_ref", "ttl", "attempt")
 """What dispatch has acted on before a payload is read."""
 _MAX_KEY_BYTES = 1024
+
+
+def values_in(content: bytes) -> int:
+    """How many values JSON text may hold, without reading it: each begins behind one of these characters, and
+    texts have few of them."""
+    return sum(map(content.count, (b"[", b"{", b",")))
 
 
 class Payloads:
@@ -64,12 +70,13 @@ class Payloads:
             "get_object", Params={"Bucket": self._bucket, "Key": key}, ExpiresIn=seconds
         )
 
-    def expand(self, message: Message, ref: str) -> dict[str, Any]:
+    def expand(self, message: "Message", ref: str) -> dict[str, Any]:
         """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in
         the item alone: one by which the message was routed, or that says whom it reaches."""
+        import msgspec  # producers, who keep to the same bounds, have boto3 alone
+
         content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
-        # Before they are read: each value begins behind one of these, and texts have few of them.
-        values = sum(map(content.count, (b"[", b"{", b",")))
+        values = values_in(content)
         if values > MAX_PAYLOAD_VALUES:
             raise Invalid(
                 "payload_ref",

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mailroom.aws import clients
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import Sets, number, string
+from mailroom.aws.dynamo import Sets, batch_get, number, string
 from mailroom.clock import Clock, milliseconds
 from mailroom.dead_letters.cause import Cause
 from mailroom.dead_letters.dead_letter import Letter
@@ -33,7 +32,7 @@ class DeadLetterLog:
         return cls(clients.dynamodb(), table, clock)
 
     def unknown(self, letters: Iterable[Letter]) -> list[Letter]:
-        """Those that were not told of yet. Raises Unread.
+        """Those that were not told of yet. Raises UnprocessedKeys.
 
         An outage's letters lie for days: to read what is known costs a fifth of a write that is refused.
         """

@@ -10,9 +10,7 @@ from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.dead_letter import Letter
 from mailroom.errors import Malformed
-from mailroom.message import reference
-from mailroom.message.body import decode, scheduled
-from mailroom.message.message import Key, key_of
+from mailroom.message.message import Key, Reference, decode, key_of, scheduled
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
@@ -96,7 +94,7 @@ def _correlated(event: Mapping[str, Any]) -> Key | None:
     elif isinstance(event.get("mail"), dict):
         said, event_type = _of_mail(event["mail"]), "mail"
     try:
-        return Key(reference.read(said).id, event_type) if isinstance(said, str) else None
+        return Key(Reference.read(said).id, event_type) if isinstance(said, str) else None
     except Malformed:
         return None
 

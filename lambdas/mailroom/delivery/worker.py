@@ -2,125 +2,198 @@
 
 import random
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from msgspec import Struct
 
 from mailroom.aws import clients, queues
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.adapter import Adapter, M, R
-from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
-from mailroom.delivery.pace import Pace
-from mailroom.environment import Sender, SuppressingSender
-from mailroom.errors import Malformed
+from mailroom.environment import Sender
+from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.body import decode
-from mailroom.message.message import Message, key_of
-from mailroom.recipients.preferences import Preferences
-from mailroom.recipients.suppressions import Suppressions
-from mailroom.telemetry import count, logger, took, working_on
+from mailroom.message.message import decode, key_of
+from mailroom.telemetry import count, logger, record_duration, working_on
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
+T = TypeVar("T")
+S = TypeVar("S", bound=Sender)
+A = TypeVar("A")
+Wait = float | None
+"""Seconds until the record should come back; None: it is finished with."""
 
-class Worker(Generic[M, R]):
-    """Works for one queue with one adapter; every sender is this class."""
 
-    def __init__(
-        self,
-        settings: Sender,
-        adapter: Adapter[M, R],
-        *,
-        ledger: Ledger,
-        payloads: Payloads,
-        sqs: "SQSClient",
-        clock: Clock = time.time,
-        sleep: Callable[[float], None] = time.sleep,
-        jitter: Callable[[], float] = random.random,
-        suppressions: Suppressions | None = None,
-        preferences: Preferences | None = None,
-        delivery: "type[Delivery[M, R]]" = Delivery,
-    ) -> None:
-        self._queue_url = settings.queue_url
-        self._sqs = sqs
-        self._pace = Pace(settings.pace_seconds, clock, sleep)
-        tools = Tools(ledger, payloads, sqs, self._pace, clock, sleep, jitter, suppressions, preferences)
-        self._delivery = delivery(settings, adapter, tools)
+class Record(Struct, frozen=True):
+    """One record of a queue: its item, how often it was received, its group (None: it has none), the
+    function's time left in milliseconds, and since when it waits (epoch seconds; None: nobody can tell)."""
+
+    item: dict[str, Any]
+    receives: int
+    group: str | None
+    remaining: Callable[[], int]
+    since: float | None = None
+
+
+class Delivers(Protocol[T]):
+    """What takes a channel's messages to their provider, as the worker sees it."""
+
+    def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], T | Invalid]:
+        """The item that a queue's body stands for, and its message, or what is wrong with it. Raises
+        Malformed."""
+
+    def begin(self, messages: Sequence[T]) -> None:
+        """A batch begins with these messages."""
+
+    def deliver(self, message: T | Invalid, record: Record) -> Wait:
+        """Take one message as far as it goes."""
+
+    def retry_wait(self, receives: int, least: float = 0) -> float:
+        """Seconds until the next try after the n-th receive, `least` where it can be."""
+
+
+class Pace:
+    """A rate kept without coordination: C workers that each leave C / rate seconds between submits.
+
+    The first submit of an invocation waits as well: the last one of another environment is not known here,
+    and environments rotate. Time that passed since the last submit counts.
+    """
+
+    def __init__(self, gap: float, clock: Clock, sleep: Callable[[float], None]) -> None:
+        self._gap = gap
+        self._clock = clock
+        self._sleep = sleep
+        self._last = clock()
+
+    def begin(self) -> None:
+        """An invocation starts."""
+        self._last = self._clock()
+
+    def left(self) -> float:
+        """Seconds until the next submit may start."""
+        return max(0.0, self._last + self._gap - self._clock())
+
+    def wait(self) -> None:
+        """Sleep until then."""
+        if self._gap:
+            self._sleep(self.left())
+        self._last = self._clock()
+
+
+class Tally:
+    """What came of a batch: `counts` by metric, and the `waits` of what was accepted, in seconds since it was
+    put or was due."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self.waits: list[float] = []
+
+    def over(self, metric: str, line: str, **details: object) -> Wait:
+        """Count and log where a record's way ends."""
+        logger.info(line, extra=details)
+        self.counts[metric] += 1
+        return None
+
+    def write(self) -> None:
+        """Write all as metrics, and begin anew."""
+        for name, value in self.counts.items():
+            count(name, value)
+        for seconds in self.waits:
+            record_duration("PutToAccepted", seconds)
+        self.counts.clear()
+        self.waits.clear()
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a delivery works with; time among it, so that tests need none."""
+
+    ledger: Ledger
+    payloads: Payloads
+    dynamodb: "DynamoDBClient"
+    sqs: "SQSClient"
+    pace: Pace
+    clock: Clock
+    sleep: Callable[[float], None]
+    jitter: Callable[[], float]
+    tally: Tally = field(default_factory=Tally)
 
     @classmethod
-    def of(
-        cls, settings: Sender, adapter: Adapter[M, R], delivery: "type[Delivery[M, R]]" = Delivery
-    ) -> "Worker[M, R]":
-        """The worker that a function's settings describe; `delivery` is how its channel differs."""
-        ledger = Ledger.of(settings, lease=settings.lease_seconds)
+    def of(cls, settings: Sender) -> "Tools":
+        """What a function's settings describe."""
         return cls(
-            settings,
-            adapter,
-            ledger=ledger,
-            payloads=Payloads(clients.s3(), settings.payload_bucket),
-            sqs=clients.sqs(),
-            delivery=delivery,
-            **_tables_of(settings),
+            Ledger.of(settings, lease=settings.lease_seconds),
+            Payloads(clients.s3(), settings.payload_bucket),
+            clients.dynamodb(),
+            clients.sqs(),
+            Pace(settings.pace_seconds, time.time, time.sleep),
+            time.time,
+            time.sleep,
+            random.random,
         )
+
+
+class Worker:
+    """Works for one queue; every sender is this class."""
+
+    def __init__(self, queue_url: str, tools: Tools, delivery: Delivers[Any]) -> None:
+        self._queue_url = queue_url
+        self._tools = tools
+        self._delivery = delivery
+
+    @classmethod
+    def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], Delivers[Any]]) -> "Worker":
+        """The worker that a function's settings describe; `delivery` is how its channel delivers."""
+        tools = Tools.of(settings)
+        return cls(settings.queue_url, tools, delivery(settings, adapter, tools))
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
 
         Returns the partial batch response: the records that are not finished.
         """
-        self._pace.begin()
-        self._delivery.tally.clear()
-        self._delivery.waits.clear()
-        opened = [(record, self._opened(record, remaining)) for record in event["Records"]]
-        self._delivery.begin(each.message for _, each in opened if each and isinstance(each.message, Message))
+        self._tools.pace.begin()
+        opened = [(each, self._opened(each, remaining)) for each in event["Records"]]
+        messages = [each[0] for _, each in opened if each is not None]
+        self._delivery.begin([each for each in messages if not isinstance(each, Invalid)])
         waits = {}
         for record, each in opened:
             wait = self._work(each)
             if wait is not None:
                 waits[record["messageId"]] = (record["receiptHandle"], wait)
-        queues.set_visibility(self._sqs, self._queue_url, list(waits.values()))
-        for name, value in self._delivery.tally.items():
-            count(name, value)
-        for seconds in self._delivery.waits:
-            took("PutToAccepted", seconds)
+        queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
+        self._tools.tally.write()
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
 
-    def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> Received[M] | None:
+    def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> tuple[Any, Record] | None:
         """The record, read; None where it is no message at all."""
-        attributes = record["attributes"]
         try:
-            item = self._delivery.item_of(decode(record["body"]))
+            item, message = self._delivery.read(decode(record["body"]))
             key_of(item)
-            message = self._delivery.read(item)
         except Malformed as fault:
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             return None
-        receives = int(attributes["ApproximateReceiveCount"])
-        return Received(
-            item, message, receives, attributes.get("MessageGroupId"), remaining, queues.put_at(record)
-        )
+        attributes = record["attributes"]
+        receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
+        return message, Record(item, receives, group, remaining, queues.put_at(record))
 
-    def _work(self, opened: Received[M] | None) -> Wait:
+    def _work(self, opened: tuple[Any, Record] | None) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""
         if opened is None:
-            self._delivery.tally["Malformed"] += 1
+            self._tools.tally.counts["Malformed"] += 1
             return queues.AT_ONCE
-        working_on(key_of(opened.item))
+        message, record = opened
+        working_on(key_of(record.item))
         try:
-            return self._delivery.deliver(opened)
+            return self._delivery.deliver(message, record)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
-            self._delivery.tally["Errors"] += 1
-            return self._delivery.retry_wait(opened.receives)
+            self._tools.tally.counts["Errors"] += 1
+            return self._delivery.retry_wait(record.receives)
         finally:
             working_on(None)
-
-
-def _tables_of(settings: Sender) -> dict[str, Any]:
-    if not isinstance(settings, SuppressingSender):
-        return {}
-    return {
-        "suppressions": Suppressions.of(settings.suppressions_table),
-        "preferences": Preferences.of(settings.preferences_table),
-    }

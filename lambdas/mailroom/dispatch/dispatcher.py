@@ -18,8 +18,7 @@ from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import Guard
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.body import encode
-from mailroom.message.message import Message
+from mailroom.message.message import Message, encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

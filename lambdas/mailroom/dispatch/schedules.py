@@ -5,8 +5,7 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from mailroom.message.body import encode
-from mailroom.message.message import Key
+from mailroom.message.message import Key, encode
 
 if TYPE_CHECKING:
     from types_boto3_scheduler import EventBridgeSchedulerClient

@@ -14,11 +14,12 @@ from mailroom.environment import Feedback as Settings
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger.ledger import Ledger
-from mailroom.ledger.observer import Foreign, Outdated
-from mailroom.message import address, phone
-from mailroom.message.event import Event
+from mailroom.ledger.observer import Foreign, Outdated, observe
+from mailroom.message import address
+from mailroom.message.address import to_e164
 from mailroom.message.message import Key
-from mailroom.recipients.suppressions import Suppression, Suppressions
+from mailroom.message.outcome import Event
+from mailroom.recipients.choices import Suppression, Suppressions
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Feedback:
             return False
         key = events[0].key
         try:
-            observed = self._ledger.observe(events)
+            observed = observe(self._ledger, events)
             if not isinstance(observed, Foreign):
                 # Also of an attempt that is over: who complained then wants nothing now either.
                 self._suppress(events, observed.item)
@@ -151,7 +152,7 @@ class Feedback:
 
     def _canonical(self, key: Key, recipient: str) -> str:
         if key.event_type == "sms":
-            return phone.normalise(recipient, self._settings.default_region or None)
+            return to_e164(recipient, self._settings.default_region or None)
         return address.bare(recipient)
 
 

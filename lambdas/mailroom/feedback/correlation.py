@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.message import reference
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 
 HEADER = "x-correlation-id"
 ID_TAG, ATTEMPT_TAG = "correlation", "attempt"
@@ -53,7 +52,7 @@ def _readable(texts: Iterable[str]) -> set[Reference]:
     found = set()
     for each in texts:
         try:
-            found.add(reference.read(each))
+            found.add(Reference.read(each))
         except Malformed:
             continue
     return found

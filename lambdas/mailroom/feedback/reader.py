@@ -6,7 +6,7 @@ from typing import Any
 from mailroom.errors import Malformed
 from mailroom.feedback import bounded, envelope, ses_events, sms_events, twilio_status
 from mailroom.feedback.ses_facts import READERS
-from mailroom.message.event import Event
+from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
 

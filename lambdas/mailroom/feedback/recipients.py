@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from mailroom.message import address, phone
+from mailroom.message import address
+from mailroom.message.address import to_e164
 from mailroom.telemetry import logger
 
 
@@ -19,7 +20,7 @@ def number(text: str | None, region: str) -> tuple[str, ...]:
     if not text:
         return ()
     try:
-        return (phone.normalise(text, region or None),)
+        return (to_e164(text, region or None),)
     except ValueError:
         logger.warning("the recipient of an event cannot be read")
         return ()

@@ -9,8 +9,8 @@ from mailroom.feedback import bounded, correlation
 from mailroom.feedback.correlation import Header
 from mailroom.feedback.recipients import Destination
 from mailroom.feedback.ses_facts import READERS, TELLING, Reader, Section, Told
-from mailroom.message.event import Event
 from mailroom.message.message import Key
+from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
 

@@ -10,8 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mailroom.feedback.bounded import sentence, word
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Facts, Status
 
 
 class Recipient(Struct, frozen=True, rename="camel"):

@@ -23,7 +23,7 @@ from mailroom.feedback.bounded import word
 from mailroom.feedback.twilio_request import Said, read
 from mailroom.feedback.twilio_status import SOURCE
 from mailroom.http.event import Refused
-from mailroom.message.body import encode
+from mailroom.message.message import encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from msgspec import Struct
 from mailroom.errors import Malformed
 from mailroom.http import event as http_event
 from mailroom.http.event import Refused
-from mailroom.message import reference
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference
 
 MAX_BODY_BYTES = 64 * 1024
 """A callback has less than 1 KB."""
@@ -60,7 +59,7 @@ def read(event: Mapping[str, Any]) -> Said:
 def _reference(path: str) -> Reference:
     found = _PATH.fullmatch(path)
     try:
-        return reference.read(found[1] if found else "")
+        return Reference.read(found[1] if found else "")
     except Malformed:
         raise Refused(404, "the path names no message") from None
 

@@ -10,11 +10,8 @@ from msgspec import Struct
 
 from mailroom.errors import Malformed
 from mailroom.feedback import bounded, recipients
-from mailroom.message import reference
-from mailroom.message.event import Event
-from mailroom.message.message import Key
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.message import Key, Reference
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"
@@ -48,7 +45,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     Twilio says that its time zone varies.
     """
     callback = bounded.convert("a callback of Twilio", words, Callback)
-    found = reference.read(callback.reference)
+    found = Reference.read(callback.reference)
     at = bounded.milliseconds("received_at", callback.received_at)
     fields = callback.fields
     said = fields.get("MessageStatus")

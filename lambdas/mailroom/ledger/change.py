@@ -52,7 +52,7 @@ class LedgerChange(Struct, frozen=True):
         return int(self.old.get("generation", 0)) != self.generation
 
 
-def read(record: Mapping[str, Any]) -> LedgerChange | None:
+def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
     """The change in a stream's record; None where an item went, which is no outcome."""
     images = record["dynamodb"]
     if record["eventName"] == "REMOVE" or "NewImage" not in images:

@@ -4,22 +4,16 @@ A copy of its queue message may lie somewhere for weeks. What keeps such a copy 
 key, its status and `completedAt`; so these stay until the item's own `ttl`, and what tells of a person goes.
 """
 
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, string, update
-from mailroom.clock import Clock, milliseconds
-from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of
+from mailroom.aws.dynamo import Change, Sets, Value, number, string
+from mailroom.clock import milliseconds
+from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of
 from mailroom.message.message import Key
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
 
 ERASED = "erased"
 """Stands where a text told of the person."""
-ERASED_AT = "erased_at"
-"""When, in epoch milliseconds: the item is emptied. A message with it cannot be sent again."""
 WHY = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (
@@ -38,14 +32,8 @@ _SEEN = "attribute_exists(completedAt) AND updatedAt = :seen"
 _OF_HISTORY = ("at", "status", "code")
 
 
-class Erasure:
+class Erasure(LedgerItems):
     """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
-
-    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
-        self._client = client
-        self._table = table
-        self._items = LedgerItems(client, table, ttl, clock)
-        self._clock = clock
 
     def withdraw(self, key: Key) -> bool:
         """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to
@@ -53,12 +41,8 @@ class Erasure:
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
-        sets = {**ended(key, "cancelled", self._clock()), **error_of("cancelled", WHY)}
-        try:
-            self._items.write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
-        except ConditionFailed:
-            return False
-        return True
+        sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY)}
+        return self.try_write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
 
     def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
         """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.
@@ -82,12 +66,8 @@ class Erasure:
             {":seen": string(item["updatedAt"])},
             removes=tuple(sorted(name for name in item if name not in KEPT)),
         )
-        where = {"id": string(key.id), "event_type": string(key.event_type)}
-        try:
-            update(self._client, self._table, where, change)
-        except ConditionFailed:
-            return False
-        return True
+        emptied, _ = self.change(key, change)
+        return emptied
 
 
 def _line(entry: Mapping[str, Any]) -> Value:

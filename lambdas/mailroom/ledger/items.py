@@ -1,25 +1,34 @@
-"""The ledger's items: what their attributes look like, and how one is written."""
+"""The ledger's items: what their attributes look like, how one is written, and what a claim of one may find.
 
+Every delivery of a message starts with one claim, one conditional write:
+
+worker A   claim ─────── submit ──✗ dies            lease = function time-out + 60 s
+queue            visibility time-out ────────────────────▶ redelivers
+worker B                                lease over ▶ claim ─ look for evidence ─ complete, or submit
+"""
+
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from mailroom.aws.dynamo import (
+    ONCE,
     Change,
     ConditionFailed,
     Sets,
     Value,
-    item_of,
     number,
     plain,
     string,
     strings,
+    try_update,
     update,
 )
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.message import Key
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status, before
+from mailroom.message.outcome import Facts, Status, before
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -31,12 +40,12 @@ MAX_ERROR = 500
 MAX_KEPT = 2048
 """Characters of an attribute of an item that is refused: it may be anything, up to 400 KB."""
 
-_HISTORY = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
+_APPEND = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
 _NO_HISTORY: Value = {"L": []}
 _NO_CALLBACKS: Value = {"M": {}}
 SETTLED = ("trouble", "dead_lettered_at")
 """What goes as soon as a message has its outcome."""
-TOLD = (
+PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
     *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code"),
     *(
@@ -50,6 +59,8 @@ TOLD = (
     ),
 )
 """What providers' events leave in an item."""
+ERASED_AT = "erased_at"
+"""When, in epoch milliseconds, an item was emptied. A message with it cannot be sent again."""
 LINES = "lines"
 """The index of what occupies a line, by line and time of submission."""
 _ROOM = number(MAX_HISTORY)
@@ -58,7 +69,7 @@ _ROOM = number(MAX_HISTORY)
 class LedgerItems:
     """Writes items of one table. `ttl` is how long one lives after its last change, in seconds."""
 
-    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock) -> None:
+    def __init__(self, client: "DynamoDBClient", table: str, ttl: float, clock: Clock = time.time) -> None:
         self._client = client
         self._table = table
         self._ttl = ttl
@@ -78,89 +89,77 @@ class LedgerItems:
         """
         now = self._clock()
         change.sets["updatedAt"] = string(iso(now))
-        change.sets.setdefault("ttl", self.lives_from(now))
-        where = _where(key)
+        change.sets.setdefault("ttl", self.ttl_after(now))
         condition, values = change.condition, change.values
         if entry is not None:
             _note(change, entry, code, now)
         try:
-            return update(self._client, self._table, where, change, returns)
+            return update(self._client, self._table, where(key), change, returns)
         except ConditionFailed as failed:
             if entry is None or len(failed.item.get("history", ())) < MAX_HISTORY:
                 raise
             del change.sets["history"]
             change.condition, change.values = condition, values
-            return update(self._client, self._table, where, change, returns)
+            return update(self._client, self._table, where(key), change, returns)
 
-    def note(self, key: Key, map_name: str, name: str, value: Value) -> None:
-        """Set one entry of a map that the item has; nothing where there is no such map.
+    def try_write(
+        self, key: Key, change: Change, entry: Status | None = None, code: str | None = None
+    ) -> bool:
+        """The same; False where the condition did not hold."""
+        try:
+            self.write(key, change, entry, code)
+        except ConditionFailed:
+            return False
+        return True
+
+    def note_callback(self, key: Key, name: str, result: Sets) -> None:
+        """Keep what became of a callback, by its name; nothing where nobody asked for any.
 
         It is no change of the message's: `updatedAt` and `ttl` stay.
         """
-        with suppress(self._client.exceptions.ConditionalCheckFailedException):
-            self._client.update_item(
-                TableName=self._table,
-                Key=_where(key),
-                UpdateExpression="SET #map.#name = :value",
-                ConditionExpression="attribute_exists(#map)",
-                ExpressionAttributeNames={"#map": map_name, "#name": name},
-                ExpressionAttributeValues={":value": value},
-            )
+        there, names = "attribute_exists(#map)", {"#map": "callbacks", "#entry": name}
+        self.change(key, Change({"entry": {"M": result}}, there, names=names, within="#map"))
 
     def advance(
         self,
         key: Key,
-        map_name: str,
-        name: str,
+        recipient: str,
         status: Status | None,
         facts: Facts,
         error: str = "",
         token: str | None = None,
     ) -> dict[str, Any] | None:
-        """Move one entry of a map on, as a whole item moves: its status forward, with the `error` that goes
-        with it ("": none), or not at all; `facts` where they are new. The item after that; None where it has
-        no such entry. With `token`, only as the holder of that claim."""
-        names = {"#map": map_name, "#name": name}
-        names |= {f"#f{at}": fact for at, fact in enumerate(facts)}
-        entry = "#map.#name"
-        sets = [f"{entry}.#f{at} = if_not_exists({entry}.#f{at}, :f{at})" for at in range(len(facts))]
-        values = {f":f{at}": value for at, value in enumerate(facts_of(facts).values())}
-        there = f"attribute_exists({entry})"
+        """Move one recipient's entry on, as a whole item moves: its status forward, with the `error` that
+        goes with it ("": none), or not at all; `facts` where they are new. The item after that; None where it
+        has no such entry. With `token`, only as the holder of that claim."""
+        names, entry = {"#map": "recipients", "#entry": recipient}, "#map.#entry"
+        there, own = f"attribute_exists({entry})", Sets()
         if token is not None:
-            there += " AND claim_token = :own"
-            values[":own"] = string(token)
+            there, own = f"{there} AND claim_token = :own", {":own": string(token)}
+        news, once = facts_of(facts), dict.fromkeys(facts, ONCE)
         if status is not None:
-            text, told = _forward(entry, sets, status, error)
-            named = {**names, "#status": "status", "#error": "error"}
-            forward = f"{there} AND {_may_move(entry, status)}"
-            written, found = self._entry(key, named, text, forward, {**values, **told})
-            if written or not facts:
-                return found if name in found.get(map_name, {}) else None
+            earlier = earlier_than(status)
+            free = f"attribute_not_exists({entry}.#status) OR {entry}.#status IN ({', '.join(earlier)})"
+            sets = {**news, "status": string(status)}
+            if error:
+                sets["error"] = string(error[:MAX_ERROR])
+            gone = () if error else ("error",)
+            moves = Change(
+                sets, f"{there} AND ({free})", own | earlier, once, gone, names=names, within=entry
+            )
+            moved, item = self.change(key, moves)
+            if moved or not facts:
+                return item if recipient in item.get("recipients", {}) else None
         if not facts:
             return None
-        lacking = " OR ".join(f"attribute_not_exists({entry}.#f{at})" for at in range(len(facts)))
-        text = "SET " + ", ".join(sets)
-        _, found = self._entry(key, names, text, f"{there} AND ({lacking})", values)
-        return found if name in found.get(map_name, {}) else None
+        lacking = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
+        change = Change(news, f"{there} AND ({lacking})", own, once, names=names, within=entry)
+        _, item = self.change(key, change)
+        return item if recipient in item.get("recipients", {}) else None
 
-    def _entry(
-        self, key: Key, names: dict[str, str], text: str, condition: str, values: Sets
-    ) -> tuple[bool, dict[str, Any]]:
-        """One update; whether it was made, and the item as it stands."""
-        try:
-            reply = self._client.update_item(
-                TableName=self._table,
-                Key=_where(key),
-                UpdateExpression=text,
-                ConditionExpression=condition,
-                ExpressionAttributeNames=names,
-                ExpressionAttributeValues=values,
-                ReturnValues="ALL_NEW",
-                ReturnValuesOnConditionCheckFailure="ALL_OLD",
-            )
-        except self._client.exceptions.ConditionalCheckFailedException as failed:
-            return False, plain(item_of(failed.response))
-        return True, plain(reply["Attributes"])
+    def change(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
+        """Whether the change was made, and the item as it stands."""
+        return try_update(self._client, self._table, where(key), change)
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""
@@ -175,24 +174,25 @@ class LedgerItems:
             id_ for page in pages for item in page["Items"] for id_ in plain(item).get("provider_ids", ())
         }
 
-    def lives_from(self, moment: float) -> Value:
+    def ended(self, key: Key, status: Status) -> Sets:
+        """What gives a message its outcome now; failures enter the sparse index by day and channel."""
+        now = self._clock()
+        sets = {"status": string(status), "completedAt": number(milliseconds(now))}
+        if status == "failed":
+            sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
+        return sets
+
+    def ttl_after(self, moment: float) -> Value:
         """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
         return number(moment + self._ttl)
 
 
-def _where(key: Key) -> Sets:
+def where(key: Key) -> Sets:
+    """A message's key in DynamoDB's form."""
     return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
-def ended(key: Key, status: Status, now: float) -> Sets:
-    """What gives a message its outcome; failures enter the sparse index by day and channel."""
-    sets = {"status": string(status), "completedAt": number(milliseconds(now))}
-    if status == "failed":
-        sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
-    return sets
-
-
-def about(to: str | list[str] | None, callback_url: str | None) -> Sets:
+def addressing_of(to: str | list[str] | None, callback_url: str | None) -> Sets:
     """Whom a message is for, and who wants to hear of it."""
     sets: Sets = {}
     if to:
@@ -223,26 +223,15 @@ def trouble_of(code: str, message: str) -> Sets:
     return {"trouble": {"M": {"code": string(code), "message": string(message[:MAX_ERROR])}}}
 
 
-def _may_move(entry: str, status: Status) -> str:
-    earlier = ", ".join(f":before{at}" for at in range(len(before(status))))
-    return f"(attribute_not_exists({entry}.#status) OR {entry}.#status IN ({earlier}))"
+def earlier_than(status: Status) -> Sets:
+    """The statuses that `status` may replace, by the placeholders of a condition."""
+    return {f":before{at}": string(each) for at, each in enumerate(before(status))}
 
 
-def _forward(entry: str, sets: Sequence[str], status: Status, error: str) -> tuple[str, Sets]:
-    """The update that moves an entry to a status, and the values that it and its condition name."""
-    values = {f":before{at}": string(each) for at, each in enumerate(before(status))}
-    values[":status"] = string(status)
-    text = "SET " + ", ".join([*sets, f"{entry}.#status = :status"])
-    if not error:
-        return f"{text} REMOVE {entry}.#error", values
-    values[":error"] = string(error[:MAX_ERROR])
-    return f"{text}, {entry}.#error = :error", values
-
-
-def about_any(item: Mapping[str, Any]) -> Sets:
+def addressing_of_any(item: Mapping[str, Any]) -> Sets:
     """The same of an item that may be wrong in any way: what is usable of it, and short."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
-    return about(_short(to), _short(callback_url))
+    return addressing_of(_short(to), _short(callback_url))
 
 
 def provider_of(provider: str, provider_id: str) -> Sets:
@@ -272,4 +261,73 @@ def _note(change: Change, status: Status, code: str | None, now: float) -> None:
     change.sets["history"] = {"L": [{"M": line}]}
     change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
     change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
-    change.forms = {**change.forms, **_HISTORY}
+    change.forms = {**change.forms, **_APPEND}
+
+
+class Claimed(Struct, frozen=True):
+    """The message is this worker's until its lease ends; `token` goes with every further write.
+
+    `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
+    of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
+    `accounts` are those at which something may have been done since then: what one of them does not know,
+    another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
+    it, never submit. `provider` has it.
+    """
+
+    key: Key
+    token: str
+    since: int | None
+    provider_id: str | None
+    submitted_at: int | None = None
+    provider: str | None = None
+    accounts: frozenset[str] = frozenset()
+
+
+class Completed(Struct, frozen=True):
+    """It has its outcome: drop the record."""
+
+
+class Superseded(Struct, frozen=True):
+    """A later attempt exists: this record is a stale duplicate; drop it."""
+
+
+class InProgress(Struct, frozen=True):
+    """Someone else is on it for `seconds` more at most: back to the queue with that visibility."""
+
+    seconds: float
+
+
+class OutOfSequence(Struct, frozen=True):
+    """No attempt that has ended leads up to this one: its number is made up, or the item was erased."""
+
+
+UNKNOWN_ACCOUNT = ""
+"""Among `accounts`: one that a version of before did not write down."""
+
+
+def tried(now_ms: int, account: str) -> str:
+    """A try that begins now at an account, as the ledger keeps it in `unsettled_tries`."""
+    return f"{now_ms} {account}"
+
+
+def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
+    """Where the tries since then were made, told from the item (in plain Python)."""
+    tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
+    accounts = {account for _, account in tries}
+    if str(since) not in {began for began, _ in tries}:
+        accounts.add(UNKNOWN_ACCOUNT)
+    return frozenset(accounts)
+
+
+Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence
+
+
+def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
+    """Why a claim's condition failed, told from the item that DynamoDB sent along (in plain Python)."""
+    if "completedAt" in item:
+        return Completed()
+    if int(item.get("attempts", 0)) >= attempt:
+        return Superseded()
+    if "startedAt" not in item:
+        return OutOfSequence()
+    return InProgress(max(0, int(item["startedAt"]) + lease_ms - now_ms) / 1000)

@@ -4,37 +4,36 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal
 
 from mailroom.aws import clients
-from mailroom.aws.attribute_values import image_of
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
-from mailroom.ledger.claim import Claim, Claimed, accounts_of, refused, tried
-from mailroom.ledger.erasure import ERASED_AT
 from mailroom.ledger.items import (
+    ERASED_AT,
+    PROVIDER_FACTS,
     SETTLED,
-    TOLD,
+    Claim,
+    Claimed,
     LedgerItems,
-    about,
-    about_any,
+    accounts_of,
+    addressing_of,
+    addressing_of_any,
     each_of,
-    ended,
     error_of,
     facts_of,
     ids_of,
     provider_of,
+    refused,
+    tried,
     trouble_of,
 )
-from mailroom.ledger.observer import Observed, Observer
-from mailroom.message.event import Event
 from mailroom.message.message import Key, Message, key_of
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.outcome import Facts, Status
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -46,7 +45,7 @@ _WAITS = f"{_WAITING} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
-_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), "if_not_exists({name}, {value})")
+_KEPT = dict.fromkeys(("unsettled_since", "callbacks", "recipients"), ONCE)
 _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
 """What goes when it is known what a claim's holder did."""
@@ -54,7 +53,7 @@ _SENDING = string("sending")
 _SETTLED = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
-class Ledger:
+class Ledger(LedgerItems):
     """The verbs. `lease` is how long a worker may hold a message before it counts as crashed, `ttl` how
     long an item lives after its last change; both in seconds."""
 
@@ -68,10 +67,8 @@ class Ledger:
         clock: Clock,
         new_token: Callable[[], str] = lambda: token_hex(16),
     ) -> None:
-        self._items = LedgerItems(client, table, ttl, clock)
-        self._observer = Observer(self._items, clock)
+        super().__init__(client, table, ttl, clock)
         self._lease_ms = int(lease * 1000)
-        self._clock = clock
         self._new_token = new_token
 
     @classmethod
@@ -87,7 +84,7 @@ class Ledger:
         began = number(now)
         change = Change(
             {
-                **about(message.recipient, message.callback_url),
+                **addressing_of(message.recipient, message.callback_url),
                 **each_of(message.addressees),
                 **{name: string(value) for name, value in message.kept.items()},
                 "status": _SENDING,
@@ -104,7 +101,7 @@ class Ledger:
             unions={} if account is None else {"unsettled_tries": {"SS": [tried(now, account)]}},
         )
         try:
-            old = self._items.write(message.key, change, returns="ALL_OLD")
+            old = self.write(message.key, change, returns="ALL_OLD")
         except ConditionFailed as failed:
             found = failed.item
             # The SDK's second try met its own first; an event that completed it in between still counts.
@@ -149,7 +146,7 @@ class Ledger:
         lacking = {name: value for name, value in known.items() if found.get(name) != value}
         if found and lacking.keys() - {"submittedAt"}:
             merge = Change(facts_of(known), "claim_token = :own", _own(claim), unions=end.unions)
-            self._items.write(claim.key, merge)
+            self.write(claim.key, merge)
 
     def fail(self, claim: Claimed, code: str, message: str) -> None:
         """It will not be sent, by its own fault or its recipient's; `message` says what would be right."""
@@ -163,7 +160,7 @@ class Ledger:
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
         """One of several is left out: what is sent goes to the others."""
-        self._items.advance(claim.key, "recipients", addressee, "suppressed", {}, message, claim.token)
+        self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
         """Proved not sent: the next delivery claims at once and knows of no unknown outcome.
@@ -184,11 +181,6 @@ class Ledger:
         change = Change(sets, held, removes=(*_CLAIM, "provider_id"), adds=("attempts",))
         self._write_own(claim, change, "retrying", code)
 
-    def observe(self, events: Sequence[Event]) -> Observed:
-        """What a provider says of one attempt at one message. An item has to be there: a claim precedes
-        every submit, so an event without one is foreign, or long over."""
-        return self._observer.observe(events)
-
     def dead_lettered(self, key: Key) -> dict[str, Any]:
         """It lies in a dead-letter queue: no verdict, so nothing changes but a mark, `dead_lettered_at`. The
         item as it stands; {}: there is none. What is completed, or marked already, is not marked."""
@@ -198,7 +190,7 @@ class Ledger:
             " AND attribute_not_exists(dead_lettered_at)",
         )
         try:
-            return self._items.write(key, mark, returns="ALL_NEW")
+            return self.write(key, mark, returns="ALL_NEW")
         except ConditionFailed as failed:
             return failed.item
 
@@ -208,10 +200,10 @@ class Ledger:
         False where a better copy was claimed before: that one decides, so this record must come back.
         """
         key = key_of(item)
-        sets = {**about_any(item), **error_of(code, message)}
+        sets = {**addressing_of_any(item), **error_of(code, message)}
         try:
             end = self._end(key, "failed", sets, _WAITING)
-            self._items.write(key, end, "failed", code)
+            self.write(key, end, "failed", code)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
         return True
@@ -219,12 +211,12 @@ class Ledger:
     def schedule(self, message: Message, due: float) -> bool:
         """It waits for its time, `due` in epoch seconds. False where it is past waiting."""
         sets: Sets = {
-            **about(message.recipient, message.callback_url),
+            **addressing_of(message.recipient, message.callback_url),
             "status": string("scheduled"),
             "scheduledFor": string(iso(due)),
-            "ttl": self._items.lives_from(due),
+            "ttl": self.ttl_after(due),
         }
-        return self._try(message.key, Change(sets, _WAITING))
+        return self.try_write(message.key, Change(sets, _WAITING))
 
     def cancel(self, key: Key, message: str, since: float = 0) -> bool:
         """Its producer took it back while it waited for its time. False where it is past waiting, or was due
@@ -232,12 +224,12 @@ class Ledger:
         in_time = f"{_WAITS} AND scheduledFor >= :since"
         end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
         end.values = {":since": string(iso(since))}
-        return self._try(key, end, "cancelled")
+        return self.try_write(key, end, "cancelled")
 
     def lose(self, key: Key, message: str) -> bool:
         """It waited for its time, and what was to be sent is gone. False where it is past waiting."""
         end = self._end(key, "failed", error_of("content_gone", message), _WAITS)
-        return self._try(key, end, "failed", "content_gone")
+        return self.try_write(key, end, "failed", "content_gone")
 
     def withdraw(
         self,
@@ -250,17 +242,17 @@ class Ledger:
         """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`,
         `callback_url` and `due` (epoch seconds) are the message's. False where it is past waiting."""
         # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
-        remembered: Sets = {"ttl": self._items.lives_from(max(due, self._clock()))}
-        sets = {**about(to, callback_url), **error_of("cancelled", message), **remembered}
+        remembered: Sets = {"ttl": self.ttl_after(max(due, self._clock()))}
+        sets = {**addressing_of(to, callback_url), **error_of("cancelled", message), **remembered}
         end = self._end(key, "cancelled", sets, _WAITING)
         end.forms = _CALLBACKS_KEPT
-        return self._try(key, end, "cancelled")
+        return self.try_write(key, end, "cancelled")
 
     def leave_out(self, key: Key, to: str | list[str] | None, code: str, message: str) -> bool:
         """It is not even put into the mailbox, for whom it is for does not want it; `message` says so. False
         where it has an item already, which decides."""
-        end = self._end(key, "suppressed", {**about(to, None), **error_of(code, message)}, _WAITING)
-        return self._try(key, end, "suppressed", code)
+        end = self._end(key, "suppressed", {**addressing_of(to, None), **error_of(code, message)}, _WAITING)
+        return self.try_write(key, end, "suppressed", code)
 
     def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:
         """An operator's resend: clear the outcome. The number of the next attempt; None: no outcome yet, its
@@ -275,11 +267,11 @@ class Ledger:
             f"attribute_exists(completedAt) AND attribute_not_exists({ERASED_AT}) AND {same}",
             values,
             # What was told of the life before says nothing about the next one.
-            removes=("completedAt", *_CLAIM, *SETTLED, *TOLD, "provider_id", "error", "failed_on"),
+            removes=("completedAt", *_CLAIM, *SETTLED, *PROVIDER_FACTS, "provider_id", "error", "failed_on"),
             adds=("generation",),
         )
         try:
-            new = self._items.write(key, change, "retrying", "reopened", returns="ALL_NEW")
+            new = self.write(key, change, "retrying", "reopened", returns="ALL_NEW")
         except ConditionFailed:
             return None
         return int(new.get("attempts", 0)) + 1
@@ -312,15 +304,7 @@ class Ledger:
         )
         end.values = {**values, ":before": number(milliseconds(before))}
         end.removes = SETTLED if said else (*SETTLED, "error")
-        return self._try(key, end, status, "settled")
-
-    def note_callback(self, key: Key, name: str, result: Sets) -> None:
-        """What became of a callback, by its name; an item that is gone needs no note."""
-        self._items.note(key, "callbacks", name, {"M": result})
-
-    def ids_on_line(self, line: str, since: float) -> set[str]:
-        """The provider ids of all attempts on a line that were checkpointed since then (epoch ms)."""
-        return self._items.ids_on_line(line, since)
+        return self.try_write(key, end, status, "settled")
 
     def _now_ms(self) -> int:
         return milliseconds(self._clock())
@@ -328,7 +312,7 @@ class Ledger:
     def _end(
         self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
     ) -> Change:
-        return Change({**sets, **ended(key, status, self._clock())}, condition, removes=SETTLED, adds=adds)
+        return Change({**sets, **self.ended(key, status)}, condition, removes=SETTLED, adds=adds)
 
     def _write_own(
         self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None
@@ -339,18 +323,11 @@ class Ledger:
         """
         change.values = {**change.values, **_own(claim)}
         try:
-            return self._items.write(claim.key, change, entry, code)
+            return self.write(claim.key, change, entry, code)
         except ConditionFailed as failed:
             if failed.item.get("claim_token") != claim.token:
                 raise ClaimLost("another worker has claimed the message since") from None
             return failed.item
-
-    def _try(self, key: Key, change: Change, entry: Status | None = None, code: str | None = None) -> bool:
-        try:
-            self._items.write(key, change, entry, code)
-        except ConditionFailed:
-            return False
-        return True
 
 
 def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:

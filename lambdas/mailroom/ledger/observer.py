@@ -9,14 +9,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Change, ConditionFailed, Sets, number, string
-from mailroom.clock import Clock
-from mailroom.ledger.items import SETTLED, LedgerItems, ended, error_of, facts_of, ids_of
-from mailroom.message.event import Event
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status, before, rank
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
+from mailroom.ledger.items import SETTLED, LedgerItems, earlier_than, error_of, facts_of, ids_of
+from mailroom.message.outcome import Event, Facts, Status, rank
 
-_ONCE = "if_not_exists({name}, {value})"
 _GOOD = (None, "sent", "delivered")
 _KNOWN = ("undelivered", "delivered")
 _SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
@@ -43,91 +39,7 @@ class Outdated(Struct, frozen=True):
 Observed = Seen | Foreign | Outdated
 
 
-class Observer:
-    """Writes what events say, in one write for all that is known of a message to one recipient."""
-
-    def __init__(self, items: LedgerItems, clock: Clock) -> None:
-        self._items = items
-        self._clock = clock
-
-    def observe(self, events: Sequence[Event]) -> Observed:
-        """Take in the events of one attempt at one message."""
-        ordered = sorted(events, key=lambda event: event.at)
-        foremost = max(ordered, key=lambda event: rank(_status(event)))
-        said = Saying.of(foremost)
-        if any(event.several for event in ordered):
-            # Where it went to several, their entries say how it stands; only that it was sent is sure.
-            said = Saying("sent", foremost.kind)
-        observed = self._message(ordered, said)
-        if isinstance(observed, Seen) and observed.item.get("recipients"):
-            return self._entries(ordered, observed.item)
-        return observed
-
-    def _message(self, events: Sequence[Event], said: "Saying") -> Observed:
-        first = events[0]
-        news: Sets = {**facts_of(_facts(events)), **_proved(first)}
-        try:
-            change = self._move(first, said, news)
-            return Seen(self._items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
-        except ConditionFailed as failed:
-            found = failed.item
-        if not found:
-            return Foreign()
-        if not _is_current(found, first.attempt):
-            return Outdated(found)
-        lacking = {name: value for name, value in news.items() if name not in found}
-        return self._note(first, lacking) if lacking else Seen(found)
-
-    def _move(self, event: Event, said: "Saying", news: Sets) -> Change:
-        """The status forward, with all that is new."""
-        current, values = _current(event.attempt)
-        earlier = {f":before{at}": string(each) for at, each in enumerate(before(said.status))}
-        sets: Sets = {**news, **ended(event.key, said.status, self._clock())}
-        # Set, not counted on: a sender that was overtaken by this event will not count it any more.
-        sets["attempts"] = number(event.attempt)
-        gone: tuple[str, ...] = (*SETTLED, "failed_on")
-        if said.status in _GOOD or not said.detail:
-            gone = (*gone, "error")
-        else:
-            sets |= error_of(said.code, said.detail)
-        ids: Sets = {}
-        if event.key.event_type in _FOUND_BY_NUMBER and event.provider_id is not None:
-            # Its sender may have crashed before it could say so: a look-up for another message must not
-            # take this one for its own.
-            sets["submittedAt"] = number(event.at)
-            ids = ids_of(event.provider_id)
-        condition = f"{current} AND #status IN ({', '.join(earlier)})"
-        once = dict.fromkeys((*news, "completedAt"), _ONCE)
-        return Change(sets, condition, {**values, **earlier}, once, gone, unions=ids)
-
-    def _note(self, event: Event, news: Sets) -> Observed:
-        """What is new, where the status stays."""
-        current, values = _current(event.attempt)
-        change = Change(news, f"attribute_exists(id) AND {current}", values, dict.fromkeys(news, _ONCE))
-        try:
-            return Seen(self._items.write(event.key, change, returns="ALL_NEW"))
-        except ConditionFailed as failed:
-            return Outdated(failed.item) if failed.item else Foreign()
-
-    def _entries(self, events: Sequence[Event], item: dict[str, Any]) -> Observed:
-        """Each recipient's own, and then the message's by all of theirs."""
-        for event in events:
-            for recipient in _concerned(event, item):
-                status, error = event.status, "" if event.status in _GOOD else event.detail
-                moved = self._items.advance(event.key, "recipients", recipient, status, event.facts, error)
-                item = moved or item  # whoever writes last sees what all have written
-        said = _of_all(item["recipients"])
-        if rank(said.status) <= rank(item["status"]):
-            return Seen(item)
-        first = events[0]
-        try:
-            change = self._move(first, said, {})
-            return Seen(self._items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
-        except ConditionFailed as failed:
-            return Seen(failed.item)  # somebody who knew more was faster
-
-
-class Saying(Struct, frozen=True):
+class Verdict(Struct, frozen=True):
     """The status that a message comes to by some events: `kind` for the history, `code` and `detail` for its
     error."""
 
@@ -136,7 +48,7 @@ class Saying(Struct, frozen=True):
     detail: str = ""
 
     @classmethod
-    def of(cls, event: Event) -> "Saying":
+    def of(cls, event: Event) -> "Verdict":
         """What one event says of a message to one."""
         return cls(_status(event), event.kind, event.detail)
 
@@ -146,19 +58,103 @@ class Saying(Struct, frozen=True):
         return self.kind.lower().replace(" ", "_")
 
 
-def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Saying:
+def observe(items: LedgerItems, events: Sequence[Event]) -> Observed:
+    """Write what a provider says of one attempt at one message.
+
+    The message has an item, for a claim precedes every submit: an event without one is foreign, or long over.
+    """
+    ordered = sorted(events, key=lambda event: event.at)
+    foremost = max(ordered, key=lambda event: rank(_status(event)))
+    said = Verdict.of(foremost)
+    if any(event.several for event in ordered):
+        # Where it went to several, their entries say how it stands; only that it was sent is sure.
+        said = Verdict("sent", foremost.kind)
+    observed = _message(items, ordered, said)
+    if isinstance(observed, Seen) and observed.item.get("recipients"):
+        return _entries(items, ordered, observed.item)
+    return observed
+
+
+def _message(items: LedgerItems, events: Sequence[Event], said: Verdict) -> Observed:
+    first = events[0]
+    news: Sets = {**facts_of(_facts(events)), **_proved(first)}
+    try:
+        change = _move(items, first, said, news)
+        return Seen(items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
+    except ConditionFailed as failed:
+        found = failed.item
+    if not found:
+        return Foreign()
+    if not _is_current(found, first.attempt):
+        return Outdated(found)
+    lacking = {name: value for name, value in news.items() if name not in found}
+    return _note(items, first, lacking) if lacking else Seen(found)
+
+
+def _move(items: LedgerItems, event: Event, said: Verdict, news: Sets) -> Change:
+    """The status forward, with all that is new."""
+    current, values = _current(event.attempt)
+    earlier = earlier_than(said.status)
+    sets: Sets = {**news, **items.ended(event.key, said.status)}
+    # Set, not counted on: a sender that was overtaken by this event will not count it any more.
+    sets["attempts"] = number(event.attempt)
+    gone: tuple[str, ...] = (*SETTLED, "failed_on")
+    if said.status in _GOOD or not said.detail:
+        gone = (*gone, "error")
+    else:
+        sets |= error_of(said.code, said.detail)
+    ids: Sets = {}
+    if event.key.event_type in _FOUND_BY_NUMBER and event.provider_id is not None:
+        # Its sender may have crashed before it could say so: a look-up for another message must not
+        # take this one for its own.
+        sets["submittedAt"] = number(event.at)
+        ids = ids_of(event.provider_id)
+    condition = f"{current} AND #status IN ({', '.join(earlier)})"
+    once = dict.fromkeys((*news, "completedAt"), ONCE)
+    return Change(sets, condition, {**values, **earlier}, once, gone, unions=ids)
+
+
+def _note(items: LedgerItems, event: Event, news: Sets) -> Observed:
+    """What is new, where the status stays."""
+    current, values = _current(event.attempt)
+    change = Change(news, f"attribute_exists(id) AND {current}", values, dict.fromkeys(news, ONCE))
+    try:
+        return Seen(items.write(event.key, change, returns="ALL_NEW"))
+    except ConditionFailed as failed:
+        return Outdated(failed.item) if failed.item else Foreign()
+
+
+def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) -> Observed:
+    """Each recipient's own, and then the message's by all of theirs."""
+    for event in events:
+        for recipient in _concerned(event, item):
+            status, error = event.status, "" if event.status in _GOOD else event.detail
+            moved = items.advance(event.key, recipient, status, event.facts, error)
+            item = moved or item  # whoever writes last sees what all have written
+    said = _of_all(item["recipients"])
+    if rank(said.status) <= rank(item["status"]):
+        return Seen(item)
+    first = events[0]
+    try:
+        change = _move(items, first, said, {})
+        return Seen(items.write(first.key, change, said.status, said.kind, "ALL_NEW"))
+    except ConditionFailed as failed:
+        return Seen(failed.item)  # somebody who knew more was faster
+
+
+def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
     """How a message to several stands: as soon as one bounced or complained, so; delivered or undelivered
     when all of them are known, for until then either could be wrong and a status never moves back."""
     told = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
     worst: tuple[Status, ...] = ("complained", "bounced")
     for status in worst:
         if any(entry.get("status") == status for entry in told):
-            return Saying(status, status, _SOME)
+            return Verdict(status, status, _SOME)
     if not told or any(entry.get("status") not in _KNOWN for entry in told):
-        return Saying("sent", "sent")
+        return Verdict("sent", "sent")
     if any(entry["status"] == "undelivered" for entry in told):
-        return Saying("undelivered", "undelivered", _SOME)
-    return Saying("delivered", "delivered")
+        return Verdict("undelivered", "undelivered", _SOME)
+    return Verdict("delivered", "delivered")
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:

@@ -1,9 +1,13 @@
-"""A message: one item of the mailbox, read into the typed contract of its channel."""
+"""A message: one item of the mailbox, read into the typed contract of its channel; and the body of a queue's
+message, which is the item itself as JSON."""
 
+import base64
+import binascii
 import hashlib
 import re
 from collections.abc import Container, Mapping
 from contextlib import suppress
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
@@ -12,7 +16,12 @@ from msgspec import Meta, Struct
 from mailroom.clock import epoch
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.address import has_control
-from mailroom.message.reference import MAX_ATTEMPT, MAX_ID_BYTES, Reference, encoded
+
+MAX_ID_BYTES = 180
+"""Base64url of it is 240 characters: within the 256 of an SES tag's value."""
+MAX_ATTEMPT = 999_999_999
+"""What a reference has room for. DynamoDB takes no number of more than 38 digits."""
+_FORM = re.compile(r"([A-Za-z0-9_-]{2,240})(?:\.([1-9][0-9]{0,8}))?", re.ASCII)
 
 MAX_KEY_BYTES = {"id": 2048, "event_type": 1024}
 """DynamoDB's own bounds of a partition and a sort key: no ledger item can have a longer one."""
@@ -49,6 +58,45 @@ class Key(Struct, frozen=True):
     def correlation(self) -> str:
         """Base64url of the id, unpadded: fit for a header and for an SES tag."""
         return encoded(self.id)
+
+
+class Reference(Struct, frozen=True):
+    """What goes to a provider with a message and comes back with its events: the id of the message, and the
+    attempt at it (counted from 1).
+
+    The attempt tells a message's lives apart: what arrives late about an attempt that was given up, or about
+    the life before an operator's resend, says nothing about the present one.
+    """
+
+    id: str
+    attempt: int = 1
+
+    @property
+    def text(self) -> str:
+        """Base64url of the id, unpadded, and `.2` for a second attempt: fit for a header and a URL's path."""
+        coded = encoded(self.id)
+        return coded if self.attempt == 1 else f"{coded}.{self.attempt}"
+
+    @classmethod
+    def read(cls, text: str) -> "Reference":
+        """The reference that `text` is. Raises Malformed for anything that `Reference.text` never makes."""
+        form = _FORM.fullmatch(text)
+        if form is None:
+            raise Malformed("not a reference of ours")
+        coded, attempt = form.groups()
+        try:
+            id_ = base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise Malformed("not a reference of ours") from None
+        # One id, one reference: other spellings of the same bits were not made here.
+        if encoded(id_) != coded or has_control(id_) or len(id_.encode()) > MAX_ID_BYTES or attempt == "1":
+            raise Malformed("not a reference of ours")
+        return cls(id_, int(attempt or 1))
+
+
+def encoded(id_: str) -> str:
+    """Base64url of an id, unpadded: fit for an SES tag as well, which takes no dot."""
+    return base64.urlsafe_b64encode(id_.encode()).rstrip(b"=").decode()
 
 
 class Message(Struct, frozen=True, kw_only=True):
@@ -278,3 +326,31 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 def _words(types: str) -> str:
     names = types.removesuffix(" | null").split(" | ")  # what may be null may as well be left out
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
+
+
+_encoder = msgspec.json.Encoder(decimal_format="number")
+_decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
+
+
+def encode(item: Mapping[str, Any]) -> str:
+    """An item as a queue body; numbers keep all their digits."""
+    text = _encoder.encode(item).decode()
+    # The two characters that DynamoDB and JSON take and SQS does not.
+    return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
+
+
+def scheduled(text: str) -> dict[str, Any]:
+    """What a schedule sent to a queue. What EventBridge could not send lies in the dead-letter queue as the
+    call that it would have made, and is redriven so. Raises Malformed."""
+    body = decode(text)
+    inner = body.get("MessageBody")
+    return decode(inner) if isinstance(inner, str) and "QueueUrl" in body else body
+
+
+def decode(text: str) -> dict[str, Any]:
+    """A queue body as an item. Raises Malformed."""
+    try:
+        return _decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError) as error:
+        # ArithmeticError: a number beyond what even a Decimal takes, such as 1E+99999999999999999999.
+        raise Malformed(f"the body is not a JSON object: {error}") from None

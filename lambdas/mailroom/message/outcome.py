@@ -1,6 +1,14 @@
-"""What an adapter may say of one submit. Any exception instead means that the outcome is unknown."""
+"""What becomes of a message: what a provider's answer to a submit proves, what its events say later, and the
+statuses that follow, which move one way only: forward.
+
+An adapter that raises instead of answering says that the outcome is unknown.
+"""
+
+from typing import Literal, get_args
 
 from msgspec import Struct
+
+from mailroom.message.message import Key
 
 Facts = dict[str, str | int]
 """Attributes of a ledger item, by their names."""
@@ -44,3 +52,57 @@ class Unknowable(Struct, frozen=True):
 
 Outcome = Sent | Retry | Rejected | Misconfigured
 Evidence = Sent | NotFound | Unknowable
+
+
+Status = Literal[
+    "scheduled",
+    "sending",
+    "retrying",
+    "failed",
+    "suppressed",
+    "cancelled",
+    "sent",
+    "undelivered",
+    "delivered",
+    "bounced",
+    "complained",
+]
+"""In the order of what is known: a provider's event may only replace a status that stands before its own,
+so any order and any number of events end the same. A bounce or a complaint may follow a delivery. What was
+given up stands before what a provider proves."""
+
+_ORDER: tuple[Status, ...] = get_args(Status)
+
+
+def before(status: Status) -> tuple[Status, ...]:
+    """The statuses that `status` may replace."""
+    return _ORDER[: rank(status)]
+
+
+def rank(status: Status) -> int:
+    """Its place in the one order: a higher one is known better."""
+    return _ORDER.index(status)
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """All events prove that the provider has accepted the attempt.
+
+    `kind` is the provider's own word, for logs and metrics. `status` is None where it tells a fact alone (a
+    delay, an open). `recipients` are canonical, as the suppression list has them; () is all of the message's,
+    and `several` says that there are more than one. `suppress` marks those recipients. `at` is the provider's
+    time in epoch milliseconds, `detail` a sentence of at most 300 characters. `facts` are attributes of the
+    ledger item: times in epoch milliseconds (`deliveredAt`), the rest as the provider said it.
+    """
+
+    key: Key
+    attempt: int
+    provider: str
+    provider_id: str | None
+    kind: str
+    status: Status | None
+    facts: Facts
+    recipients: tuple[str, ...]
+    several: bool = False
+    suppress: Literal["bounce", "complaint"] | None = None
+    at: int
+    detail: str = ""

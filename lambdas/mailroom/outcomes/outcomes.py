@@ -1,27 +1,89 @@
-"""Turns outcomes into consequences: changes of the ledger in, callbacks and further attempts out."""
+"""Turns changes of the ledger into consequences: callbacks, a fax's next attempt, the count of failures."""
 
 import math
 import time
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
 from mailroom.environment import Outcomes as Settings
-from mailroom.ledger import change as changes
-from mailroom.ledger.change import LedgerChange
-from mailroom.message.body import encode
+from mailroom.ledger.change import LedgerChange, change_of
+from mailroom.message.message import encode
 from mailroom.outcomes.callbacks import callback_of
-from mailroom.outcomes.failures import Failures
-from mailroom.outcomes.retries import Schedule, retry_of
-from mailroom.telemetry import about, count, logger
+from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+
+FAILED = ("failed", "undelivered", "bounced", "complained")
+"""Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
+REASON_CHARACTERS = 64
+UNKNOWN = "unknown"
+"""The channel of what named one that there is not."""
+
+
+class Failures:
+    """Those of one batch of the ledger's stream, of a stage with these channels. A record that the stream
+    repeats is counted again."""
+
+    def __init__(self, channels: Container[str]) -> None:
+        self._channels = channels
+        self._seen: Counter[tuple[str, str]] = Counter()
+
+    def see(self, change: LedgerChange) -> None:
+        """Count a change, if it tells of a failure."""
+        if change.moved and change.status in FAILED:
+            # A producer may write anything there, and each name would be a metric.
+            channel = change.key.event_type if change.key.event_type in self._channels else UNKNOWN
+            self._seen[channel, _reason(change)] += 1
+
+    def count(self) -> None:
+        """Write what was seen: `Failed`, by channel and by channel and reason."""
+        for (channel, reason), times in self._seen.items():
+            count_by("Failed", times, {"channel": channel}, {"channel": channel, "reason": reason})
+
+
+def _reason(change: LedgerChange) -> str:
+    """The error's code; what a provider told later is its own reason. There are a few dozen at most, and each
+    is a metric to be paid for."""
+    error = change.new.get("error")
+    code = error.get("code") if change.status == "failed" and isinstance(error, dict) else None
+    return str(code or change.status)[:REASON_CHARACTERS]
+
+
+_SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "callback_url")
+
+
+class Schedule(Struct, frozen=True):
+    """When it is tried again: after `delay` seconds, each further time `growth` times that, up to `cap`."""
+
+    delay: float
+    growth: float
+    cap: float
+
+    def after(self, attempts: int) -> float:
+        """Seconds from the end of that many attempts to the next one."""
+        grown: float = self.delay * self.growth ** max(0, attempts - 1)
+        return min(self.cap, grown)
+
+
+def retry_of(change: LedgerChange, schedule: Schedule) -> dict[str, Any] | None:
+    """The body of the fax queue for what comes next; None where this change calls for no attempt."""
+    if change.key.event_type != "fax" or change.status != "retrying" or not change.moved:
+        return None
+    again = {name: change.new[name] for name in _SAID_AGAIN if name in change.new}
+    wait = 0.0 if change.reopened else schedule.after(change.attempts)
+    return {
+        "fax_id": change.key.id,
+        **again,
+        "attempt": change.attempts + 1,
+        "not_before": round(change.at + wait, 3),
+    }
 
 
 class Outcomes:
@@ -49,7 +111,7 @@ class Outcomes:
         for record in records:
             sequence = str(record["dynamodb"]["SequenceNumber"])
             try:
-                change = changes.read(record)
+                change = change_of(record)
                 if change is not None:
                     self._follow(change, sequence, entries)
                     failures.see(change)

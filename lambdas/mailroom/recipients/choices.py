@@ -1,17 +1,195 @@
-"""Whom nothing may be sent, and why: the suppression list and people's own choices, asked in one read."""
+"""Who may not be sent anything, and why. `Choices.find` asks both tables in one read.
 
-from collections.abc import Iterable
-from typing import Any
+The suppression list holds recipients who bounced, complained or are gone: one item a recipient and channel.
+Lifting one leaves the time of it behind: a copy of the event that put the recipient there, however late, does
+not put it back; a newer event does.
 
-from msgspec import Struct
+Preferences hold the topics that a recipient has opted out of: one item a recipient and topic, of whatever
+channel, for the recipient's form tells channels apart. Opting in again leaves the time of it behind and takes
+the rest away. A repeat of either changes nothing.
+"""
 
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import Sets
-from mailroom.clock import iso
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from msgspec import Struct, convert
+
+from mailroom.aws import clients
+from mailroom.aws.dynamo import Change, Sets, batch_get, number, plain, string, try_update
+from mailroom.clock import Clock, iso, milliseconds
 from mailroom.message.address import spellings
-from mailroom.recipients import preferences, suppressions
-from mailroom.recipients.preferences import OptOut, Preferences
-from mailroom.recipients.suppressions import Suppression, Suppressions
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+
+Reason = Literal["bounce", "complaint", "gone"]
+
+MAX_DETAIL = 300
+_NEWS = "(attribute_not_exists(lifted_at) OR lifted_at < :at)"
+_OPEN = f"{_NEWS} AND attribute_not_exists(reason)"
+# A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
+_WORSE = f"{_NEWS} AND (attribute_not_exists(reason) OR reason <> :worst)"
+
+
+class Suppression(Struct, frozen=True):
+    """Why a recipient gets nothing more on a channel: since `at` (epoch milliseconds, by the provider's
+    clock), told by an event of message `message_id`; `detail` is for people."""
+
+    recipient: str
+    channel: str
+    reason: Reason
+    at: int
+    detail: str = ""
+    message_id: str = ""
+
+
+class _Table:
+    """One stage's table of recipients, which are canonical: see `Message.addressees`."""
+
+    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock = time.time) -> None:
+        self.client = client
+        self.table = table
+        self._clock = clock
+
+    @classmethod
+    def of(cls, table: str) -> Self:
+        """The table, by the process's own client."""
+        return cls(clients.dynamodb(), table)
+
+
+class Suppressions(_Table):
+    """One stage's suppression list."""
+
+    def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
+        """Those of `recipients` who are on the list, in one read for every hundred of them. Raises
+        UnprocessedKeys."""
+        keys = [listed_key(each, channel) for each in dict.fromkeys(recipients)]
+        items = batch_get(self.client, {self.table: keys})[self.table]
+        return {found.recipient: found for found in map(suppression_of, items) if found}
+
+    def mark(self, suppression: Suppression) -> bool:
+        """Put a recipient on the list. False where that was known, or older than its lifting."""
+        sets: Sets = {
+            "reason": string(suppression.reason),
+            "at": number(suppression.at),
+            "detail": string(suppression.detail[:MAX_DETAIL]),
+            "message_id": string(suppression.message_id),
+        }
+        change = Change(sets, _OPEN)
+        if suppression.reason == "complaint":
+            change = Change(sets, _WORSE, {":worst": string("complaint")})
+        key = listed_key(suppression.recipient, suppression.channel)
+        return try_update(self.client, self.table, key, change)[0]
+
+    def lift(self, recipient: str, channel: str) -> bool:
+        """Take a recipient off the list. False: it did not stand there."""
+        now = milliseconds(self._clock())
+        change = Change(
+            {"lifted_at": number(now)},
+            "attribute_exists(reason)",
+            removes=("reason", "at", "detail", "message_id"),
+        )
+        lifted, item = try_update(self.client, self.table, listed_key(recipient, channel), change)
+        # At our own time: the SDK's second try, after the answer to the first was lost.
+        return lifted or item.get("lifted_at") == now
+
+    def listed(self) -> Iterator[Suppression]:
+        """All who are on the list, in no order."""
+        pages = self.client.get_paginator("scan").paginate(
+            TableName=self.table, FilterExpression="attribute_exists(reason)"
+        )
+        yield from (convert(plain(item), Suppression) for page in pages for item in page["Items"])
+
+
+def listed_key(recipient: str, channel: str) -> Sets:
+    """Where a recipient stands."""
+    return {"recipient": string(recipient), "channel": string(channel)}
+
+
+def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
+    """A plain item of the table; None: it was lifted."""
+    return convert(dict(item), Suppression) if "reason" in item else None
+
+
+By = Literal["one-click", "page", "operator"]
+"""Who made the choice: a mail program's button (RFC 8058), the page behind the link, one of us for them."""
+
+Pair = tuple[str, str]
+"""A recipient and a topic."""
+
+
+class OptOut(Struct, frozen=True):
+    """A recipient wants nothing more of a topic, since `opted_out_at` (epoch milliseconds)."""
+
+    recipient: str
+    topic: str
+    opted_out_at: int
+    by: By
+
+
+class Preferences(_Table):
+    """One stage's opt-outs."""
+
+    def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
+        """Those of the pairs that were opted out of, in one read for every hundred of them. Raises
+        UnprocessedKeys."""
+        asked = {pair: _spelt(pair) for pair in wanted}
+        pairs = dict.fromkeys(each for spelt in asked.values() for each in spelt)
+        keys = [choice_key(*pair) for pair in pairs]
+        items = batch_get(self.client, {self.table: keys})[self.table]
+        known = {(found.recipient, found.topic): found for found in map(opt_out_of, items) if found}
+        return {pair: known[each] for pair, spelt in asked.items() for each in spelt if each in known}
+
+    def get(self, recipient: str, topic: str) -> OptOut | None:
+        """The choice as it stands this moment; None: nobody opted out."""
+        for pair in _spelt((recipient, topic)):
+            reply = self.client.get_item(TableName=self.table, Key=choice_key(*pair), ConsistentRead=True)
+            if found := opt_out_of(plain(reply.get("Item", {}))):
+                return found
+        return None
+
+    def opt_out(self, recipient: str, topic: str, by: By) -> bool:
+        """Nothing more of the topic to the recipient. False: that was so already."""
+        now = self._now()
+        sets = {"opted_out_at": number(now), "by": string(by)}
+        change = Change(sets, "attribute_not_exists(opted_out_at)", removes=("opted_in_at",))
+        out, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
+        return out or (item.get("opted_out_at"), item.get("by")) == (now, by)
+
+    def opt_in(self, recipient: str, topic: str) -> bool:
+        """The topic may be sent again. False: nobody had opted out."""
+        changed = [self._opt_in(*pair) for pair in _spelt((recipient, topic))]
+        return any(changed)
+
+    def _opt_in(self, recipient: str, topic: str) -> bool:
+        now = self._now()
+        change = Change(
+            {"opted_in_at": number(now)},
+            "attribute_exists(opted_out_at)",
+            removes=("opted_out_at", "by"),
+        )
+        back, item = try_update(self.client, self.table, choice_key(recipient, topic), change)
+        return back or item.get("opted_in_at") == now
+
+    def _now(self) -> int:
+        return milliseconds(self._clock())
+
+
+def _spelt(pair: Pair) -> list[Pair]:
+    """The pair by each name that the table may have for its recipient."""
+    return [(form, pair[1]) for form in spellings(pair[0])]
+
+
+def choice_key(recipient: str, topic: str) -> Sets:
+    """Where a choice stands."""
+    return {"recipient": string(recipient), "topic": string(topic)}
+
+
+def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
+    """A plain item of the table; None: it was opted in again, or is not there ({})."""
+    return convert(dict(item), OptOut) if "opted_out_at" in item else None
+
 
 _WHY = {"bounce": "it bounced", "complaint": "its owner complained", "gone": "its provider dropped it"}
 
@@ -39,22 +217,20 @@ class Choices:
 
     def find(self, channel: str, wanted: Iterable[Wanted]) -> dict[Wanted, Unwanted]:
         """Those of `wanted` that may not be sent. Of one without a topic nobody can have opted out, so for
-        such nothing is read. Raises Unread."""
+        such nothing is read. Raises UnprocessedKeys."""
         asked = list(dict.fromkeys(wanted))
         if not asked:
             return {}
         one, other = self._suppressed.table, self._opted_out.table
         spelt = [(form, each.topic) for each in asked for form in spellings(each.recipient)]
-        keys = {one: _once(suppressions.key(form, channel) for form, _ in spelt)}
-        topical = _once(preferences.key(form, topic) for form, topic in spelt if topic is not None)
+        keys = {one: _once(listed_key(form, channel) for form, _ in spelt)}
+        topical = _once(choice_key(form, topic) for form, topic in spelt if topic is not None)
         if topical:
             keys[other] = topical
         items = batch_get(self._suppressed.client, keys)
-        listed = {found.recipient: found for found in map(suppressions.suppression_of, items[one]) if found}
+        listed = {found.recipient: found for found in map(suppression_of, items[one]) if found}
         chosen = {
-            (found.recipient, found.topic): found
-            for found in map(preferences.opt_out_of, items.get(other, ()))
-            if found
+            (found.recipient, found.topic): found for found in map(opt_out_of, items.get(other, ())) if found
         }
         return {each: why for each in asked if (why := _why(each, listed, chosen))}
 

@@ -5,7 +5,6 @@ choose for one address and one topic.
 """
 
 import hashlib
-import math
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
-from mailroom.aws.secret import CURRENT, Secret, Version
+from mailroom.aws.secret import Secret
 from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
@@ -31,7 +30,7 @@ _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" 
 _Key = Annotated[str, Meta(min_length=16)]
 
 
-class Keyless(RuntimeError):
+class InvalidSigningKey(RuntimeError):
     """The secret is there, but not in the form that signing needs."""
 
 
@@ -47,41 +46,22 @@ class _Keys(Struct, frozen=True):
     previous: list[_Key] = []
 
 
-class Renewable(Secret):
-    """A secret that can be read before its time: what was signed a moment ago may need its newest value."""
-
-    _asked = -math.inf
-
-    def renewed(self) -> Version:
-        """The value in use, read again unless that was just tried. While it cannot be read, what is known
-        stays good; where nothing is known, raises botocore's errors."""
-        kept, now = self._kept.get(CURRENT), self._clock()
-        if kept is not None and now >= self._asked + RENEW_SECONDS:
-            self._kept[CURRENT] = msgspec.structs.replace(kept, until=now)
-        return self.current()
-
-    def _read(self, stage: str) -> Version | None:
-        self._asked = self._clock()
-        return super()._read(stage)
-
-
 class Tokens:
     """Signs with the secret's `key`, and takes what was signed with any of `previous` too: a new key does not
-    make the links of old mails worthless. One that is Renewable is read anew for a signature that is wrong.
-    """
+    make the links of old mails worthless. For a signature that is wrong the secret is read anew."""
 
     def __init__(self, secret: Secret) -> None:
         self._secret = secret
 
     def sign(self, choice: Choice) -> str:
-        """The choice as text for a URL's path. Raises Keyless and botocore's errors."""
+        """The choice as text for a URL's path. Raises InvalidSigningKey and botocore's errors."""
         return _serializer_of(self._secret.current().text).dumps([choice.recipient, choice.topic])
 
     def read(self, token: str) -> Choice:
         """The choice that somebody with the key has signed.
 
-        Raises Malformed for anything else, which tells nothing; Keyless and botocore's errors where it cannot
-        be checked.
+        Raises Malformed for anything else, which tells nothing; InvalidSigningKey and botocore's errors where
+        the token cannot be checked.
         """
         if len(token) > MAX_TOKEN or not token.isascii():
             raise Malformed("no token of ours")
@@ -91,14 +71,10 @@ class Tokens:
             raise Malformed("no token of ours") from None
 
     def _said(self, token: str) -> Any:
-        text = self._secret.current().text
         try:
-            return _serializer_of(text).loads(token)
-        except BadSignature:
-            newest = self._secret.renewed().text if isinstance(self._secret, Renewable) else text
-            if newest == text:
-                raise
-        return _serializer_of(newest).loads(token)
+            return _serializer_of(self._secret.current().text).loads(token)
+        except BadSignature:  # or one by a key that was put there a moment ago
+            return _serializer_of(self._secret.current(RENEW_SECONDS).text).loads(token)
 
 
 class Links:
@@ -112,7 +88,7 @@ class Links:
             raise ValueError(f"the URL for opting out has {len(self._base)} characters; use a shorter one")
 
     def url(self, recipient: str, topic: str) -> str:
-        """The link of one recipient and topic. Raises Keyless and botocore's errors."""
+        """The link of one recipient and topic. Raises InvalidSigningKey and botocore's errors."""
         return f"{self._base}/{self._tokens.sign(Choice(recipient, topic))}"
 
 
@@ -130,7 +106,9 @@ def _serializer_of(text: str) -> URLSafeSerializer:
     except (msgspec.DecodeError, UnicodeError):
         keys = None  # its words may quote the secret
     if keys is None:
-        raise Keyless(f"the secret of the links for opting out is not {_SHAPE}; put a long key there")
+        raise InvalidSigningKey(
+            f"the secret of the links for opting out is not {_SHAPE}; put a long key there"
+        )
     return URLSafeSerializer(
         [*keys.previous, keys.key], salt=_SALT, signer=_OneSpelling, signer_kwargs=_SIGNING
     )

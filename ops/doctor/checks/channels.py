@@ -21,8 +21,8 @@ from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.http.answers import body_of
 from mailroom.http.once import NotSent, Unclear
-from mailroom.recipients.unsubscribe_links import Choice, Keyless, Tokens
-from mailroom.redaction import discreet
+from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
+from mailroom.telemetry import redact
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, DeployedStage, json_of
 
@@ -77,7 +77,7 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]
             f"Twilio refuses the account's token, which its callbacks are signed with: {_said(*answer)}.", put
         )
     elif body.get("status") != "active":
-        yield failed(f"Twilio has the account as {discreet(str(body.get('status')))}.", _TWILIO_CONSOLE)
+        yield failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
     elif body.get("type") == "Trial":
         yield warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
     else:
@@ -85,7 +85,7 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[CheckFinding]
 
 
 def _said(status: int, body: dict[str, Any]) -> str:
-    return f"{status}, {discreet(str(body.get('message') or 'no reason given')).rstrip('.')}"
+    return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
 def _aws(stage: DeployedStage) -> Iterator[CheckFinding]:
@@ -182,9 +182,7 @@ def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
         except NotSent as trouble:
             yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
-            yield failed(
-                f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put
-            )
+            yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 
@@ -247,7 +245,7 @@ def _key(
     client = stage.client("secretsmanager")
     try:
         sign(Secret(client, arn, time.time))
-    except (UnusableKey, Keyless) as fault:
+    except (UnusableKey, InvalidSigningKey) as fault:
         # The whole ARN: its last part is the secret's name and six random characters, which is no name.
         fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"
         return failed(f"{what} cannot be signed: {fault}.", fix)

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 import pytest
 
-from mailroom.message.status import Status
+from mailroom.message.outcome import Status
 from stacks.paths import ROOT
 
 pytestmark = pytest.mark.process

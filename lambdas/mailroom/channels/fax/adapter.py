@@ -14,7 +14,7 @@ from mailroom.channels.fax.provider import FaxProvider, FaxRequest, FaxState
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
-from mailroom.message import phone
+from mailroom.message.address import to_e164
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class FaxAdapter:
     def _sender(self, message: Fax) -> str:
         if message.from_ is None:
             return self._senders[0]
-        number = phone.normalise(message.from_)
+        number = to_e164(message.from_)
         if number not in self._senders:
             known = ", ".join(self._senders)
             raise Invalid("from", f"is not among this stage's fax numbers; use one of {known}")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from msgspec import Meta, field
 
 from mailroom.errors import Invalid, Malformed
-from mailroom.message import phone
+from mailroom.message.address import to_e164
 from mailroom.message.message import MAX_REF_BYTES, Message
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
@@ -79,6 +79,6 @@ def item_of(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(name: str, text: str | None) -> str:
     try:
-        return phone.normalise(text or "")
+        return to_e164(text or "")
     except ValueError as error:
         raise Invalid(name, f"{error}") from None

@@ -11,8 +11,7 @@ from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import END_OF_TIME, Clock
 from mailroom.environment import RetryFax
 from mailroom.errors import Invalid, Malformed
-from mailroom.message.body import decode, encode
-from mailroom.message.message import parse
+from mailroom.message.message import decode, encode, parse
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from mailroom.channels.sms.twilio_client import client, next_page
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import discreet
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed"}
@@ -64,9 +63,9 @@ class SignalWire:
             return Delivered()
         if status in _TRY_AGAIN or status == "canceled":
             words = [str(fax[name]) for name in ("error_code", "error_message") if fax.get(name)]
-            return Undelivered(status, again=status in _TRY_AGAIN, detail=discreet(": ".join(words)))
+            return Undelivered(status, again=status in _TRY_AGAIN, detail=redact(": ".join(words)))
         if status not in _PENDING:
-            logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
+            logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
     def find(self, to: str, reference: str, since: float) -> list[str]:  # noqa: ARG002 - SignalWire keeps none

@@ -4,7 +4,7 @@ import re
 
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 _OUR_CODES = {
     "4001",  # the balance
@@ -40,4 +40,4 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
     code = str(said.get("code") or "")
     words = str(said.get("message") or said.get("detail") or "no reason given")
     ours = code in _OUR_CODES or _OUR_WORDS.search(words) is not None
-    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {discreet(words)}", ours
+    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", ours

@@ -14,8 +14,7 @@ from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
 from mailroom.http.answers import body_of, epoch, refusal, text_of
 from mailroom.http.once import NotSent, OnceSession, Unclear
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import discreet
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
 _QUALITIES = {"standard": "normal", "fine": "high", "superfine": "very_high"}
@@ -72,7 +71,7 @@ class Telnyx:
         if status == "failed":
             return undelivered(str(fax.get("failure_reason") or "failed"))
         if status not in _PENDING:
-            logger.warning("unknown fax status", status=discreet(status), provider_id=provider_id)
+            logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)
 
     def find(self, to: str, reference: str, since: float) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 from mailroom.channels.fax.provider import Undelivered
 from mailroom.http.answers import body_of
 from mailroom.http.once import Unclear
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {
@@ -34,7 +34,7 @@ _THEIR_WORDS = re.compile(r"\bmedia|\burl\b|\bdownload|['\"`]to['\"`]|\bto numbe
 def undelivered(reason: str) -> Undelivered:
     """What a failure reason means: its status in the other provider's words where these have one."""
     again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
-    shown = discreet(reason)
+    shown = redact(reason)
     return Undelivered(_STATUSES.get(reason, shown), again, detail=shown)
 
 
@@ -44,7 +44,7 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
     said = [
         f"{each.get('code', '')}: {each.get('detail') or each.get('title') or ''}".strip() for each in errors
     ]
-    shown = discreet("; ".join(said) or "no reason given")
+    shown = redact("; ".join(said) or "no reason given")
     return f"Telnyx answered {status}: {shown}", any(_is_ours(each) for each in errors)
 
 

@@ -26,7 +26,7 @@ from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.recipients.unsubscribe_links import Keyless, Links
+from mailroom.recipients.unsubscribe_links import InvalidSigningKey, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -96,7 +96,7 @@ class SesMail:
         """
         try:
             link = self._link(message)
-        except Keyless as fault:
+        except InvalidSigningKey as fault:
             return Misconfigured(str(fault))
         except (ClientError, BotoCoreError) as error:
             return unreadable("the secret of the links for opting out", error)

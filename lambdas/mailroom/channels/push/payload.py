@@ -10,8 +10,7 @@ from typing import Any
 
 from mailroom.channels.push.contract import Push
 from mailroom.errors import Invalid
-from mailroom.message.body import encode
-from mailroom.message.message import Key
+from mailroom.message.message import Key, encode
 
 MAX_BYTES = 4096
 """FCM's and Apple's limit of one notification."""

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from mailroom.channels.aws_answers import Refusal, code_of, reason_of
 from mailroom.message.outcome import Misconfigured, Rejected
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 _NOT_TO_THAT_NUMBER = {
     "DESTINATION_PHONE_NUMBER_OPTED_OUT",
@@ -42,7 +42,7 @@ def refusal_of(error: ClientError) -> Refusal:
     """
     answer = cast(dict[str, Any], error.response)
     said = str(answer.get("Reason") or "")
-    reason = reason_of(error) + (f" ({discreet(said)})" if said else "")
+    reason = reason_of(error) + (f" ({redact(said)})" if said else "")
     match code_of(error):
         case "Conflict":
             own = said in _NOT_TO_THAT_NUMBER

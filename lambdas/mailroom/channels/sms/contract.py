@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, cast
 from msgspec import Meta, defstruct, field
 
 from mailroom.errors import Invalid
-from mailroom.message import phone
-from mailroom.message.address import has_control
+from mailroom.message.address import has_control, to_e164
 from mailroom.message.message import Message
 
 MAX_TEXT = 1600
@@ -41,7 +40,7 @@ class Sms(Message, frozen=True, kw_only=True):
     def number(self) -> str:
         """The number in E.164. Raises Invalid."""
         try:
-            return phone.normalise(self.to or "", self.default_region or None)
+            return to_e164(self.to or "", self.default_region or None)
         except ValueError as error:
             raise Invalid("to", f"{error}") from None
 

@@ -1,28 +1,21 @@
 """The way of a text message: as any to people, and told apart from others of the same words."""
 
-from collections.abc import Container
-from typing import cast
-
 from mailroom.channels.sms.contract import Sms
 from mailroom.channels.sms.provider import SmsRequest
-from mailroom.delivery.adapter import Adapter
-from mailroom.delivery.delivery import Tools
-from mailroom.delivery.suppressing_delivery import SuppressingDelivery
-from mailroom.environment import Sender, SmsSender
+from mailroom.delivery.delivery import Adapter, Delivery, to_people
+from mailroom.delivery.worker import Tools
+from mailroom.environment import SmsSender
 
-_HOUR_MS = 3_600_000
+_HOUR = 3600
 
 
-class SmsDelivery(SuppressingDelivery[Sms, SmsRequest]):
+def text_delivery(
+    settings: SmsSender, adapter: Adapter[Sms, SmsRequest], tools: Tools
+) -> Delivery[Sms, SmsRequest]:
     """A look-up finds a message by its number and its text, and two that are alike may be on their way: those
-    that the ledger knows as others' are none of it."""
+    that the ledger knows as others' are none of it.
 
-    def __init__(self, settings: Sender, adapter: Adapter[Sms, SmsRequest], tools: Tools) -> None:
-        super().__init__(settings, adapter, tools)
-        self._skew_ms = cast(SmsSender, settings).clock_skew_seconds * 1000
-
-    def _known(self, message: Sms, since: int) -> Container[str]:
-        # By our own clock, and recorded after it was submitted: generous, for one that is missing would be
-        # taken for this one, and this one would be lost.
-        earliest = since - self._skew_ms - _HOUR_MS
-        return self._ledger.ids_on_line(message.number, earliest)
+    The ledger goes by our own clock, and records after the submit: an hour is generous, for an id that is
+    missing would be taken for this message's, and this message would be lost.
+    """
+    return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

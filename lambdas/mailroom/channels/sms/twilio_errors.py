@@ -7,7 +7,7 @@ from http import HTTPStatus
 from mailroom.http.answers import body_of, refusal, retry_after
 from mailroom.http.once import Unclear
 from mailroom.message.outcome import Outcome, Rejected, Retry
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 _LATER = {
     14107,  # the rate at which one number may be answered
@@ -73,4 +73,4 @@ def reason_of(status: int, text: str) -> tuple[int, str]:
     said = str(body.get("code") or "")
     code = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
     words = str(body.get("message") or body.get("detail") or body.get("title") or "no reason given")
-    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {discreet(words)}"
+    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {redact(words)}"

@@ -6,8 +6,7 @@ from msgspec import UNSET, Meta
 
 from mailroom.errors import Invalid
 from mailroom.http.url import MAX_URL, host_of
-from mailroom.message.body import encode
-from mailroom.message.message import MAX_GROUP, Message
+from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 """As JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""

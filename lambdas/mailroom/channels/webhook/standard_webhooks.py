@@ -17,7 +17,7 @@ from mailroom.http.https import Answer, Https, Unanswered
 from mailroom.http.resolver import Unresolved
 from mailroom.http.url import host_of
 from mailroom.http.url_policy import Guard, Refused
-from mailroom.message.body import encode
+from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 
 GONE = 410
