@@ -12,7 +12,7 @@ from msgspec import Struct
 from mailroom.channels.contracts import contracts_of
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox.oversize import Oversize
 from mailroom.mailbox.writer import MailboxWriter
 from ops.deployed import function_settings
@@ -44,7 +44,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
             contracts_of(self.default_region),
             self.lanes,
             payloads=Payloads(s3, self.payload_bucket),
-            callbacks=Guard(schemes=self.callback_schemes, ports=self.callback_ports),
+            callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
             waiting=[each for each in _UNDELAYED if each in self.lanes],
         )
 

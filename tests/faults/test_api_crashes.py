@@ -16,7 +16,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox.oversize import Oversize
 from mailroom.mailbox.writer import MailboxWriter
@@ -46,7 +46,7 @@ class Api:
         watched = outside.watch(self.dynamodb, "put_item", "get_item")
         payloads = outside.watch(s3, "put_object")
         admission = Admission(
-            CONTRACTS, LANES, payloads=Payloads(s3, "payloads"), callbacks=Guard(), clock=world.clock
+            CONTRACTS, LANES, payloads=Payloads(s3, "payloads"), callbacks=UrlPolicy(), clock=world.clock
         )
         writer = MailboxWriter(watched, "mailbox", oversize=Oversize(payloads, lambda: "payloads"))
         self.intake = Intake(admission, writer, workers=4 if threads else 1)

@@ -19,7 +19,7 @@ from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Unanswered
-from mailroom.http.url_policy import Guard, Target
+from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.outcomes.callbacks import Callback
@@ -126,11 +126,11 @@ class WebhookWorld:
         settings = _settings()
         https: Any = self.outside.watch(self.receivers, "post")
         secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
-        guard = Guard(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
+        policy = UrlPolicy(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
         signer = Signer(Secret(secrets, "signing", self.clock), 86400, self.clock)
         return Worker(
             settings,
-            StandardWebhooks(guard, signer, https, seconds=15, retry_after_cap=3600),
+            StandardWebhooks(policy, signer, https, seconds=15, retry_after_cap=3600),
             ledger=self.ledger,
             payloads=self._payloads,
             sqs=self._sqs,

@@ -14,7 +14,7 @@ from mailroom.content import payloads
 from mailroom.content.payloads import ROUTING, Payloads
 from mailroom.dispatch.validator import Admission
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox.oversize import (
     MAX_ITEM_BYTES,
     MAX_PAYLOAD_BYTES,
@@ -130,7 +130,7 @@ def test_what_dispatch_acts_on_stays_in_the_item() -> None:
 def admission(aws: Aws, clock: FakeClock) -> Admission:
     payloads = Payloads(aws.s3, BUCKET)
     return Admission(
-        CONTRACTS, {"mail": ["normal", "bulk"]}, payloads=payloads, callbacks=Guard(), clock=clock
+        CONTRACTS, {"mail": ["normal", "bulk"]}, payloads=payloads, callbacks=UrlPolicy(), clock=clock
     )
 
 

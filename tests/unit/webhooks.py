@@ -12,7 +12,7 @@ from mailroom.channels.webhook.signing import Signer, StageKey
 from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Https, Unanswered
-from mailroom.http.url_policy import Guard, Target
+from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.message.message import parse
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item
@@ -90,10 +90,10 @@ class Wire(Https):
 
 
 def adapter(
-    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, guard: Guard | None = None
+    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, policy: UrlPolicy | None = None
 ) -> StandardWebhooks:
     return StandardWebhooks(
-        guard or Guard(resolve=lambda _host, _seconds: ["8.8.8.8"]),
+        policy or UrlPolicy(resolve=lambda _host, _seconds: ["8.8.8.8"]),
         signer(secrets or Secrets(), clock),
         wire,
         seconds=15,

@@ -14,7 +14,7 @@ from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.validator import Admission
 from mailroom.environment import MessagesApi as Settings
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox.oversize import Oversize
@@ -40,7 +40,7 @@ def _intake(settings: Settings, clock: Clock) -> Intake:
         contracts_of(settings.default_region),
         settings.lanes,
         payloads=Payloads(clients.s3(), settings.payload_bucket),
-        callbacks=Guard(schemes=settings.callback_schemes, ports=settings.callback_ports),
+        callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
         clock=clock,
         waiting=UNDELAYED & settings.lanes.keys(),
     )

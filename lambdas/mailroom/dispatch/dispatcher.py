@@ -16,7 +16,7 @@ from mailroom.dispatch.schedules import Schedules
 from mailroom.dispatch.validator import Admission
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.body import encode
 from mailroom.message.message import Message
@@ -42,7 +42,7 @@ class Dispatcher:
         sqs: "SQSClient",
         clock: Clock = time.time,
         delayed_routes: Mapping[str, str] = MappingProxyType({}),
-        callbacks: Guard | None = None,
+        callbacks: UrlPolicy | None = None,
         default_region: str = "",
     ) -> None:
         self._routes = routes
@@ -51,7 +51,7 @@ class Dispatcher:
             contracts_of(default_region),
             routes,
             payloads=payloads,
-            callbacks=callbacks or Guard(),
+            callbacks=callbacks or UrlPolicy(),
             clock=clock,
             waiting=delayed_routes,
         )
@@ -76,7 +76,7 @@ class Dispatcher:
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
-            callbacks=Guard(schemes=settings.callback_schemes, ports=settings.callback_ports),
+            callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
             default_region=settings.default_region,
         )
 

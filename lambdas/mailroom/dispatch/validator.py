@@ -9,7 +9,7 @@ from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox.oversize import DAY, NEEDED_AFTER
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, parse
 
@@ -24,7 +24,7 @@ class Admission:
         lanes: Mapping[str, Collection[str]],
         *,
         payloads: Payloads,
-        callbacks: Guard,
+        callbacks: UrlPolicy,
         clock: Clock = time.time,
         waiting: Collection[str] = (),
     ) -> None:

@@ -17,7 +17,7 @@ from mailroom.delivery.adapter import Adapter
 from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.claim import Claimed
 from mailroom.message.body import encode
 from mailroom.message.outcome import Sent
@@ -36,7 +36,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         super().__init__(settings, adapter, tools)
         self._fax = cast(FaxSender, settings)
         self._provider = cast(FaxAdapter, adapter)
-        self._callbacks = Guard(schemes=self._fax.callback_schemes, ports=self._fax.callback_ports)
+        self._callbacks = UrlPolicy(schemes=self._fax.callback_schemes, ports=self._fax.callback_ports)
 
     def item_of(self, body: dict[str, object]) -> dict[str, object]:
         """Bodies that an upstream application wrote have a `fax_id`."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, Meta
 
 from mailroom.errors import Invalid
-from mailroom.http.url import MAX_URL, host_of
+from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.body import encode
 from mailroom.message.message import MAX_GROUP, Message
 

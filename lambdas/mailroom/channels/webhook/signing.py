@@ -78,7 +78,7 @@ class Signer:
 
 def host_key(secret: str, host: str) -> str:
     """The key that the receivers of `host` verify with, as libraries of the convention take it. `host` is
-    spelt as `Guard.read` spells it. Raises UnusableKey."""
+    spelt as `UrlPolicy.read` spells it. Raises UnusableKey."""
     return _PREFIX + base64.b64encode(_derived(_key(secret), host)).decode()
 
 

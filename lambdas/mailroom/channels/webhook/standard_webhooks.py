@@ -14,9 +14,7 @@ from mailroom.channels.webhook.signing import Signer, StageKey, UnusableKey
 from mailroom.environment import WebhookSender
 from mailroom.http.deadline import Deadline
 from mailroom.http.https import Answer, Https, Unanswered
-from mailroom.http.resolver import Unresolved
-from mailroom.http.url import host_of
-from mailroom.http.url_policy import Guard, Refused
+from mailroom.http.url_policy import Refused, Unresolved, UrlPolicy, host_of
 from mailroom.message.body import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 
@@ -48,10 +46,10 @@ class StandardWebhooks:
     contract = Webhook
 
     def __init__(
-        self, guard: Guard, signer: Signer, https: Https, *, seconds: float, retry_after_cap: float
+        self, policy: UrlPolicy, signer: Signer, https: Https, *, seconds: float, retry_after_cap: float
     ) -> None:
         """`seconds` bounds a request as a whole, `retry_after_cap` how long a receiver may make us wait."""
-        self._guard = guard
+        self._policy = policy
         self._signer = signer
         self._https = https
         self._seconds = seconds
@@ -60,13 +58,13 @@ class StandardWebhooks:
     @classmethod
     def of(cls, settings: WebhookSender) -> "StandardWebhooks":
         """The adapter that a function's settings describe."""
-        guard = Guard(
+        policy = UrlPolicy(
             schemes=settings.allowed_schemes,
             ports=settings.allowed_ports,
             networks=settings.allowed_networks,
         )
         return cls(
-            guard,
+            policy,
             _signer(settings),
             Https(),
             seconds=settings.submit_seconds,
@@ -86,10 +84,10 @@ class StandardWebhooks:
         host = host_of(request.url)
         try:
             signed = self._signer.headers(
-                self._guard.read(request.url).host, request.webhook_id, request.body
+                self._policy.read(request.url).host, request.webhook_id, request.body
             )
             deadline = Deadline(self._seconds)
-            target = self._guard.check(request.url, deadline.left())
+            target = self._policy.check(request.url, deadline.left())
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
         except Refused as fault:
             return Said(Rejected(f"url: {fault}"))
