@@ -17,8 +17,7 @@ from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Unanswered
+from mailroom.http.https import Answer, Deadline, Unanswered
 from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
@@ -52,13 +51,13 @@ class Receivers:
         self._tries[headers["webhook-id"]] += 1
         tries = self._tries[headers["webhook-id"]]
         if fate == "dead" or (fate == "flaky" and tries <= 2):
-            return Answer(503, None)
+            return Answer(503)
         if fate == "gone":
-            return Answer(410, None)
+            return Answer(410)
         self._take(target.host, headers, body)
         if fate == "lost" and tries == 1:
             raise Unanswered("did not answer in time")
-        return Answer(200, None)
+        return Answer(200)
 
     def _take(self, host: str, headers: Item, body: bytes) -> None:
         moment = int(headers["webhook-timestamp"])

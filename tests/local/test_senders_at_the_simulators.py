@@ -11,7 +11,7 @@ from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.provider import SmsRequest
 from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.channels.sms.twilio_sms import TwilioSms
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.local.fax_support import NOW

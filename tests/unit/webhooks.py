@@ -10,8 +10,7 @@ from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.signing import Signer, StageKey
 from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
 from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.message.message import parse
 from tests.unit.fakes import client_error
@@ -86,7 +85,7 @@ class Wire(Https):
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Unanswered):
             raise answer
-        return Answer(answer, None) if isinstance(answer, int) else answer
+        return Answer(answer) if isinstance(answer, int) else answer
 
 
 def adapter(
@@ -98,6 +97,7 @@ def adapter(
         wire,
         seconds=15,
         retry_after_cap=3600,
+        clock=clock,
     )
 
 

@@ -9,7 +9,7 @@ from mailroom.aws import clients
 from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
 from mailroom.channels.fax.contract import Fax
 from mailroom.environment import FaxSender
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
 from mailroom.redaction import discreet
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
@@ -34,7 +34,7 @@ def credentials(look: Look) -> Iterator[Verdict]:
         except Unconfigured as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:
-            yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
+            yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
             yield failed(
                 f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put

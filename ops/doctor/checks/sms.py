@@ -5,8 +5,8 @@ from typing import Any
 
 from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_at
 from mailroom.channels.sms.twilio_client import client as twilio_client
-from mailroom.http.answers import body_of
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import body_of
 from mailroom.redaction import discreet
 from ops.doctor.deployed import Function
 from ops.doctor.look import READ_SECONDS, Look

@@ -11,8 +11,8 @@ from twilio.http.response import Response
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.signalwire_errors import reason_of
 from mailroom.channels.sms.twilio_client import client, next_page
-from mailroom.http.answers import body_of, epoch, refusal, text_of
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.redaction import discreet
 from mailroom.telemetry import logger
@@ -50,7 +50,7 @@ class SignalWire:
         try:
             answer = self._client.request("POST", self._faxes, data={**numbers, **self._constant})
         except NotSent as error:
-            return Retry(f"SignalWire cannot be reached: {error}")
+            return Retry(f"SignalWire {error}")
         if answer.status_code in {200, 201}:
             return Sent(text_of(_body(answer), "sid"))
         reason, ours = reason_of(answer.status_code, answer.text)

@@ -2,8 +2,8 @@
 
 import re
 
-from mailroom.http.answers import body_of
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
+from mailroom.http.provider import body_of
 from mailroom.redaction import discreet
 
 _OUR_CODES = {

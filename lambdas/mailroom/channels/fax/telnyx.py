@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from requests import Response
-
 from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
-from mailroom.http.answers import body_of, epoch, refusal, text_of
-from mailroom.http.once import NotSent, OnceSession, Unclear
+from mailroom.http.https import Answer, NotSent, Unclear
+from mailroom.http.provider import ProviderApi, body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.redaction import discreet
 from mailroom.telemetry import logger
@@ -36,8 +34,7 @@ class Telnyx:
         """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
         fine or superfine, `seconds` the longest that one request may take."""
         self.account = connection_id  # the key says nothing of its account, and changes
-        self._session = OnceSession(seconds)
-        self._session.headers["Authorization"] = f"Bearer {api_key}"
+        self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
         self._constant = {
             "connection_id": connection_id,
@@ -55,17 +52,17 @@ class Telnyx:
             "client_state": _state(request.reference),
         }
         try:
-            answer = self._session.post(self._faxes, json={**fax, **self._constant})
+            answer = self._api.post(self._faxes, json={**fax, **self._constant})
         except NotSent as error:
-            return Retry(f"Telnyx cannot be reached: {error}")
-        if answer.status_code in {200, 201, 202}:
+            return Retry(f"Telnyx {error}")
+        if answer.status in {200, 201, 202}:
             return Sent(text_of(_fax(answer), "id"))
-        reason, ours = reason_of(answer.status_code, answer.text)
-        return refusal(answer.status_code, answer.headers, reason, ours=ours)
+        reason, ours = reason_of(answer.status, answer.text)
+        return refusal(answer.status, answer.headers, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
         """How it stands. A status that nobody knows ends nothing."""
-        fax = _fax(self._ok(self._session.get(self._of(provider_id))))
+        fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
             return Delivered()
@@ -86,14 +83,14 @@ class Telnyx:
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped, which Telnyx does up to its last page."""
-        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel"))
+        self._ok(self._api.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
 
-    def _ok(self, answer: Response) -> Response:
-        if not 200 <= answer.status_code < 300:
-            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+    def _ok(self, answer: Answer) -> Answer:
+        if not 200 <= answer.status < 300:
+            raise Unclear(reason_of(answer.status, answer.text)[0])
         return answer
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
@@ -105,8 +102,8 @@ class Telnyx:
             "page[size]": str(_PAGE_SIZE),
         }
         for number in range(1, _MAX_PAGES + 1):
-            answer = self._ok(self._session.get(self._faxes, params={**filters, "page[number]": str(number)}))
-            body = body_of(answer.status_code, answer.text)
+            answer = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
+            body = body_of(answer.status, answer.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
                 raise Unclear("a list of faxes without data")
@@ -121,10 +118,10 @@ def _state(reference: str) -> str:
     return b64encode(reference.encode()).decode()
 
 
-def _fax(answer: Response) -> dict[str, Any]:
-    fax = body_of(answer.status_code, answer.text).get("data")
+def _fax(answer: Answer) -> dict[str, Any]:
+    fax = body_of(answer.status, answer.text).get("data")
     if not isinstance(fax, dict):
-        raise Unclear(f"an answer ({answer.status_code}) without data")
+        raise Unclear(f"an answer ({answer.status}) without data")
     return fax
 
 

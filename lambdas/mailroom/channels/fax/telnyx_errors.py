@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from mailroom.channels.fax.provider import Undelivered
-from mailroom.http.answers import body_of
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
+from mailroom.http.provider import body_of
 from mailroom.redaction import discreet
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}

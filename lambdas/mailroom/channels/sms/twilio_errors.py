@@ -4,8 +4,8 @@ https://www.twilio.com/docs/api/errors."""
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from mailroom.http.answers import body_of, refusal, retry_after
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
+from mailroom.http.provider import body_of, refusal, retry_after
 from mailroom.message.outcome import Outcome, Rejected, Retry
 from mailroom.redaction import discreet
 

@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 from typing import Any
 
 from mailroom.channels.sms.provider import SmsRequest
-from mailroom.http.answers import epoch, text_of
+from mailroom.http.provider import epoch, text_of
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 
 _TRIAL = "Sent from your Twilio trial account - "

@@ -12,8 +12,8 @@ from mailroom.channels.sms.twilio_client import client, next_page
 from mailroom.channels.sms.twilio_errors import outcome_of, reason_of
 from mailroom.channels.sms.twilio_find import created, evidence
 from mailroom.clock import Clock
-from mailroom.http.answers import body_of, text_of
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import body_of, text_of
 from mailroom.message.outcome import Evidence, Outcome, Retry, Sent
 
 VALID_SECONDS = (1, 36_000)
@@ -64,7 +64,7 @@ class TwilioSms:
         try:
             answer = self._client.request("POST", self._messages, data=self._form(request))
         except NotSent as error:
-            return Retry(f"Twilio cannot be reached: {error}")
+            return Retry(f"Twilio {error}")
         if answer.status_code in {200, 201}:
             sid = text_of(body_of(answer.status_code, answer.text), "sid")
             return Sent(sid, request.facts)

@@ -11,9 +11,10 @@ from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.signing import Signer, StageKey, UnusableKey
+from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import Refused, Unresolved, UrlPolicy, host_of
 from mailroom.message.body import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
@@ -46,7 +47,14 @@ class StandardWebhooks:
     contract = Webhook
 
     def __init__(
-        self, policy: UrlPolicy, signer: Signer, https: Https, *, seconds: float, retry_after_cap: float
+        self,
+        policy: UrlPolicy,
+        signer: Signer,
+        https: Https,
+        *,
+        seconds: float,
+        retry_after_cap: float,
+        clock: Clock = time.time,
     ) -> None:
         """`seconds` bounds a request as a whole, `retry_after_cap` how long a receiver may make us wait."""
         self._policy = policy
@@ -54,6 +62,7 @@ class StandardWebhooks:
         self._https = https
         self._seconds = seconds
         self._retry_after_cap = retry_after_cap
+        self._clock = clock
 
     @classmethod
     def of(cls, settings: WebhookSender) -> "StandardWebhooks":
@@ -82,12 +91,10 @@ class StandardWebhooks:
     def exchange(self, request: Post) -> Said:
         """Make the request, and say what the status was."""
         host = host_of(request.url)
+        deadline = Deadline(self._seconds)
         try:
-            signed = self._signer.headers(
-                self._policy.read(request.url).host, request.webhook_id, request.body
-            )
-            deadline = Deadline(self._seconds)
-            target = self._policy.check(request.url, deadline.left())
+            target = self._policy.check(request.url, self._seconds)
+            signed = self._signer.headers(target.host, request.webhook_id, request.body)
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
         except Refused as fault:
             return Said(Rejected(f"url: {fault}"))
@@ -110,7 +117,8 @@ class StandardWebhooks:
             return Sent(webhook_id)
         if answer.status == GONE:
             return Rejected(f"{host} answered 410 Gone")
-        return Retry(f"{host} answered {answer.status}", min(answer.retry_after or 0, self._retry_after_cap))
+        wait = seconds_until(answer.headers.get("retry-after", ""), answer.headers, self._clock())
+        return Retry(f"{host} answered {answer.status}", min(wait, self._retry_after_cap))
 
 
 def _signer(settings: WebhookSender) -> Signer:
