@@ -16,7 +16,8 @@ from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
-from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_of
+from mailroom.channels.provider import Unconfigured
+from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
 from mailroom.feedback.bounded import word

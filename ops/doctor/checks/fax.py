@@ -6,8 +6,9 @@ from collections.abc import Iterator
 import requests
 
 from mailroom.aws import clients
-from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
+from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
+from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
 from mailroom.http.https import NotSent, Unclear
 from mailroom.redaction import discreet

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mailroom.message.outcome import Outcome
+from mailroom.channels.provider import Provider
 
 
 class FaxRequest(Struct, frozen=True):
@@ -38,19 +38,8 @@ class Undelivered(Struct, frozen=True):
 FaxState = Pending | Delivered | Undelivered
 
 
-class FaxProvider(Protocol):
-    """A fax provider's API. Each method is one request, a POST never sent twice."""
-
-    @property
-    def provider(self) -> str:
-        """Its name in the ledger."""
-
-    @property
-    def account(self) -> str:
-        """Our account's name there: what `find` knows is that one's alone."""
-
-    def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. An exception means that nobody knows whether it was accepted."""
+class FaxProvider(Provider[FaxRequest], Protocol):
+    """A fax provider's API."""
 
     def fetch(self, provider_id: str) -> FaxState:
         """How it stands. Raises whatever went wrong: that says nothing about the fax."""

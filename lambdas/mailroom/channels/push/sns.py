@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.aws_answers import Refusal, asked
+from mailroom.channels.provider import Refusal, asked
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.channels.push.payload import MAX_TTL, PLATFORMS, attributes_of, message_for
 from mailroom.channels.push.sns_errors import existing_endpoint, refusal_to_publish, refusal_to_register

@@ -8,7 +8,7 @@ import re
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.aws_answers import Refusal, code_of, reason_of
+from mailroom.channels.provider import Refusal, code_of, reason_of
 from mailroom.message.outcome import Misconfigured, Rejected
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")

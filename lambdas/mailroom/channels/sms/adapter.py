@@ -5,37 +5,30 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import BotoCoreError, ClientError
-
 from mailroom.aws import clients
-from mailroom.aws.secret import unreadable
+from mailroom.channels.provider import OpenedProvider
 from mailroom.channels.sms import segments
 from mailroom.channels.sms.contract import Sms, check_text, sms_in
 from mailroom.channels.sms.provider import SmsProvider, SmsRequest
-from mailroom.channels.sms.twilio_account import Unconfigured
 from mailroom.clock import epoch
 from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Unknowable
+from mailroom.message.outcome import Evidence, Outcome, Unknowable
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
 
-Open = Callable[[], SmsProvider]
-"""Opens the provider's API with its credentials. Raises Unconfigured."""
-
 
 class SmsAdapter:
-    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+    """The provider, and what an item becomes for it."""
 
-    def __init__(self, settings: SmsSender, open_: Open, payloads: Payloads) -> None:
+    def __init__(self, settings: SmsSender, open_: Callable[[], SmsProvider], payloads: Payloads) -> None:
         self.provider: str = settings.sms_provider
         self.contract = sms_in(settings.default_region)
         self._settings = settings
-        self._open = open_
-        self._opened: SmsProvider | None = None
+        self._opened = OpenedProvider(self.provider, "the SMS provider's secret", open_)
         self._payloads = payloads
 
     @classmethod
@@ -45,12 +38,8 @@ class SmsAdapter:
 
     @property
     def account(self) -> str:
-        """The provider, and our account there. While its credentials cannot be read, the provider alone: that
-        is no account's name, and the submit will say what is wrong."""
-        try:
-            return f"{self.provider}/{self._api().account}"
-        except Exception:  # noqa: BLE001 - nothing was asked of the provider yet
-            return self.provider
+        """The provider, and our account there."""
+        return self._opened.account
 
     def prepare(self, message: Sms) -> SmsRequest:
         """The request: number, rendered text and its segments, and URLs of media that are made now."""
@@ -60,17 +49,8 @@ class SmsAdapter:
         return self._request(message, media)
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
-        try:
-            api = self._api()
-        except Unconfigured as fault:
-            return Misconfigured(str(fault))
-        except (ClientError, BotoCoreError) as error:
-            return unreadable("the SMS provider's secret", error)
-        outcome = api.submit(request)
-        if isinstance(outcome, Misconfigured):
-            self._opened = None
-        return outcome
+        """Hand it to the provider."""
+        return self._opened.submit(request)
 
     def look_up(self, message: Sms, since: int, known: Container[str]) -> Evidence:
         """Ask the provider for what the message comes out as; its URLs of media differ each time."""
@@ -79,16 +59,8 @@ class SmsAdapter:
             request = self._request(whole, tuple(whole.media_urls))
         except Invalid:
             return Unknowable()  # its template or payload is there no more
-        try:
-            return self._api().find(request, since / 1000 - self._settings.clock_skew_seconds, known)
-        except Exception:
-            self._opened = None  # whatever it was: the next one asks with the credentials of its time
-            raise
-
-    def _api(self) -> SmsProvider:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        oldest = since / 1000 - self._settings.clock_skew_seconds
+        return self._opened.ask(lambda api: api.find(request, oldest, known))
 
     def _whole(self, message: Sms) -> Sms:
         if message.payload_ref is None:

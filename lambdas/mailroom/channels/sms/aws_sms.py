@@ -4,7 +4,7 @@ import time
 from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
-from mailroom.channels.aws_answers import asked
+from mailroom.channels.provider import asked
 from mailroom.channels.sms.aws_sms_errors import refusal_of
 from mailroom.channels.sms.provider import SmsRequest, seconds_left
 from mailroom.clock import Clock

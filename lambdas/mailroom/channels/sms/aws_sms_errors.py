@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.aws_answers import Refusal, code_of, reason_of
+from mailroom.channels.provider import Refusal, code_of, reason_of
 from mailroom.message.outcome import Misconfigured, Rejected
 from mailroom.redaction import discreet
 

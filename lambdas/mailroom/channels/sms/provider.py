@@ -5,7 +5,8 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from mailroom.message.outcome import Evidence, Facts, Outcome
+from mailroom.channels.provider import Provider
+from mailroom.message.outcome import Evidence, Facts
 
 
 class SmsRequest(Struct, frozen=True):
@@ -25,19 +26,8 @@ class SmsRequest(Struct, frozen=True):
     """Whether the text is what was submitted before: a template may have been deployed anew since."""
 
 
-class SmsProvider(Protocol):
-    """An SMS provider's API. Each method asks once; nothing is sent twice."""
-
-    @property
-    def provider(self) -> str:
-        """Its name in the ledger."""
-
-    @property
-    def account(self) -> str:
-        """Our account's name there: what `find` knows is that one's alone."""
-
-    def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. An exception means that nobody knows whether it was accepted."""
+class SmsProvider(Provider[SmsRequest], Protocol):
+    """An SMS provider's API."""
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
         """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
