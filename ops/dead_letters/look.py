@@ -9,10 +9,8 @@ from msgspec import Struct
 
 from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Sets, string
-from mailroom.dead_letters.cause import Cause, cause_of
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
-from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue, Letter
 from mailroom.message.message import Key
 from ops.dead_letters.queues import DeadQueue
 from ops.stage import name

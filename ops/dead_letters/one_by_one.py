@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import queues
-from mailroom.dead_letters.dead_letter import letter_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN
-from mailroom.dead_letters.subject import subject_of
+from mailroom.dead_letters.cause import subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN, letter_of
 from ops.dead_letters.batches import batches
 from ops.dead_letters.queues import DeadQueue
 

@@ -11,9 +11,7 @@ from mailroom import telemetry
 from mailroom.aws.dynamo import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.passes import DeadLetters
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterLog, DeadLetters
 from mailroom.ledger.claim import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message

@@ -12,9 +12,9 @@ from botocore.exceptions import ReadTimeoutError
 from mailroom.aws.dynamo import plain
 from mailroom.channels.push.sns import SnsPush
 from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.contract import SmsRequest
 from mailroom.channels.sms.delivery import SmsDelivery
-from mailroom.channels.sms.provider import SmsRequest
-from mailroom.channels.sms.twilio_find import evidence
+from mailroom.channels.sms.twilio import evidence
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker

@@ -14,12 +14,10 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery
 from mailroom.delivery.worker import Worker
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.due import Due
-from mailroom.dispatch.schedules import Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.due import Due, Mailbox
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.reader import Mailbox
 from mailroom.message.message import Key
 from mailroom.recipients.preferences import Preferences
 from mailroom.recipients.suppressions import Suppressions

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mailroom.aws.dynamo import plain
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.passes import DeadLetters
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterLog, DeadLetters
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import plenty
 from tests.unit.fakes import Meddler

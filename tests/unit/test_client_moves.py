@@ -6,9 +6,8 @@ import pytest
 
 from mailroom.client import Mailroom
 from mailroom.clock import iso
-from mailroom.dispatch.due import Due
+from mailroom.dispatch.due import Due, Mailbox
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import at, made, numbered
 from tests.unit.events import failures, lambda_context, sqs_event, stream_event
 from tests.unit.functions import Load

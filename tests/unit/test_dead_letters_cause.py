@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters.cause import Cause, cause_of
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.subject import Subject
+from mailroom.dead_letters.cause import Cause, Subject, cause_of
+from mailroom.dead_letters.queue import Letter
 from mailroom.message.message import Key
 
 MESSAGE = Subject("message", Key("m-1", "mail"))

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.dead_letters.cause import cause_of
-from mailroom.dead_letters.dead_letter import Letter, letter_of
-from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.dead_letters.cause import Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import Letter, letter_of
 from mailroom.message.message import MAX_KEY_BYTES, Key
 from mailroom.message.reference import Reference
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.schedules import Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.dispatch.due import Due
+from mailroom.dispatch.due import Due, Mailbox
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.reader import Mailbox
 from tests.unit.dispatching import made
 from tests.unit.events import failures, sqs_event
 from tests.unit.fakes import Meddler, client_error, failing

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from mailroom.mailbox.reader import Mailbox
+from mailroom.dispatch.due import Mailbox
 from mailroom.message.message import Key
 from tests.unit.fakes import Meddler
 from tests.unit.support import MAILBOX, Aws

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import PUT_AT, put_at
+from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.channels.fax.delivery import FaxDelivery
-from mailroom.channels.fax.provider import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.delivery import Delivery
 from tests.unit.dispatching import made, numbered

@@ -10,9 +10,9 @@ import pytest
 from mailroom.aws import clients
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.aws_sms import AwsSms
+from mailroom.channels.sms.aws import AwsSms
+from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
-from mailroom.channels.sms.twilio_sms import TwilioSms
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.unit.fakes import client_error

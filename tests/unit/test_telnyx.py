@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.telnyx import Telnyx
 from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent

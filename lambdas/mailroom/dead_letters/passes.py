@@ -5,16 +5,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.clock import Clock
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.look import Look
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Sets, number, plain, string
+from mailroom.clock import Clock, iso, milliseconds
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue, Letter
 from mailroom.environment import DeadLetters as Settings
 from mailroom.ledger.ledger import Ledger
-from mailroom.telemetry import count, logger
+from mailroom.message.message import Key
+from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
 RESERVE_SECONDS = 10.0
@@ -22,9 +24,130 @@ RESERVE_SECONDS = 10.0
 PUT_BACK_SECONDS = 0.003
 """A letter's share of a call that puts ten back: kept as well, for each that is held."""
 
+KEPT_SECONDS = 15 * 86400
+"""A dead-letter queue keeps nothing for more than 14 days."""
+
 
 class NotLookedAt(RuntimeError):
     """Some letters could not be looked at. They lie where they were, and the next pass comes to them."""
+
+
+class CallbackResults:
+    """Reads them from the ledger's items: a callback that died says nothing about its message, so the item is
+    not written."""
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._client = client
+        self._table = table
+
+    @classmethod
+    def of(cls, table: str) -> "CallbackResults":
+        """The results in a ledger, by the process's own client."""
+        return cls(clients.dynamodb(), table)
+
+    def find(self, key: Key) -> dict[str, Any]:
+        """Its message's item, with nothing but `callbacks`; {}: there are none."""
+        where = {"id": string(key.id), "event_type": string(key.event_type)}
+        reply = self._client.get_item(TableName=self._table, Key=where, ProjectionExpression="callbacks")
+        return plain(reply.get("Item", {}))
+
+
+class DeadLetterLog:
+    """One item a letter, by its SQS message id: redriven it has a new one, and is told of anew if it dies
+    again (SQS developer guide, "dead-letter queue redrive")."""
+
+    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+
+    @classmethod
+    def of(cls, table: str, clock: Clock) -> "DeadLetterLog":
+        """The memory in a table, by the process's own client."""
+        return cls(clients.dynamodb(), table, clock)
+
+    def unknown(self, letters: Iterable[Letter]) -> list[Letter]:
+        """Those that were not told of yet. Raises Unread.
+
+        An outage's letters lie for days: to read what is known costs a fifth of a write that is refused.
+        """
+        asked = {each.message_id: each for each in letters}
+        keys = [{"message_id": string(each)} for each in asked]
+        # Consistent: what a pass has just told must not be told by the next one.
+        for item in batch_get(self._client, {self._table: keys}, consistent=True)[self._table]:
+            asked.pop(item["message_id"], None)
+        return list(asked.values())
+
+    def remember(self, letter: Letter, key: Key | None, cause: Cause) -> None:
+        """It was told of; what was said first stays."""
+        now = self._clock()
+        item: Sets = {
+            "message_id": string(letter.message_id),
+            "queue": string(letter.queue),
+            "cause": {"M": {"code": string(cause.code), "message": string(cause.message)}},
+            "receives": number(letter.receives),
+            "sent_at": number(letter.sent_at),
+            "first_seen": number(milliseconds(now)),
+            "ttl": number(now + KEPT_SECONDS),
+        }
+        if key is not None:
+            item |= {"id": string(key.id), "event_type": string(key.event_type)}
+        try:
+            self._client.put_item(
+                TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(message_id)"
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return  # the SDK asked twice, or another pass was at it too
+
+
+class Look:
+    """Looks at letters, at each once. `new` counts those, `failed` the ones that it could not look at."""
+
+    def __init__(self, ledger: Ledger, callbacks: CallbackResults, log: DeadLetterLog) -> None:
+        self._ledger = ledger
+        self._callbacks = callbacks
+        self._log = log
+        self.new = 0
+        self.failed = 0
+
+    def at(self, letters: Iterable[Letter], in_time: Callable[[], bool]) -> None:
+        """Look at those that are new, as long as there is time. Raises where it cannot be told which are."""
+        before = self.new
+        for letter in self._log.unknown(letters):
+            if not in_time():
+                break
+            subject = subject_of(letter)
+            working_on(subject.key)
+            try:
+                self._look(letter, subject)
+                self.new += 1
+            except Exception:  # noqa: BLE001 - logged and counted; the others of its queue are looked at
+                logger.exception("dead letter not looked at", message_id=letter.message_id)
+                self.failed += 1
+            finally:
+                working_on(None)
+        if self.new > before:
+            count("DeadLetters", self.new - before)
+
+    def _look(self, letter: Letter, subject: Subject) -> None:
+        cause = cause_of(letter, subject, self._item(subject))
+        logger.error(
+            "dead letter",
+            queue=letter.queue,
+            cause={"code": cause.code, "message": cause.message},
+            receives=letter.receives,
+            message_id=letter.message_id,
+            sent_at=iso(letter.sent_at / 1000),
+        )
+        self._log.remember(letter, subject.key, cause)
+
+    def _item(self, subject: Subject) -> dict[str, Any]:
+        """What the ledger knows; where the letter asks for the message, it is marked on the way."""
+        if subject.key is None or subject.kind == "event":
+            return {}
+        if subject.kind == "callback":
+            return self._callbacks.find(subject.key)
+        return self._ledger.dead_lettered(subject.key)
 
 
 class DeadLetters:

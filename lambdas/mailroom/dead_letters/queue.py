@@ -4,13 +4,15 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from mailroom.aws import queues
-from mailroom.dead_letters.dead_letter import Letter, letter_of
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+
+MAX_ERROR = 200
+"""Characters kept of what EventBridge Scheduler says."""
 
 MAX_HELD = 50_000
 """Letters of one pass: SQS hands out none beyond 120,000 in flight, and each takes half a kilobyte."""
@@ -21,6 +23,37 @@ SEEN_AGAIN = 10
 _MARGIN_SECONDS = 30
 OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
 """Attributes by which EventBridge Scheduler says why it could not send a letter."""
+
+
+class Letter(Struct, frozen=True):
+    """`queue` is the dead-letter queue's short name. `receives` counts every receive that SQS knows of, this
+    look among them. `sent_at` is in epoch milliseconds: when it was first enqueued or, on a FIFO queue, when
+    it became a dead letter. `undelivered` is why EventBridge Scheduler could not send it; "": SQS moved it.
+    """
+
+    queue: str
+    message_id: str
+    receipt: str
+    body: str
+    receives: int
+    sent_at: int
+    undelivered: str = ""
+
+
+def letter_of(queue: str, message: Mapping[str, Any]) -> Letter:
+    """A letter of what ReceiveMessage handed out, with all of its system attributes."""
+    attributes = message["Attributes"]
+    told = message.get("MessageAttributes", {})
+    said = [told[name].get("StringValue", "") for name in ("ERROR_CODE", "ERROR_MESSAGE") if name in told]
+    return Letter(
+        queue,
+        message["MessageId"],
+        message["ReceiptHandle"],
+        message["Body"],
+        int(attributes["ApproximateReceiveCount"]),
+        int(attributes["SentTimestamp"]),
+        ": ".join(said)[:MAX_ERROR],
+    )
 
 
 class DeadLetterQueue:

@@ -1,21 +1,23 @@
 """Messages whose time has come: read back from the mailbox and dispatched."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import string
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.mailbox.reader import Mailbox
 from mailroom.message.body import scheduled
 from mailroom.message.message import Key, key_of
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
 _TAKEN_BACK = "the item was deleted from the mailbox before its send_at"
@@ -25,6 +27,20 @@ _GONE = (
     "the item was gone from the mailbox when it was read back, more than 1 hour after its send_at: its ttl "
     "was over, or its producer deleted it; put it under a new id, unless it was taken back"
 )
+
+
+class Mailbox:
+    """Reads items; producers alone write them."""
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+        """The items that still exist. Raises Unread where DynamoDB throttles."""
+        asked = [{"id": string(key.id), "event_type": string(key.event_type)} for key in dict.fromkeys(keys)]
+        found = batch_get(self._client, {self._table: asked}, consistent=True)[self._table]
+        return {Key(item["id"], item["event_type"]): item for item in found}
 
 
 class Due:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
-from mailroom.channels.sms.twilio_client import client as twilio_client
+from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import body_of
 from mailroom.redaction import discreet

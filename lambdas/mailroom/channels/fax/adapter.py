@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from mailroom.aws import clients
-from mailroom.channels.fax.contract import Fax
-from mailroom.channels.fax.provider import FaxProvider, FaxRequest, FaxState
+from mailroom.channels.fax.contract import Fax, FaxProvider, FaxRequest, FaxState
 from mailroom.channels.provider import OpenedProvider, Unconfigured
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender

@@ -11,8 +11,7 @@ from typing import cast
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax.adapter import FaxAdapter
-from mailroom.channels.fax.contract import Fax, item_of
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered, item_of
 from mailroom.delivery.adapter import Adapter
 from mailroom.delivery.delivery import Delivery, Received, Tools, Wait
 from mailroom.environment import FaxSender, Sender

@@ -17,16 +17,21 @@ from botocore.exceptions import (
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.channels.mail.contract import Attachment, Mail, listed, normalised
-from mailroom.channels.mail.headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
-from mailroom.channels.mail.ses_errors import outcome_of
+from mailroom.channels.mail.contract import (
+    UNSUBSCRIBE,
+    UNSUBSCRIBE_POST,
+    Attachment,
+    Mail,
+    listed,
+    normalised,
+)
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.recipients.unsubscribe_links import Keyless, Links
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Keyless, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -227,3 +232,38 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
+
+
+_THROTTLED = {"TooManyRequestsException", "ThrottlingException", "Throttling"}
+_QUOTA_SECONDS = 900
+"""The daily quota opens again by the hour: a long wait, or it burns receives."""
+_OURS = {
+    "AccountSuspendedException",
+    "SendingPausedException",
+    "MailFromDomainNotVerifiedException",
+    "NotFoundException",  # the configuration set
+}
+_CREDENTIALS = (
+    "AccessDenied",
+    "UnrecognizedClient",
+    "InvalidClientToken",
+    "Expired",
+    "Signature",
+    "Incomplete",
+)
+
+
+def outcome_of(error: ClientError) -> Outcome:
+    """What SES's answer means. All of these prove that nothing was sent."""
+    code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    reason = f"{code}: {text}"
+    if code == "LimitExceededException" or "daily message quota" in text.lower():
+        return Retry(reason, after=_QUOTA_SECONDS)
+    if code in _THROTTLED or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
+        return Retry(reason)
+    if code in _OURS or code.startswith(_CREDENTIALS):
+        return Misconfigured(reason)
+    if code in {"MessageRejected", "BadRequestException"}:
+        # In the sandbox, and for a sender that nobody verified, SES says so in words alone.
+        return Misconfigured(reason) if "not verified" in text else Rejected(reason)
+    return Misconfigured(reason)

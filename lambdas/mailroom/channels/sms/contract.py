@@ -1,15 +1,18 @@
 """The contract of a text message: what an item with `event_type: "sms"` may say."""
 
 import re
+from collections.abc import Container
 from functools import cache
-from typing import Annotated, ClassVar, cast
+from typing import Annotated, ClassVar, Protocol, cast
 
-from msgspec import Meta, defstruct, field
+from msgspec import Meta, Struct, defstruct, field
 
+from mailroom.channels.provider import Provider
 from mailroom.errors import Invalid
 from mailroom.message import phone
 from mailroom.message.address import has_control
 from mailroom.message.message import Message
+from mailroom.message.outcome import Evidence, Facts
 
 MAX_TEXT = 1600
 """Characters: the most that Twilio takes, and AWS."""
@@ -125,3 +128,36 @@ def check_text(name: str, text: str) -> None:
         raise Invalid(name, f"has {len(text)} characters; use at most {MAX_TEXT}")
     if has_control(text.replace("\n", "")):
         raise Invalid(name, "holds a control character; plain text and \\n are all that a phone shows")
+
+
+class SmsRequest(Struct, frozen=True):
+    """One text message to be submitted: to a number in E.164, text ("" where media are all), URLs of media.
+
+    `reference` is ours and comes back in the provider's events; `expires` is in epoch seconds; `facts` are
+    for the ledger.
+    """
+
+    to: str
+    text: str
+    media: tuple[str, ...]
+    reference: str
+    expires: float | None = None
+    facts: Facts = {}
+    exact: bool = True
+    """Whether the text is what was submitted before: a template may have been deployed anew since."""
+
+
+class SmsProvider(Provider[SmsRequest], Protocol):
+    """An SMS provider's API."""
+
+    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+        """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
+        messages'. Raises where it cannot tell this time."""
+
+
+def seconds_left(expires: float | None, now: float, bounds: tuple[int, int]) -> int | None:
+    """For how long a provider may still try, within the bounds that it takes; None: as long as it likes."""
+    if expires is None:
+        return None
+    least, most = bounds
+    return int(max(least, min(most, expires - now)))

@@ -3,8 +3,7 @@
 from collections.abc import Container
 from typing import cast
 
-from mailroom.channels.sms.contract import Sms
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.contract import Sms, SmsRequest
 from mailroom.delivery.adapter import Adapter
 from mailroom.delivery.delivery import Tools
 from mailroom.delivery.suppressing_delivery import SuppressingDelivery

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import bounded, recipients
+from mailroom.feedback import values
 from mailroom.message import reference
 from mailroom.message.event import Event
 from mailroom.message.message import Key
@@ -43,24 +43,24 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     """The event of a type that begins with one of PREFIXES; [] where it carries no reference of Mailroom's.
     Raises Malformed for an event of such an SMS that cannot be understood, and for values that no event of
     an SMS has."""
-    said = bounded.convert("an event of an SMS", words, Said)
+    said = values.convert("an event of an SMS", words, Said)
     found = _reference(said)
     if found is None:
-        logger.info("event of an SMS that is not Mailroom's", kind=bounded.word(said.event_type))
+        logger.info("event of an SMS that is not Mailroom's", kind=values.word(said.event_type))
         count("EventsUncorrelated")
         return []
-    at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
+    at = values.milliseconds("eventTimestamp", said.event_timestamp)
     status = _status(said)
     return [
         Event(
             key=Key(found.id, "sms"),
             attempt=found.attempt,
             provider="aws",
-            provider_id=bounded.provider_id(said.message_id),
-            kind=bounded.word(said.event_type),
+            provider_id=values.provider_id(said.message_id),
+            kind=values.word(said.event_type),
             status=status,
             facts=_facts(said, status, at),
-            recipients=recipients.number(said.destination_phone_number, region),
+            recipients=values.number(said.destination_phone_number, region),
             at=at,
             detail=_detail(said) if status == "undelivered" else "",
         )
@@ -90,14 +90,14 @@ def _status(said: Said) -> Status:
 def _facts(said: Said, status: Status, at: int) -> Facts:
     facts: Facts = {}
     if said.message_request_timestamp is not None:
-        facts["sentAt"] = bounded.milliseconds("messageRequestTimestamp", said.message_request_timestamp)
+        facts["sentAt"] = values.milliseconds("messageRequestTimestamp", said.message_request_timestamp)
     if status == "delivered":
         facts["deliveredAt"] = at
     if status == "undelivered":
-        facts |= {"undeliveredAt": at, "error_code": bounded.word(said.event_type)}
+        facts |= {"undeliveredAt": at, "error_code": values.word(said.event_type)}
     return facts
 
 
 def _detail(said: Said) -> str:
-    kind, description = bounded.word(said.event_type), said.message_status_description
-    return bounded.without_numbers(f"{kind}: {description}") if description else kind
+    kind, description = values.word(said.event_type), said.message_status_description
+    return values.without_numbers(f"{kind}: {description}") if description else kind
