@@ -5,8 +5,7 @@ from typing import Any
 
 import msgspec
 
-from mailroom.api.item_schemas import CHOICES, OURS
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
 from mailroom.message.reference import MAX_ID_BYTES
 
 

@@ -9,9 +9,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from mailroom.api.intake import Intake
-from mailroom.api.problems import Refusal
-from mailroom.api.states import States
+from mailroom.api.answers import Refusal
+from mailroom.api.messages import Intake, States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads

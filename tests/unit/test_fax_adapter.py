@@ -5,8 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mailroom.channels.fax.adapter import FaxAdapter
-from mailroom.channels.fax.contract import FaxProvider
+from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
 from mailroom.channels.provider import Unconfigured
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable

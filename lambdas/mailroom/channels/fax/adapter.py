@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Container, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from mailroom.aws import clients
-from mailroom.channels.fax.contract import Fax, FaxProvider, FaxRequest, FaxState
-from mailroom.channels.provider import OpenedProvider, Unconfigured
+from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState
+from mailroom.channels.provider import OpenedProvider, Provider, Unconfigured
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
@@ -17,6 +17,22 @@ from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowab
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
+
+
+class FaxProvider(Provider[FaxRequest], Protocol):
+    """A fax provider's API."""
+
+    def fetch(self, provider_id: str) -> FaxState:
+        """How it stands. Raises whatever went wrong: that says nothing about the fax."""
+
+    def find(self, to: str, reference: str, since: float) -> list[str]:
+        """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
+        with that reference alone where the provider keeps it. Oldest first. Raises where it cannot tell.
+
+        By nothing that the settings say, such as our own number: they may have changed since."""
+
+    def cancel(self, provider_id: str) -> None:
+        """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""
 
 
 class FaxAdapter:

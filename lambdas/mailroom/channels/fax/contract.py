@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from mailroom.channels.provider import Provider
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import phone
 from mailroom.message.message import MAX_REF_BYTES, Message
@@ -114,19 +113,3 @@ class Undelivered(Struct, frozen=True):
 
 
 FaxState = Pending | Delivered | Undelivered
-
-
-class FaxProvider(Provider[FaxRequest], Protocol):
-    """A fax provider's API."""
-
-    def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. Raises whatever went wrong: that says nothing about the fax."""
-
-    def find(self, to: str, reference: str, since: float) -> list[str]:
-        """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
-        with that reference alone where the provider keeps it. Oldest first. Raises where it cannot tell.
-
-        By nothing that the settings say, such as our own number: they may have changed since."""
-
-    def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Container
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import OpenedProvider
-from mailroom.channels.sms.contract import Sms, SmsProvider, SmsRequest, check_text, sms_in
+from mailroom.channels.provider import OpenedProvider, Provider
+from mailroom.channels.sms.contract import Sms, SmsRequest, check_text, sms_in
 from mailroom.clock import epoch
 from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
@@ -19,6 +19,14 @@ from mailroom.message.outcome import Evidence, Facts, Outcome, Unknowable
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
+
+
+class SmsProvider(Provider[SmsRequest], Protocol):
+    """An SMS provider's API."""
+
+    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+        """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
+        messages'. Raises where it cannot tell this time."""
 
 
 class SmsAdapter:

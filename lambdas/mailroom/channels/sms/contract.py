@@ -1,18 +1,16 @@
 """The contract of a text message: what an item with `event_type: "sms"` may say."""
 
 import re
-from collections.abc import Container
 from functools import cache
-from typing import Annotated, ClassVar, Protocol, cast
+from typing import Annotated, ClassVar, cast
 
 from msgspec import Meta, Struct, defstruct, field
 
-from mailroom.channels.provider import Provider
 from mailroom.errors import Invalid
 from mailroom.message import phone
 from mailroom.message.address import has_control
 from mailroom.message.message import Message
-from mailroom.message.outcome import Evidence, Facts
+from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
 """Characters: the most that Twilio takes, and AWS."""
@@ -145,14 +143,6 @@ class SmsRequest(Struct, frozen=True):
     facts: Facts = {}
     exact: bool = True
     """Whether the text is what was submitted before: a template may have been deployed anew since."""
-
-
-class SmsProvider(Provider[SmsRequest], Protocol):
-    """An SMS provider's API."""
-
-    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
-        """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
-        messages'. Raises where it cannot tell this time."""
 
 
 def seconds_left(expires: float | None, now: float, bounds: tuple[int, int]) -> int | None:
