@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.http.url_policy import Refused, Target, Unresolved, UrlPolicy
+from mailroom.http.url_policy import BadUrl, Target, Unresolved, UrlPolicy
 
 PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
 PUBLIC_6 = [
@@ -88,7 +88,7 @@ def found(*addresses: str, networks: tuple[str, ...] = ()) -> Target:
 
 
 def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(BadUrl) as refusal:
         found(*addresses, networks=networks)
     return str(refusal.value)
 
@@ -112,7 +112,7 @@ def test_a_public_address_passes_by_name_and_as_it_is(address: str) -> None:
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
 def test_an_address_that_is_not_public_is_refused_by_name_and_as_it_is(address: str) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
-    with pytest.raises(Refused):
+    with pytest.raises(BadUrl):
         UrlPolicy(resolve=no_resolver).check(url(address), 5)
 
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.http.url_policy import Refused, Target, UrlPolicy
+from mailroom.http.url_policy import BadUrl, Target, UrlPolicy
 
 GUARD = UrlPolicy(schemes=["https", "http"], ports=[])
 
 
 def reason(url: str, guard: UrlPolicy = GUARD) -> str:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(BadUrl) as refusal:
         guard.read(url)
     return str(refusal.value)
 
@@ -215,7 +215,7 @@ def test_what_the_guard_reads_any_other_reader_reads_the_same(scheme: str, piece
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)
-    except Refused:
+    except BadUrl:
         return
     parts = urlsplit(url)
     host = parts.hostname or ""

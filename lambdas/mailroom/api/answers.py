@@ -52,7 +52,7 @@ class Refusal(Exception):
         return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
 
 
-class Taken(Struct, frozen=True, omit_defaults=True):
+class EntryResult(Struct, frozen=True, omit_defaults=True):
     """What became of one entry; its key as far as it has a usable one."""
 
     result: Result
@@ -63,7 +63,7 @@ class Taken(Struct, frozen=True, omit_defaults=True):
     href: str | None = None
 
 
-def of_one(taken: Taken) -> Response[str]:
+def of_one(taken: EntryResult) -> Response[str]:
     """The answer to a single message. Raises Refusal where it was not taken."""
     status = _STATUS[taken.result]
     if taken.problem is not None:
@@ -73,7 +73,7 @@ def of_one(taken: Taken) -> Response[str]:
     return Response(status.value, JSON, msgspec.json.encode(taken).decode(), {"Location": href})
 
 
-def of_list(taken: Sequence[Taken]) -> Response[str]:
+def of_list(taken: Sequence[EntryResult]) -> Response[str]:
     """The answer to a list. Raises Refusal where one failed, or where none is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
@@ -94,7 +94,7 @@ def of_list(taken: Sequence[Taken]) -> Response[str]:
     return Response(status.value, JSON, msgspec.json.encode(answer).decode())
 
 
-def _errors(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+def _errors(taken: Sequence[EntryResult]) -> list[tuple[str, str]]:
     return [
         (f"messages[{at}].{each.field}" if each.field != "item" else f"messages[{at}]", each.problem)
         for at, each in enumerate(taken)

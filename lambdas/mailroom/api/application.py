@@ -23,7 +23,7 @@ from mailroom.aws import clients
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
@@ -65,10 +65,10 @@ _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.
 def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
     """The resolver with all routes."""
     api = Described(settings)
-    _take_messages(api, settings, intake)
-    _tell_states(api, settings, states)
-    _describe(api)
-    _explain_errors(api)
+    _route_sending(api, settings, intake)
+    _route_states(api, settings, states)
+    _route_description(api)
+    _answer_errors(api)
     return api
 
 
@@ -84,7 +84,7 @@ class Application:
 
 
 def _intake(settings: Settings, clock: Clock) -> Intake:
-    admission = Admission(
+    validator = Validator(
         contracts_of(settings.default_region),
         settings.lanes,
         payloads=Payloads(clients.s3(), settings.payload_bucket),
@@ -102,7 +102,7 @@ def _intake(settings: Settings, clock: Clock) -> Intake:
         oversize=oversize,
         clock=clock,
     )
-    return Intake(admission, writer)
+    return Intake(validator, writer)
 
 
 def _states(settings: Settings, clock: Clock) -> States:
@@ -110,7 +110,7 @@ def _states(settings: Settings, clock: Clock) -> States:
     return States(reader, Ledger.of(settings), contracts_of(settings.default_region), clock)
 
 
-def _take_messages(api: Described, settings: Settings, intake: Intake) -> None:
+def _route_sending(api: Described, settings: Settings, intake: Intake) -> None:
     @api.post(
         "/messages",
         summary="Send one message, or a list",
@@ -141,7 +141,7 @@ def _caller(claim: str, event: Mapping[str, Any]) -> str:
     return _ASSUMED.sub(r"arn:\1:iam::\2:role/\3", verified.get("iam", {}).get("userArn") or "")
 
 
-def _tell_states(api: Described, settings: Settings, states: States) -> None:
+def _route_states(api: Described, settings: Settings, states: States) -> None:
     told: Any = {
         "responses": document.LOOKED_UP,
         "summary": "Where a message is",
@@ -170,7 +170,7 @@ def _tell_states(api: Described, settings: Settings, states: States) -> None:
         return answers.of_status(states.cancel(id_, event_type))
 
 
-def _describe(api: Described) -> None:
+def _route_description(api: Described) -> None:
     @api.get("/openapi.json", include_in_schema=False, compress=True)
     def description() -> Response[str]:
         return Response(HTTPStatus.OK.value, answers.JSON, api.get_openapi_json_schema())
@@ -180,7 +180,7 @@ def _describe(api: Described) -> None:
         return Response(HTTPStatus.OK.value, "text/html; charset=utf-8", document.page_of(api))
 
 
-def _explain_errors(api: Described) -> None:
+def _answer_errors(api: Described) -> None:
     handles: Handles = api.exception_handler
 
     @handles(Refusal)

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from mailroom.api.answers import Refusal, Result, Taken, entry_of
+from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.mailbox.writer import MailboxWriter, Written
@@ -37,21 +37,21 @@ WAITING = frozenset((READY, "scheduled"))
 class Intake:
     """One stage's entrance. The same entries again, after any crash, end as the first time."""
 
-    def __init__(self, admission: Admission, writer: MailboxWriter, workers: int = WORKERS) -> None:
-        self._admission = admission
+    def __init__(self, validator: Validator, writer: MailboxWriter, workers: int = WORKERS) -> None:
+        self._validator = validator
         self._writer = writer
         self._workers = workers
 
-    def take(self, entries: Sequence[Any], prefix: str | None) -> list[Taken]:
+    def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryResult]:
         """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
         caller may name; "": it may name all; None: none."""
         entries = [_held(each, prefix) for each in entries]
-        taken: dict[int, Taken] = {}
+        taken: dict[int, EntryResult] = {}
         first: dict[Key, int] = {}
         again: list[int] = []
         for at, entry in enumerate(entries):
             judged = self._judged(entry, prefix)
-            if isinstance(judged, Taken):
+            if isinstance(judged, EntryResult):
                 taken[at] = judged
             elif judged in first:
                 again.append(at)
@@ -60,13 +60,13 @@ class Intake:
         # Of two entries with one key the first counts, so the second waits until that one stands there.
         for wave in (list(first.values()), again):
             taken |= self._put(wave, entries)
-        _tell(taken.values())
+        _report(taken.values())
         return [taken[at] for at in range(len(entries))]
 
-    def _judged(self, entry: Any, prefix: str | None) -> Key | Taken:
+    def _judged(self, entry: Any, prefix: str | None) -> Key | EntryResult:
         try:
             _check_key(entry)
-            message = self._admission.admit(entry)
+            message = self._validator.validate(entry)
             if prefix != "":
                 message.check_objects(prefix)
         except Invalid as fault:
@@ -77,7 +77,7 @@ class Intake:
             return _refused(entry, "item", "lies too deep; use fewer levels of lists and maps")
         return message.key
 
-    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, Taken]:
+    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
         items = [entries[at] for at in wave]
         workers = min(self._workers, len(items))
         written = self._writer.put_all(items, workers) if items else []
@@ -104,13 +104,13 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: Written) -> Taken:
+def _taken(entry: Mapping[str, Any], written: Written) -> EntryResult:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "put":
-            return Taken("accepted", key.id, key.event_type, href=href_of(key.id, key.event_type))
+            return EntryResult("accepted", key.id, key.event_type, href=href_of(key.id, key.event_type))
         case "existed" if written.same:
-            return Taken("existed", key.id, key.event_type, href=href_of(key.id, key.event_type))
+            return EntryResult("existed", key.id, key.event_type, href=href_of(key.id, key.event_type))
         case "existed":
             return _faulty("conflict", entry, "id", CONFLICT)
         case "refused":
@@ -119,15 +119,15 @@ def _taken(entry: Mapping[str, Any], written: Written) -> Taken:
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
 
 
-def _refused(entry: Any, field: str, problem: str) -> Taken:
+def _refused(entry: Any, field: str, problem: str) -> EntryResult:
     return _faulty("refused", entry, field, problem)
 
 
-def _faulty(result: Result, entry: Any, field: str, problem: str) -> Taken:
+def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryResult:
     said = entry_of(field, problem)
     item = entry if isinstance(entry, dict) else {}
     id_, event_type = _shown(item.get("id")), _shown(item.get("event_type"))
-    return Taken(result, id_, event_type, said["field"], said["problem"])
+    return EntryResult(result, id_, event_type, said["field"], said["problem"])
 
 
 def _shown(text: object) -> str | None:
@@ -137,7 +137,7 @@ def _shown(text: object) -> str | None:
     return text
 
 
-def _tell(taken: Iterable[Taken]) -> None:
+def _report(taken: Iterable[EntryResult]) -> None:
     counts: Counter[str] = Counter()
     for each in taken:
         counts[_METRICS[each.result]] += 1

@@ -96,7 +96,7 @@ class OpenedProvider(Generic[P]):
         return self._api
 
 
-def asked(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
+def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
     """What a call answers, or what its refusal means, which `refusal` says of those that are the service's
     own. A 5xx answer or none at all raises: then nobody knows."""
     try:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
-from mailroom.dead_letters.queue import Letter
+from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
 from mailroom.message import reference
 from mailroom.message.body import decode, scheduled
@@ -31,7 +31,7 @@ class Subject(Struct, frozen=True):
     """A callback's name in the ledger item, a campaign and its run, or what is wrong with a body."""
 
 
-def subject_of(letter: Letter) -> Subject:
+def subject_of(letter: DeadLetter) -> Subject:
     """What the letter is about. Raises nothing: a body may be anything."""
     try:
         if letter.queue.startswith("feedback-"):
@@ -150,7 +150,7 @@ _TROUBLES = {
 """By the code of what kept a message from being sent."""
 
 
-def cause_of(letter: Letter, subject: Subject, item: Item) -> Cause:
+def cause_of(letter: DeadLetter, subject: Subject, item: Item) -> Cause:
     """`item` is the ledger's, of the message that the letter is about ({}: there is none)."""
     match subject.kind:
         case "malformed":
@@ -182,7 +182,7 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
     return None
 
 
-def _of_message(letter: Letter, item: Item) -> Cause:
+def _of_message(letter: DeadLetter, item: Item) -> Cause:
     trouble = item.get("trouble")
     if letter.undelivered:
         return _undelivered(letter)
@@ -198,7 +198,7 @@ def _of_message(letter: Letter, item: Item) -> Cause:
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
 
 
-def _undelivered(letter: Letter) -> Cause:
+def _undelivered(letter: DeadLetter) -> Cause:
     # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
@@ -206,7 +206,7 @@ def _undelivered(letter: Letter) -> Cause:
     )
 
 
-def _of_campaign(letter: Letter, subject: Subject) -> Cause:
+def _of_campaign(letter: DeadLetter, subject: Subject) -> Cause:
     if letter.undelivered:
         return _undelivered(letter)
     if letter.queue.startswith("collect-"):

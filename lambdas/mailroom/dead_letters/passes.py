@@ -9,7 +9,7 @@ from mailroom.aws.batch_get import batch_get
 from mailroom.aws.dynamo import Sets, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue, Letter
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.environment import DeadLetters as Settings
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
@@ -66,7 +66,7 @@ class DeadLetterLog:
         """The memory in a table, by the process's own client."""
         return cls(clients.dynamodb(), table, clock)
 
-    def unknown(self, letters: Iterable[Letter]) -> list[Letter]:
+    def unknown(self, letters: Iterable[DeadLetter]) -> list[DeadLetter]:
         """Those that were not told of yet. Raises Unread.
 
         An outage's letters lie for days: to read what is known costs a fifth of a write that is refused.
@@ -78,7 +78,7 @@ class DeadLetterLog:
             asked.pop(item["message_id"], None)
         return list(asked.values())
 
-    def remember(self, letter: Letter, key: Key | None, cause: Cause) -> None:
+    def remember(self, letter: DeadLetter, key: Key | None, cause: Cause) -> None:
         """It was told of; what was said first stays."""
         now = self._clock()
         item: Sets = {
@@ -110,7 +110,7 @@ class Look:
         self.new = 0
         self.failed = 0
 
-    def at(self, letters: Iterable[Letter], in_time: Callable[[], bool]) -> None:
+    def at(self, letters: Iterable[DeadLetter], in_time: Callable[[], bool]) -> None:
         """Look at those that are new, as long as there is time. Raises where it cannot be told which are."""
         before = self.new
         for letter in self._log.unknown(letters):
@@ -129,7 +129,7 @@ class Look:
         if self.new > before:
             count("DeadLetters", self.new - before)
 
-    def _look(self, letter: Letter, subject: Subject) -> None:
+    def _look(self, letter: DeadLetter, subject: Subject) -> None:
         cause = cause_of(letter, subject, self._item(subject))
         logger.error(
             "dead letter",

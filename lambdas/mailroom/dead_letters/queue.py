@@ -25,7 +25,7 @@ OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
 """Attributes by which EventBridge Scheduler says why it could not send a letter."""
 
 
-class Letter(Struct, frozen=True):
+class DeadLetter(Struct, frozen=True):
     """`queue` is the dead-letter queue's short name. `receives` counts every receive that SQS knows of, this
     look among them. `sent_at` is in epoch milliseconds: when it was first enqueued or, on a FIFO queue, when
     it became a dead letter. `undelivered` is why EventBridge Scheduler could not send it; "": SQS moved it.
@@ -40,12 +40,12 @@ class Letter(Struct, frozen=True):
     undelivered: str = ""
 
 
-def letter_of(queue: str, message: Mapping[str, Any]) -> Letter:
+def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
     """A letter of what ReceiveMessage handed out, with all of its system attributes."""
     attributes = message["Attributes"]
     told = message.get("MessageAttributes", {})
     said = [told[name].get("StringValue", "") for name in ("ERROR_CODE", "ERROR_MESSAGE") if name in told]
-    return Letter(
+    return DeadLetter(
         queue,
         message["MessageId"],
         message["ReceiptHandle"],
@@ -101,7 +101,7 @@ class DeadLetterQueue:
         reply = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=asked)
         return sum(int(value) for value in reply["Attributes"].values())
 
-    def receive(self, seconds_left: float) -> list[Letter]:
+    def receive(self, seconds_left: float) -> list[DeadLetter]:
         """Up to ten letters that this pass has not seen; [] ends it, and `complete` says whether that was
         the queue's end.
 
@@ -118,7 +118,7 @@ class DeadLetterQueue:
                 return new
         return []
 
-    def _receive(self, hidden_seconds: int) -> list[Letter]:
+    def _receive(self, hidden_seconds: int) -> list[DeadLetter]:
         reply = self._client.receive_message(
             QueueUrl=self._url,
             MaxNumberOfMessages=queues.MAX_ENTRIES,
@@ -127,7 +127,7 @@ class DeadLetterQueue:
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=[*OF_THE_SCHEDULER],
         )
-        letters = [_letter(self.name, each) for each in reply.get("Messages", [])]
+        letters = [_without_stale_error(self.name, each) for each in reply.get("Messages", [])]
         # Less than it may return is all of the groups that it took from; of ten the last may have more.
         full = len(letters) == queues.MAX_ENTRIES
         self._crowded = self._crowded or (full and self.name.endswith(".fifo"))
@@ -138,9 +138,9 @@ class DeadLetterQueue:
         queues.set_visibility(self._client, self._url, [(receipt, 0) for receipt in self._held.values()])
 
 
-def _letter(queue: str, message: Mapping[str, Any]) -> Letter:
+def _without_stale_error(queue: str, message: Mapping[str, Any]) -> DeadLetter:
     """SQS names the queue that it moved a letter from; what EventBridge Scheduler said of an earlier death
     goes along with a letter that SQS's own task redrives, and explains nothing any more."""
-    letter = letter_of(queue, message)
+    letter = dead_letter_of(queue, message)
     moved = "DeadLetterQueueSourceArn" in message["Attributes"]
     return structs.replace(letter, undelivered="") if moved else letter

@@ -14,7 +14,7 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
@@ -98,7 +98,7 @@ class Dispatcher:
     ) -> None:
         self._routes = routes
         self._delayed_routes = delayed_routes
-        self._admission = Admission(
+        self._validator = Validator(
             contracts_of(default_region),
             routes,
             payloads=payloads,
@@ -197,7 +197,7 @@ class Dispatcher:
         )
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
-        message = self._admission.admit(item)
+        message = self._validator.validate(item)
         body = encode(item)
         if len(body.encode()) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")

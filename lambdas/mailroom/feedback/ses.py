@@ -62,7 +62,7 @@ class Section(Struct, frozen=True, rename="camel"):
     error_message: str | None = None
 
 
-class Told(Struct, frozen=True):
+class Meaning(Struct, frozen=True):
     """What an event means for those that it names; None: it names nobody and is about the whole mail."""
 
     status: Status | None
@@ -72,7 +72,7 @@ class Told(Struct, frozen=True):
     detail: str = ""
 
 
-Reader = Callable[[Section, int], Iterator[Told]]
+Reader = Callable[[Section, int], Iterator[Meaning]]
 """From the object and the event's time in epoch milliseconds."""
 
 
@@ -81,8 +81,8 @@ class Destination:
 
     A bounce names whom the last server on the way tried, the Final-Recipient of RFC 3464: after a forwarding
     that is somebody to whom the mail was never sent. So nobody but the mail's own recipients is believed to
-    be meant. Of a mail to one mailbox every event is about that one. Where the mail's recipients are not told
-    at all, the event is taken at its word.
+    be meant. Of a mail to one mailbox every event is about that one. Where SES does not
+    say who the mail's recipients are, the event is taken at its word.
     """
 
     def __init__(self, destination: Iterable[str]) -> None:
@@ -131,7 +131,7 @@ def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
     destination = Destination(mail.destination or ())
     events = []
     for each in telling(section, at):
-        told, recipients = _concerned(each, destination)
+        meaning, recipients = _concerned(each, destination)
         events.append(
             Event(
                 key=Key(found.id, "mail"),
@@ -139,13 +139,13 @@ def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
                 provider="ses",
                 provider_id=values.provider_id(mail.message_id),
                 kind=kind,
-                status=told.status,
-                facts={"sentAt": sent_at, **told.facts},
+                status=meaning.status,
+                facts={"sentAt": sent_at, **meaning.facts},
                 recipients=recipients,
                 several=destination.several or len(recipients) > 1,
-                suppress=told.suppress,
+                suppress=meaning.suppress,
                 at=at,
-                detail=values.sentence(told.detail),
+                detail=values.sentence(meaning.detail),
             )
         )
     return events
@@ -159,15 +159,15 @@ def _section(kind: str, words: Mapping[str, Any]) -> tuple[Section, Reader]:
     return values.convert(f"`{name}` of an SES event", found, Section), telling
 
 
-def _concerned(told: Told, destination: Destination) -> tuple[Told, tuple[str, ...]]:
+def _concerned(meaning: Meaning, destination: Destination) -> tuple[Meaning, tuple[str, ...]]:
     """Whom it is about; () is all of the mail's recipients. So an event that is about some of several, and
     does not say whom, is taken for what it still proves: that SES has the mail."""
-    if told.named is None:
-        return told, () if destination.several else destination.known
-    recipients = destination.among(told.named)
+    if meaning.named is None:
+        return meaning, () if destination.several else destination.known
+    recipients = destination.among(meaning.named)
     if recipients or not destination.several:
-        return told, recipients
-    return Told("sent", {}), ()
+        return meaning, recipients
+    return Meaning("sent", {}), ()
 
 
 def find(
@@ -214,15 +214,15 @@ def _only(references: set[Reference]) -> Reference | None:
     return references.pop() if len(references) == 1 else None
 
 
-def _sent(_section: Section, _at: int) -> Iterator[Told]:
-    yield Told("sent", {})
+def _sent(_section: Section, _at: int) -> Iterator[Meaning]:
+    yield Meaning("sent", {})
 
 
-def _delivery(section: Section, at: int) -> Iterator[Told]:
-    yield Told("delivered", {"deliveredAt": at}, section.recipients or [])
+def _delivery(section: Section, at: int) -> Iterator[Meaning]:
+    yield Meaning("delivered", {"deliveredAt": at}, section.recipients or [])
 
 
-def _bounce(section: Section, at: int) -> Iterator[Told]:
+def _bounce(section: Section, at: int) -> Iterator[Meaning]:
     """One for each diagnostic code: a mail's recipients may bounce for different reasons.
 
     Permanent is a hard bounce. Transient is SES having given up for now, or an out-of-office reply.
@@ -233,7 +233,7 @@ def _bounce(section: Section, at: int) -> Iterator[Told]:
     types: Facts = {"bounce_type": kind, "bounce_subtype": subtype}
     name = {"Permanent": "hard bounce", "Transient": "soft bounce"}.get(kind, "bounce")
     for code, named in _by_code(section.bounced_recipients or []).items():
-        yield Told(
+        yield Meaning(
             "undelivered" if soft else "bounced",
             _filled({"undeliveredAt" if soft else "bouncedAt": at, **types, "diagnostic_code": code}),
             named,
@@ -249,7 +249,7 @@ def _by_code(recipients: list[Recipient]) -> dict[str, list[str]]:
     return codes or {"": []}
 
 
-def _complaint(section: Section, at: int) -> Iterator[Told]:
+def _complaint(section: Section, at: int) -> Iterator[Meaning]:
     """`not-spam` is the opposite of a complaint: somebody took the mail out of the spam folder (RFC 6430).
 
     The time is the report's own, `timestamp`; `arrivalDate` is when the mail had arrived (RFC 5965).
@@ -258,39 +258,39 @@ def _complaint(section: Section, at: int) -> Iterator[Told]:
     types: Facts = {"complaint_type": kind, "complaint_subtype": word(section.complaint_sub_type)}
     named = [each.email_address for each in section.complained_recipients or []]
     if kind == "not-spam":
-        yield Told(None, _filled(types), named, detail="reported as not spam")
+        yield Meaning(None, _filled(types), named, detail="reported as not spam")
         return
     facts = _filled({"complainedAt": at, **types})
     # Of several it is only known that one of them complained: nobody is shut out for another.
     suppress: Literal["complaint"] | None = "complaint" if len(set(named)) == 1 else None
-    yield Told("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
+    yield Meaning("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
 
 
-def _delay(section: Section, at: int) -> Iterator[Told]:
+def _delay(section: Section, at: int) -> Iterator[Meaning]:
     kind = word(section.delay_type)
     named = [each.email_address for each in section.delayed_recipients or []]
-    yield Told(None, _filled({"delayedAt": at, "delay_type": kind}), named, detail=f"delayed ({kind})")
+    yield Meaning(None, _filled({"delayedAt": at, "delay_type": kind}), named, detail=f"delayed ({kind})")
 
 
 def _refused(code: str, what: str) -> Reader:
-    def read(section: Section, at: int) -> Iterator[Told]:
+    def read(section: Section, at: int) -> Iterator[Meaning]:
         reason = section.reason or section.error_message
         facts: Facts = {"undeliveredAt": at, "error_code": code}
-        yield Told("undelivered", facts, detail=f"{what}: {reason}" if reason else what)
+        yield Meaning("undelivered", facts, detail=f"{what}: {reason}" if reason else what)
 
     return read
 
 
 def _fact(name: str) -> Reader:
-    def read(_section: Section, at: int) -> Iterator[Told]:
-        yield Told(None, {name: at})
+    def read(_section: Section, at: int) -> Iterator[Meaning]:
+        yield Meaning(None, {name: at})
 
     return read
 
 
-def _nothing(_section: Section, _at: int) -> Iterator[Told]:
+def _nothing(_section: Section, _at: int) -> Iterator[Meaning]:
     """A change of a contact's subscriptions: of the mail it says only that it was sent."""
-    yield Told(None, {})
+    yield Meaning(None, {})
 
 
 def _filled(facts: Facts) -> Facts:

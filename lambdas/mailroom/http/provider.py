@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from mailroom.clock import Clock
 from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
-from mailroom.http.url_policy import DEFAULT_PORTS, Refused, Unresolved, UrlPolicy
+from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
 from mailroom.message.body import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
@@ -58,7 +58,7 @@ class ProviderApi:
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
             target = _ANYWHERE.check(url + query, deadline.left())
-        except (Refused, Unresolved) as fault:
+        except (BadUrl, Unresolved) as fault:
             raise NotSent(f"cannot be reached: {fault}") from None
         return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
 

@@ -80,7 +80,7 @@ def host_of(url: str) -> str:
     return host if _PRINTABLE.fullmatch(host) else ""
 
 
-class Refused(Exception):
+class BadUrl(Exception):
     """The URL is at fault, now and at every later try; the sentence says what would be right."""
 
 
@@ -117,35 +117,35 @@ class UrlPolicy:
         self._resolve = resolve
 
     def read(self, url: str) -> Target:
-        """The URL's parts, still without addresses; nothing is asked of the network. Raises Refused."""
+        """The URL's parts, still without addresses; nothing is asked of the network. Raises BadUrl."""
         if len(url) > MAX_URL:
-            raise Refused(f"has {len(url)} characters; use at most {MAX_URL}")
+            raise BadUrl(f"has {len(url)} characters; use at most {MAX_URL}")
         if not _TEXT.fullmatch(url):
-            raise Refused(
+            raise BadUrl(
                 "holds a space, control character, backslash or one beyond ASCII; percent-encode it, "
                 "and write a host's name in its xn-- form"
             )
         found = _URL.fullmatch(url)
         if found is None:
-            raise Refused("is not a URL; use one like https://hooks.example.com/path")
+            raise BadUrl("is not a URL; use one like https://hooks.example.com/path")
         scheme, authority, rest = found[1].lower(), found[2], found[3]
         if scheme not in self._schemes:
-            raise Refused(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
+            raise BadUrl(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
         return Target(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
 
-    def admit(self, field: str, url: str | None) -> None:
+    def validate(self, field: str, url: str | None) -> None:
         """Raise Invalid for a URL that can never be sent to; its host's addresses are checked when it is."""
         if url is not None:
             try:
                 self.read(url)
-            except Refused as fault:
+            except BadUrl as fault:
                 raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> Target:
         """The target with its addresses, every one of them checked; `seconds` is the time to resolve in.
 
-        Raises Refused, and Unresolved where it may go well later.
+        Raises BadUrl, and Unresolved where it may go well later.
         """
         target = self.read(url)
         literal = ":" in target.host or _NUMBER.fullmatch(target.host.rpartition(".")[2])
@@ -157,22 +157,22 @@ class UrlPolicy:
             # quoted: the sentence may reach whoever wrote the URL, and our inner names are not theirs to map.
             problem = self._networks.problem(each)
             if problem is not None:
-                raise Refused(
+                raise BadUrl(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
                 )
         return Target(target.scheme, target.host, target.port, target.path_and_query, tuple(addresses))
 
     def _authority(self, authority: str, default_port: int) -> tuple[str, int]:
         if "@" in authority:
-            raise Refused("carries a user's name or password; leave them out and check the signature instead")
+            raise BadUrl("carries a user's name or password; leave them out and check the signature instead")
         found = _AUTHORITY.fullmatch(authority)
         if found is None:
-            raise Refused("has no usable host; use one like https://hooks.example.com/path")
+            raise BadUrl("has no usable host; use one like https://hooks.example.com/path")
         if found[2] is not None and not (_PORT.fullmatch(found[2]) and int(found[2]) < 65536):
-            raise Refused("has a port that is none; use one from 1 to 65535, or leave it out with its colon")
+            raise BadUrl("has a port that is none; use one from 1 to 65535, or leave it out with its colon")
         port = default_port if found[2] is None else int(found[2])
         if self._ports and port not in self._ports:
-            raise Refused(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
+            raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
         return _host(found[1].lower()), port
 
 
@@ -186,9 +186,9 @@ def _host(text: str) -> str:
         try:
             return str(IPv4Address(text))
         except AddressValueError:
-            raise Refused("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
+            raise BadUrl("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
     if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(each) for each in labels):
-        raise Refused(
+        raise BadUrl(
             "has a host that is no DNS name; use one like hooks.example.com, of labels of up to 63 letters, "
             f"digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
         )
@@ -200,9 +200,9 @@ def _ipv6(text: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise Refused("has a host in brackets that is no IPv6 address; use one like [2001:db8::1]") from None
+        raise BadUrl("has a host in brackets that is no IPv6 address; use one like [2001:db8::1]") from None
     if address.scope_id is not None:
-        raise Refused("has an IPv6 address with a zone; leave the zone out")
+        raise BadUrl("has an IPv6 address with a zone; leave the zone out")
     return str(address)
 
 

@@ -16,7 +16,7 @@ from mailroom.aws.secret import Secret
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http import event as http_event
-from mailroom.http.event import Refused
+from mailroom.http.event import HttpError
 from mailroom.recipients.preferences import By, Preferences
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, Keyless, Renewable, Tokens
 from mailroom.telemetry import count, logger
@@ -52,16 +52,16 @@ class Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
     def fields(self) -> dict[str, str]:
         """What was posted: a form in either encoding, for mail providers use both.
 
-        Raises Refused: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
+        Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
         """
         match self.media_type:
             case "application/x-www-form-urlencoded":
                 text = self.text(MAX_BODY_BYTES).strip()
-                return http_event.once(http_event.urlencoded(text, MAX_FIELDS))
+                return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
             case "multipart/form-data":
                 parameters = self.header("content-type").partition(";")[2]
-                return http_event.once(_parts(self.text(MAX_BODY_BYTES), parameters))
-        raise Refused(415, "not a form")
+                return http_event.unique(_parts(self.text(MAX_BODY_BYTES), parameters))
+        raise HttpError(415, "not a form")
 
 
 class Unsubscribe:
@@ -85,7 +85,7 @@ class Unsubscribe:
         try:
             request = read(event)
             page = self._page(request)
-        except Refused as fault:
+        except HttpError as fault:
             return _refused(fault)
         except (ClientError, BotoCoreError) as error:
             logger.error("choice not taken: the table cannot be reached", error=str(error))
@@ -97,7 +97,7 @@ class Unsubscribe:
 
     def _page(self, request: Request) -> str:
         if request.method not in _METHODS:
-            raise Refused(405, "not a method of the page")
+            raise HttpError(405, "not a method of the page")
         choice = self._choice(request.token)
         if request.method == "POST":
             return self._change(choice, request.fields())
@@ -109,7 +109,7 @@ class Unsubscribe:
         try:
             return self._tokens.read(token)
         except Malformed:
-            raise Refused(404, "no token of ours") from None
+            raise HttpError(404, "no token of ours") from None
         except (ClientError, BotoCoreError) as error:
             raise Keyless(f"the secret cannot be read: {error}; let the function read it") from None
 
@@ -121,7 +121,7 @@ class Unsubscribe:
                 return self._opt_out(choice, "page")
             case unsubscribe_page.IN:
                 return self._opt_in(choice)
-        raise Refused(400, "a form that says nothing")
+        raise HttpError(400, "a form that says nothing")
 
     def _opt_out(self, choice: Choice, by: By) -> str:
         if self._preferences.opt_out(choice.recipient, choice.topic, by):
@@ -136,7 +136,7 @@ class Unsubscribe:
         return unsubscribe_page.opted_in(choice)
 
 
-def _refused(fault: Refused) -> dict[str, Any]:
+def _refused(fault: HttpError) -> dict[str, Any]:
     logger.warning("request refused", status=fault.status, reason=str(fault))
     count("UnsubscribeRefused")
     page = unsubscribe_page.unknown() if fault.status == 404 else unsubscribe_page.refused()
@@ -148,7 +148,7 @@ def _response(status: int, page: str, headers: Mapping[str, str] | None = None) 
 
 
 def read(event: Mapping[str, Any]) -> Request:
-    """The request of an event. Raises Refused with 400 for what is none."""
+    """The request of an event. Raises HttpError with 400 for what is none."""
     return http_event.read(event, Request)
 
 
@@ -156,7 +156,7 @@ def _parts(text: str, parameters: str) -> list[tuple[str, str]]:
     """The fields of a multipart form (RFC 7578); files among them are fields like any other."""
     found = _BOUNDARY.search(";" + parameters)
     if found is None:
-        raise Refused(400, "a multipart form without a boundary")
+        raise HttpError(400, "a multipart form without a boundary")
     return list(_fields(text, found[1] or found[2]))
 
 

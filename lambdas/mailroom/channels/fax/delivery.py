@@ -69,7 +69,7 @@ class FaxDelivery(Delivery[Fax, FaxRequest]):
         wait for its time. That is asked before the first submit and never again: settings may change while a
         fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
         if message.attempt == 1:
-            self._callbacks.admit("callback_url", message.callback_url)
+            self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
         return message
 

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import Refusal, asked, code_of, reason_of
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
@@ -173,7 +173,7 @@ class SnsPush:
         if request.refusal is not None:
             return request.refusal
         to_endpoint = "TargetArn" in request.arguments
-        said = asked(
+        said = ask_aws(
             "SNS",
             lambda: self._client.publish(**request.arguments)["MessageId"],
             lambda error: refusal_to_publish(error, to_endpoint=to_endpoint),
@@ -207,7 +207,7 @@ class SnsPush:
             raise Invalid("to", f"is of region {region}, and {here}; use one of there")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
-        endpoint = asked("SNS", lambda: self._endpoint(message), refusal_to_register)
+        endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_to_register)
         if not isinstance(endpoint, str):
             return PushRequest({}, refusal=endpoint)
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})

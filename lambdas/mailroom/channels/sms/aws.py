@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.provider import Refusal, asked, code_of, reason_of
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of
 from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Sent, Unknowable
@@ -43,7 +43,7 @@ class AwsSms:
         """Ask for the message. A 5xx answer or none at all raises: then nobody knows."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
-        said = asked("AWS End User Messaging", lambda: self._sent(request), refusal_of)
+        said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
         return Sent(said, request.facts) if isinstance(said, str) else said
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call

@@ -15,7 +15,7 @@ from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
 from mailroom.http.provider import seconds_until
-from mailroom.http.url_policy import Refused, Unresolved, UrlPolicy, host_of
+from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.body import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 
@@ -96,7 +96,7 @@ class StandardWebhooks:
             target = self._policy.check(request.url, self._seconds)
             signed = self._signer.headers(target.host, request.webhook_id, request.body)
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
-        except Refused as fault:
+        except BadUrl as fault:
             return Said(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
             return Said(Misconfigured(str(fault)))
