@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any
 
 from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
@@ -12,6 +12,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.mailbox.writer import MailboxWriter, Written
 from mailroom.message.address import has_control
@@ -70,11 +71,11 @@ class Intake:
             if prefix != "":
                 message.check_objects(prefix)
         except Invalid as fault:
-            return _refused(entry, fault.field, fault.problem)
+            return _faulty("refused", entry, fault.field, fault.problem)
         except Malformed as fault:
-            return _refused(entry, "item", str(fault))
+            return _faulty("refused", entry, "item", str(fault))
         except RecursionError:
-            return _refused(entry, "item", "lies too deep; use fewer levels of lists and maps")
+            return _faulty("refused", entry, "item", "lies too deep; use fewer levels of lists and maps")
         return message.key
 
     def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
@@ -114,13 +115,9 @@ def _taken(entry: Mapping[str, Any], written: Written) -> EntryResult:
         case "existed":
             return _faulty("conflict", entry, "id", CONFLICT)
         case "refused":
-            return _refused(entry, written.field, written.problem)
+            return _faulty("refused", entry, written.field, written.problem)
     logger.error("not put into the mailbox", extra=about(key), error=written.error)
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
-
-
-def _refused(entry: Any, field: str, problem: str) -> EntryResult:
-    return _faulty("refused", entry, field, problem)
 
 
 def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryResult:
@@ -149,27 +146,13 @@ def _report(taken: Iterable[EntryResult]) -> None:
         count(name, times)
 
 
-class Withdraws(Protocol):
-    """What is asked of the ledger."""
-
-    def withdraw(
-        self,
-        key: Key,
-        message: str,
-        to: str | list[str] | None = None,
-        callback_url: str | None = None,
-        due: float = 0,
-    ) -> bool:
-        """Cancel what was not claimed; False where it is past that."""
-
-
 class States:
     """Answers for one stage."""
 
     def __init__(
         self,
         reader: LedgerReader,
-        ledger: Withdraws,
+        ledger: Ledger,
         contracts: Mapping[str, type[Message]],
         clock: Clock = time.time,
     ) -> None:

@@ -21,10 +21,6 @@ Refusal = Retry | Rejected | Misconfigured
 """Proved not sent."""
 
 _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
-_CREDENTIALS = (
-    *("AccessDenied", "UnrecognizedClient", "InvalidClientToken", "Expired", "Signature", "Incomplete"),
-    *("MissingAuthentication", "OptInRequired", "AuthFailure", "NotAuthorized"),
-)
 
 
 class Unconfigured(RuntimeError):
@@ -97,16 +93,27 @@ class OpenedProvider(Generic[P]):
 
 
 def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
-    """What a call answers, or what its refusal means, which `refusal` says of those that are the service's
-    own. A 5xx answer or none at all raises: then nobody knows."""
+    """What a call answers, or what its refusal means, by `refusal`. A 5xx answer or none at all raises: then
+    nobody knows."""
     try:
         return call()
     except ClientError as error:
-        return _common(error) or refusal(error)
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            raise
+        return refusal(error)
     except NoCredentialsError as error:
         return Misconfigured(f"{service}: {error}")
     except (EndpointConnectionError, ConnectTimeoutError) as error:
         return Retry(f"{service} cannot be reached: {type(error).__name__}")  # so nothing went out
+
+
+def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
+    """What a refusal by AWS means; `own`: it blames the message. All else is ours to put right: credentials,
+    permissions, limits, settings."""
+    throttled = code_of(error).removeprefix("KMS").startswith(_THROTTLED)
+    if throttled or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
+        return Retry(reason)
+    return Rejected(reason) if own else Misconfigured(reason)
 
 
 def code_of(error: ClientError) -> str:
@@ -117,14 +124,3 @@ def code_of(error: ClientError) -> str:
 def reason_of(error: ClientError) -> str:
     """A sentence for the ledger and the log."""
     return f"{code_of(error)}: {discreet(error.response['Error'].get('Message', ''))}"
-
-
-def _common(error: ClientError) -> Refusal | None:
-    """Throttling and credentials are the same everywhere. Raises what proves nothing."""
-    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-    if status >= 500:
-        raise error
-    code = code_of(error)
-    if status == 429 or code.removeprefix("KMS").startswith(_THROTTLED):
-        return Retry(reason_of(error))
-    return Misconfigured(reason_of(error)) if code.startswith(_CREDENTIALS) else None

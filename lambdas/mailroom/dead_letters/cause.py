@@ -1,4 +1,4 @@
-"""Why a letter is dead, and what to do about it: told from the ledger, in a sentence for whoever is woken."""
+"""What a dead letter is about, why it is dead, and what to do: by its body and the ledger."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
@@ -19,7 +19,7 @@ _DEEP = 5
 
 
 class Subject(Struct, frozen=True):
-    """`key` is None where there is no message to name. A `message` is asked for by the letter itself. A
+    """`key` is None where there is no message to name. A `message` is asked for by the dead letter itself. A
     `callback` and a provider's `event` only tell of one that is on its way or over: they do not mark it, and
     no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
     """
@@ -31,19 +31,23 @@ class Subject(Struct, frozen=True):
     """A callback's name in the ledger item, a campaign and its run, or what is wrong with a body."""
 
 
-def subject_of(letter: DeadLetter) -> Subject:
-    """What the letter is about. Raises nothing: a body may be anything."""
+def subject_of(dead_letter: DeadLetter) -> Subject:
+    """What the dead letter is about. Raises nothing: a body may be anything."""
     try:
-        if letter.queue.startswith("feedback-"):
-            return Subject("event", _of_event(letter.body))
-        if (read := _campaign_reader(letter.queue)) is not None:
-            part = read(letter.body)
+        if dead_letter.queue.startswith("feedback-"):
+            return Subject("event", _of_event(dead_letter.body))
+        if (read := _campaign_reader(dead_letter.queue)) is not None:
+            part = read(dead_letter.body)
             return Subject("campaign", detail=f"{part.campaign:.60}, run {part.run:.60}")
-        body = scheduled(letter.body) if letter.queue.startswith("scheduled-") else decode(letter.body)
+        body = (
+            scheduled(dead_letter.body)
+            if dead_letter.queue.startswith("scheduled-")
+            else decode(dead_letter.body)
+        )
         # In other queues these are names like any other, and an item may have them.
-        if letter.queue.startswith("webhook-") and "webhook_id" in body:
+        if dead_letter.queue.startswith("webhook-") and "webhook_id" in body:
             return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
-        item = fax.item_of(body) if letter.queue.startswith("fax-") else body
+        item = fax.item_of(body) if dead_letter.queue.startswith("fax-") else body
         attempt = item.get("attempt", 1)
         known = isinstance(attempt, int) and not isinstance(attempt, bool)
         return Subject("message", key_of(item), attempt if known else 1)
@@ -150,8 +154,8 @@ _TROUBLES = {
 """By the code of what kept a message from being sent."""
 
 
-def cause_of(letter: DeadLetter, subject: Subject, item: Item) -> Cause:
-    """`item` is the ledger's, of the message that the letter is about ({}: there is none)."""
+def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
+    """`item` is the ledger's, of the message that the dead letter is about ({}: there is none)."""
     match subject.kind:
         case "malformed":
             return Cause(
@@ -160,10 +164,10 @@ def cause_of(letter: DeadLetter, subject: Subject, item: Item) -> Cause:
         case "event":
             return _UNRECORDED
         case "campaign":
-            return _of_campaign(letter, subject)
+            return _of_campaign(dead_letter, subject)
         case "callback":
             return _of_callback(subject.detail, item)
-    return _settled(subject, item) or _of_message(letter, item)
+    return _settled(subject, item) or _of_message(dead_letter, item)
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
@@ -182,11 +186,11 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
     return None
 
 
-def _of_message(letter: DeadLetter, item: Item) -> Cause:
+def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
     trouble = item.get("trouble")
-    if letter.undelivered:
-        return _undelivered(letter)
-    if letter.queue.startswith("scheduled-"):
+    if dead_letter.undelivered:
+        return _undelivered(dead_letter)
+    if dead_letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
     if "startedAt" in item:
@@ -198,18 +202,19 @@ def _of_message(letter: DeadLetter, item: Item) -> Cause:
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
 
 
-def _undelivered(letter: DeadLetter) -> Cause:
+def _undelivered(dead_letter: DeadLetter) -> Cause:
     # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
-        f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it",
+        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; "
+        "put that right, then redrive it",
     )
 
 
-def _of_campaign(letter: DeadLetter, subject: Subject) -> Cause:
-    if letter.undelivered:
-        return _undelivered(letter)
-    if letter.queue.startswith("collect-"):
+def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
+    if dead_letter.undelivered:
+        return _undelivered(dead_letter)
+    if dead_letter.queue.startswith("collect-"):
         sentence = (
             f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
         )

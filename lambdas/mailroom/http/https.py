@@ -129,15 +129,9 @@ class Https:
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
         """The status and the headers that answer one POST. Raises NotSent or Unclear."""
-        return self._ask("POST", target, headers, body, deadline, whole=False)
+        return self.request("POST", target, headers, body, deadline, whole=False)
 
     def request(
-        self, method: str, target: Target, headers: Mapping[str, str], body: bytes, deadline: Deadline
-    ) -> Answer:
-        """The answer to one request, up to the end of its body. Raises NotSent or Unclear."""
-        return self._ask(method, target, headers, body, deadline, whole=True)
-
-    def _ask(
         self,
         method: str,
         target: Target,
@@ -145,8 +139,9 @@ class Https:
         body: bytes,
         deadline: Deadline,
         *,
-        whole: bool,
+        whole: bool = True,
     ) -> Answer:
+        """The answer to one request, with its body if it is wanted `whole`. Raises NotSent or Unclear."""
         request = _head(method, target, headers, len(body)) + body
         # `from None`: a cause may quote what was sent, and a log has no use for it.
         try:

@@ -83,7 +83,7 @@ class Unsubscribe:
         requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
         cannot be read: then nothing was changed."""
         try:
-            request = read(event)
+            request = http_event.read(event, Request)
             page = self._page(request)
         except HttpError as fault:
             return _refused(fault)
@@ -145,11 +145,6 @@ def _refused(fault: HttpError) -> dict[str, Any]:
 
 def _response(status: int, page: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {"statusCode": status, "headers": {**unsubscribe_page.HEADERS, **(headers or {})}, "body": page}
-
-
-def read(event: Mapping[str, Any]) -> Request:
-    """The request of an event. Raises HttpError with 400 for what is none."""
-    return http_event.read(event, Request)
 
 
 def _parts(text: str, parameters: str) -> list[tuple[str, str]]:

@@ -7,13 +7,7 @@ from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    NoCredentialsError,
-)
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
@@ -25,12 +19,13 @@ from mailroom.channels.mail.contract import (
     listed,
     normalised,
 )
+from mailroom.channels.provider import Refusal, ask_aws, refused
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, Keyless, Links
 
 if TYPE_CHECKING:
@@ -43,6 +38,8 @@ Prepared = Request | Outcome
 
 LINK = "unsubscribe_url"
 """The template's variable."""
+_QUOTA_SECONDS = 900
+"""The daily quota opens again by the hour: a long wait, or it burns receives."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -136,17 +133,8 @@ class SesMail:
         """Hand it to SES. A 5xx answer or none at all raises: then nobody knows."""
         if not isinstance(request, dict):
             return request  # nothing was asked of anybody
-        try:
-            reply = self._client.send_email(**request)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise
-            return outcome_of(error)
-        except NoCredentialsError as error:
-            return Misconfigured(str(error))
-        except (EndpointConnectionError, ConnectTimeoutError) as error:
-            return Retry(f"SES cannot be reached: {error}")  # no connection, so nothing went out
-        return Sent(reply["MessageId"])
+        said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
+        return Sent(said) if isinstance(said, str) else said
 
     def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """SES cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
@@ -234,36 +222,12 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
 
 
-_THROTTLED = {"TooManyRequestsException", "ThrottlingException", "Throttling"}
-_QUOTA_SECONDS = 900
-"""The daily quota opens again by the hour: a long wait, or it burns receives."""
-_OURS = {
-    "AccountSuspendedException",
-    "SendingPausedException",
-    "MailFromDomainNotVerifiedException",
-    "NotFoundException",  # the configuration set
-}
-_CREDENTIALS = (
-    "AccessDenied",
-    "UnrecognizedClient",
-    "InvalidClientToken",
-    "Expired",
-    "Signature",
-    "Incomplete",
-)
-
-
-def outcome_of(error: ClientError) -> Outcome:
-    """What SES's answer means. All of these prove that nothing was sent."""
+def refusal_of(error: ClientError) -> Refusal:
+    """What SES's answer means."""
     code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
     reason = f"{code}: {text}"
     if code == "LimitExceededException" or "daily message quota" in text.lower():
         return Retry(reason, after=_QUOTA_SECONDS)
-    if code in _THROTTLED or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
-        return Retry(reason)
-    if code in _OURS or code.startswith(_CREDENTIALS):
-        return Misconfigured(reason)
-    if code in {"MessageRejected", "BadRequestException"}:
-        # In the sandbox, and for a sender that nobody verified, SES says so in words alone.
-        return Misconfigured(reason) if "not verified" in text else Rejected(reason)
-    return Misconfigured(reason)
+    # In the sandbox, and for a sender that nobody verified, SES says so in words alone.
+    own = code in {"MessageRejected", "BadRequestException"} and "not verified" not in text
+    return refused(error, reason, own=own)

@@ -10,14 +10,14 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.body import encode
 from mailroom.message.message import Key
-from mailroom.message.outcome import Evidence, Facts, Misconfigured, Outcome, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Facts, Outcome, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
@@ -207,7 +207,7 @@ class SnsPush:
             raise Invalid("to", f"is of region {region}, and {here}; use one of there")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
-        endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_to_register)
+        endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_of)
         if not isinstance(endpoint, str):
             return PushRequest({}, refusal=endpoint)
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
@@ -252,16 +252,11 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
     code, text = code_of(error), error.response["Error"].get("Message", "")
     if code == "EndpointDisabled" or (code == "NotFound" and to_endpoint) or "No endpoint found" in text:
         return Rejected(reason_of(error), gone=True)
-    return _refusal(error)
+    return refusal_of(error)
 
 
-def refusal_to_register(error: ClientError) -> Refusal:
-    """What an answer to `create_platform_endpoint` means: that of a token which is none, or ours."""
-    return _refusal(error)
-
-
-def _refusal(error: ClientError) -> Refusal:
-    own = code_of(error) in _INVALID and not any(
-        name in error.response["Error"].get("Message", "") for name in _OUR_PARAMETERS
-    )
-    return Rejected(reason_of(error)) if own else Misconfigured(reason_of(error))
+def refusal_of(error: ClientError) -> Refusal:
+    """What an answer means that is about the message, or a token that is none; or about our settings."""
+    text = error.response["Error"].get("Message", "")
+    own = code_of(error) in _INVALID and not any(name in text for name in _OUR_PARAMETERS)
+    return refused(error, reason_of(error), own=own)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
 from mailroom.redaction import discreet
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def refusal_of(error: ClientError) -> Refusal:
             own = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
         case _:
             own = False
-    return Rejected(reason) if own else Misconfigured(reason)
+    return refused(error, reason, own=own)
 
 
 def _names_the_message(fields: list[dict[str, str]] | None) -> bool:

@@ -107,15 +107,8 @@ class Sms(Message, frozen=True, kw_only=True):
 @cache
 def sms_in(region: str) -> type[Sms]:
     """The contract where numbers without a country are dialled as in `region` (ISO 3166, such as US)."""
-    bound = defstruct(
-        "Sms",
-        [],
-        bases=(Sms,),
-        namespace={"default_region": region, "__doc__": Sms.__doc__},
-        frozen=True,
-        kw_only=True,
-    )
-    return cast(type[Sms], bound)
+    bound = {"default_region": region, "__doc__": Sms.__doc__}
+    return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=bound, frozen=True, kw_only=True))
 
 
 def check_text(name: str, text: str) -> None:
