@@ -13,8 +13,8 @@ from local.aws import LocalSession, patient
 from local.state import State
 from local.workspace import DOT_LOCAL, Workspace
 from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending
 from mailroom.channels.fax.delivery import FaxDelivery
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
 from mailroom.delivery.worker import Pace, Record, Tools
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger

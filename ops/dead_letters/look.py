@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Sets, batch_get, string
-from mailroom.dead_letters.cause import Cause, cause_of
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
-from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import Sets, string
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.message.message import Key
 from ops.dead_letters.queues import DeadQueue
 from ops.stage import name
@@ -28,7 +27,7 @@ class Seen(Struct, frozen=True):
     """A letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` when the function
     dead-letters told of it (epoch milliseconds; None: not yet)."""
 
-    letter: Letter
+    letter: DeadLetter
     subject: Subject
     cause: Cause
     item: dict[str, Any]
@@ -55,7 +54,7 @@ class Looking:
         finally:
             pass_.put_back()
 
-    def known(self, letters: list[Letter]) -> Iterator[Seen]:
+    def known(self, letters: list[DeadLetter]) -> Iterator[Seen]:
         """What is known of each of these."""
         subjects = {each.message_id: subject_of(each) for each in letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
@@ -88,7 +87,7 @@ class Pass(DeadLetterQueue):
         while not self.full and (letters := self.receive(HIDDEN_SECONDS)):
             yield from self._looking.known(letters)
 
-    def delete(self, letter: Letter) -> None:
+    def delete(self, letter: DeadLetter) -> None:
         """Take one out for good."""
         self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
 

@@ -53,7 +53,7 @@ class Job:
         self._items = items = Items(options, rules.lanes)
         if options.format == "csv":
             items.check_header(self._entries.header)
-        self._judge = Judge(options, items, rules.admission(s3))
+        self._judge = Judge(options, items, rules.validator(s3))
         self._file = ProgressFile(source.path)
         self._began = time.monotonic()
 

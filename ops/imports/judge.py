@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid, Malformed
 from ops.imports.entries import Entry
 from ops.imports.items import Items
@@ -27,10 +27,10 @@ class Fault(Struct, frozen=True):
 class Judge:
     """Says of an entry which item it is, or why it is none."""
 
-    def __init__(self, options: Options, items: Items, admission: Admission) -> None:
+    def __init__(self, options: Options, items: Items, validator: Validator) -> None:
         self._options = options
         self._items = items
-        self._admission = admission
+        self._validator = validator
 
     def item(self, entry: Entry) -> dict[str, Any] | Fault:
         """The item, whose id and event_type are strings; or what is wrong with it."""
@@ -39,7 +39,7 @@ class Judge:
             return Fault(line, entry.column, entry.problem)
         try:
             item = self._items.item(line, entry.values)
-            self._admission.admit(item)
+            self._validator.validate(item)
         except Invalid as fault:
             return self.fault(entry, fault.field, fault.problem)
         except (Malformed, RecursionError) as fault:

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from mailroom.channels.contracts import contracts_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Admission
-from mailroom.http.url_policy import Guard
-from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.dispatch.validator import Validator
+from mailroom.http.url_policy import UrlPolicy
+from mailroom.mailbox.oversize import Oversize
+from mailroom.mailbox.writer import MailboxWriter
 from ops.deployed import function_settings
 from ops.stage import name
 
@@ -37,13 +38,13 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     mailbox_ttl_seconds: float = 0
     payload_ttl_seconds: float = 0
 
-    def admission(self, s3: "S3Client") -> Admission:
+    def validator(self, s3: "S3Client") -> Validator:
         """Judges items as the stage does; it asks nothing of AWS."""
-        return Admission(
+        return Validator(
             contracts_of(self.default_region),
             self.lanes,
             payloads=Payloads(s3, self.payload_bucket),
-            callbacks=Guard(schemes=self.callback_schemes, ports=self.callback_ports),
+            callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
             waiting=[each for each in _UNDELAYED if each in self.lanes],
         )
 

@@ -43,14 +43,14 @@ class Post:
         self._stage = stage
         rules = rules_of(session, stage)
         dynamodb, s3 = session.client("dynamodb", config=config_for_puts(1)), session.client("s3")
-        self._admission = rules.admission(s3)
+        self._validator = rules.validator(s3)
         self._writer = rules.writer(dynamodb, s3)
         self._reader = reader_of(session, stage)
 
     def put(self, item: Mapping[str, Any]) -> Sent:
         """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
         try:
-            self._admission.admit(item)
+            self._validator.validate(item)
         except (Invalid, Malformed) as fault:
             raise Refused(f"Not put: {fault}.") from None
         written = self._writer.put(item)

@@ -5,9 +5,8 @@ from typing import Any
 
 import msgspec
 
-from mailroom.api.item_schemas import CHOICES, OURS
-from mailroom.channels.contracts import CONTRACTS
-from mailroom.message.message import MAX_ID_BYTES
+from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
+from mailroom.message.reference import MAX_ID_BYTES
 
 
 def schema_of(channel: str) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from local.inbox_store import InboxStore
 from local.providers import Handler
 from local.signalwire_simulator import SignalWireSimulator
 from local.telnyx_simulator import TelnyxSimulator
-from mailroom.channels.fax.provider import FaxProvider, FaxRequest
+from mailroom.channels.fax.adapter import FaxProvider
+from mailroom.channels.fax.contract import FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
 

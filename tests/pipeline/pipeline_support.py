@@ -13,7 +13,7 @@ from local.demo.callbacks import Callback
 from local.state import LEDGER, MAILBOX, State
 from local.workspace import Workspace
 from mailroom.channels.webhook.signing import host_key
-from mailroom.http.url import host_of
+from mailroom.http.url_policy import host_of
 from tests.pipeline.items import Item, correlation, plain, typed
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.http.url_policy import Guard, Refused, Target
+from mailroom.http.url_policy import BadUrl, Target, UrlPolicy
 
-GUARD = Guard(schemes=["https", "http"], ports=[])
+GUARD = UrlPolicy(schemes=["https", "http"], ports=[])
 
 
-def reason(url: str, guard: Guard = GUARD) -> str:
-    with pytest.raises(Refused) as refusal:
+def reason(url: str, guard: UrlPolicy = GUARD) -> str:
+    with pytest.raises(BadUrl) as refusal:
         guard.read(url)
     return str(refusal.value)
 
@@ -104,7 +104,7 @@ def test_another_scheme_is_refused(scheme: str) -> None:
 
 
 def test_https_alone_is_the_default() -> None:
-    assert reason("http://a.example/", Guard()) == "has the scheme 'http'; use https"
+    assert reason("http://a.example/", UrlPolicy()) == "has the scheme 'http'; use https"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_port_that_is_none_is_refused(port: str) -> None:
 
 
 def test_a_port_that_is_not_allowed_is_refused_the_schemes_own_too() -> None:
-    guard = Guard(schemes=["https", "http"], ports=[443, 8443])
+    guard = UrlPolicy(schemes=["https", "http"], ports=[443, 8443])
     assert guard.read("https://a.example:8443/").port == 8443
     for url, port in [
         ("https://a.example:22/", 22),
@@ -215,7 +215,7 @@ def test_what_the_guard_reads_any_other_reader_reads_the_same(scheme: str, piece
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)
-    except Refused:
+    except BadUrl:
         return
     parts = urlsplit(url)
     host = parts.hostname or ""

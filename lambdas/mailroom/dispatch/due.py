@@ -5,13 +5,15 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
-from mailroom.aws.dynamo import batch_get, string
+from mailroom.aws.batch_get import batch_get
+from mailroom.aws.dynamo import string
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Key, key_of, scheduled
+from mailroom.message.body import scheduled
+from mailroom.message.message import Key, key_of
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ class Mailbox:
         self._table = table
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """The items that still exist. Raises UnprocessedKeys where DynamoDB throttles."""
+        """The items that still exist. Raises Unread where DynamoDB throttles."""
         asked = [{"id": string(key.id), "event_type": string(key.event_type)} for key in dict.fromkeys(keys)]
         found = batch_get(self._client, {self._table: asked}, consistent=True)[self._table]
         return {Key(item["id"], item["event_type"]): item for item in found}

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import requests
 
 from mailroom.aws import clients
-from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
+from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
+from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
-from mailroom.http.once import NotSent, Unclear
-from mailroom.redaction import redact
+from mailroom.http.https import NotSent, Unclear
+from mailroom.redaction import discreet
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 
@@ -34,9 +35,11 @@ def credentials(look: Look) -> Iterator[Verdict]:
         except Unconfigured as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:
-            yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
+            yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
-            yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
+            yield failed(
+                f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put
+            )
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 

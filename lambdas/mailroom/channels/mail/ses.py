@@ -7,26 +7,26 @@ from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    NoCredentialsError,
-)
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.channels.mail.contract import Attachment, Mail, listed, normalised
-from mailroom.channels.mail.headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
-from mailroom.channels.mail.ses_errors import outcome_of
+from mailroom.channels.mail.contract import (
+    UNSUBSCRIBE,
+    UNSUBSCRIBE_POST,
+    Attachment,
+    Mail,
+    listed,
+    normalised,
+)
+from mailroom.channels.provider import Refusal, ask_aws, refused
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.recipients.unsubscribe_links import InvalidSigningKey, Links
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Keyless, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -38,6 +38,8 @@ Prepared = Request | Outcome
 
 LINK = "unsubscribe_url"
 """The template's variable."""
+_QUOTA_SECONDS = 900
+"""The daily quota opens again by the hour: a long wait, or it burns receives."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -96,7 +98,7 @@ class SesMail:
         """
         try:
             link = self._link(message)
-        except InvalidSigningKey as fault:
+        except Keyless as fault:
             return Misconfigured(str(fault))
         except (ClientError, BotoCoreError) as error:
             return unreadable("the secret of the links for opting out", error)
@@ -131,17 +133,8 @@ class SesMail:
         """Hand it to SES. A 5xx answer or none at all raises: then nobody knows."""
         if not isinstance(request, dict):
             return request  # nothing was asked of anybody
-        try:
-            reply = self._client.send_email(**request)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise
-            return outcome_of(error)
-        except NoCredentialsError as error:
-            return Misconfigured(str(error))
-        except (EndpointConnectionError, ConnectTimeoutError) as error:
-            return Retry(f"SES cannot be reached: {error}")  # no connection, so nothing went out
-        return Sent(reply["MessageId"])
+        said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
+        return Sent(said) if isinstance(said, str) else said
 
     def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
         """SES cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
@@ -227,3 +220,14 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
+
+
+def refusal_of(error: ClientError) -> Refusal:
+    """What SES's answer means."""
+    code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    reason = f"{code}: {text}"
+    if code == "LimitExceededException" or "daily message quota" in text.lower():
+        return Retry(reason, after=_QUOTA_SECONDS)
+    # In the sandbox, and for a sender that nobody verified, SES says so in words alone.
+    own = code in {"MessageRejected", "BadRequestException"} and "not verified" not in text
+    return refused(error, reason, own=own)

@@ -108,15 +108,8 @@ class Push(Message, frozen=True, kw_only=True):
 
 def push_to(applications: Iterable[str]) -> type[Push]:
     """The contract of a stage with these platform applications."""
-    bound = defstruct(
-        "Push",
-        [],
-        bases=(Push,),
-        namespace={"applications": tuple(applications), "__doc__": Push.__doc__},
-        frozen=True,
-        kw_only=True,
-    )
-    return cast(type[Push], bound)
+    bound = {"applications": tuple(applications), "__doc__": Push.__doc__}
+    return cast(type[Push], defstruct("Push", [], bases=(Push,), namespace=bound, frozen=True, kw_only=True))
 
 
 def _either(names: Iterable[str]) -> str:

@@ -7,15 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.aws.secret import Secret
+from mailroom.channels.provider import Unconfigured
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
 _SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api_key_secret" if you have a pair'
-
-
-class Unconfigured(RuntimeError):
-    """The provider's credentials are not there, or not in the form that it needs."""
 
 
 class TwilioAccount(Struct, frozen=True):

@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, Meta
 
 from mailroom.errors import Invalid
-from mailroom.http.url import MAX_URL, host_of
-from mailroom.message.message import MAX_GROUP, Message, encode
+from mailroom.http.url_policy import MAX_URL, host_of
+from mailroom.message.body import encode
+from mailroom.message.message import MAX_GROUP, Message
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 """As JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""

@@ -1,4 +1,4 @@
-"""A provider's words and times, as they may stand in a ledger item."""
+"""What a provider says (words, times, numbers), as it may stand in a ledger item."""
 
 import re
 from typing import Any, TypeVar
@@ -7,7 +7,8 @@ import msgspec
 
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
-from mailroom.telemetry import masked
+from mailroom.message import phone
+from mailroom.telemetry import logger, masked
 
 T = TypeVar("T")
 
@@ -64,3 +65,14 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise Malformed(f"{name}: {error}") from None
+
+
+def number(text: str | None, region: str) -> tuple[str, ...]:
+    """The number of an SMS in E.164; () where none can be read, as of a number that the provider hides."""
+    if not text:
+        return ()
+    try:
+        return (phone.normalise(text, region or None),)
+    except ValueError:
+        logger.warning("the recipient of an event cannot be read")
+        return ()

@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from mailroom.channels.aws_answers import asked
-from mailroom.channels.sms.aws_sms_errors import refusal_of
-from mailroom.channels.sms.provider import SmsRequest, seconds_left
+from botocore.exceptions import ClientError
+
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
+from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
+from mailroom.redaction import discreet
 
 if TYPE_CHECKING:
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
@@ -41,7 +43,7 @@ class AwsSms:
         """Ask for the message. A 5xx answer or none at all raises: then nobody knows."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
-        said = asked("AWS End User Messaging", lambda: self._sent(request), refusal_of)
+        said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
         return Sent(said, request.facts) if isinstance(said, str) else said
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
@@ -65,3 +67,51 @@ class AwsSms:
             "Context": {"reference": request.reference},
         }
         return {name: value for name, value in arguments.items() if value}
+
+
+_NOT_TO_THAT_NUMBER = {
+    "DESTINATION_PHONE_NUMBER_OPTED_OUT",
+    # A list of ours that says whom not to send to: what it blocks is meant to be.
+    "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
+    "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
+}
+_OUR_SETTINGS = {
+    "CHANNEL_NOT_ENABLED",
+    "COUNTRY_CODE_MISMATCH",
+    "COUNTRY_NOT_ENABLED",
+    "INTERNATIONAL_SENDING_NOT_SUPPORTED",
+    "INVALID_ARN",
+    "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY",
+    "PRICE_OVER_THRESHOLD",
+    "RESOURCE_NOT_ACCESSIBLE",
+    "SENDER_ID_NOT_REGISTERED",
+    "SENDER_ID_NOT_SUPPORTED",
+    "SENDER_ID_REQUIRES_REGISTRATION",
+    "UNKNOWN_OPERATION",
+}
+_THE_MESSAGES_OWN = {"destinationphonenumber", "messagebody", "mediaurls"}
+
+
+def refusal_of(error: ClientError) -> Refusal:
+    """What an answer means that proves that nothing was sent.
+
+    A spend limit (ServiceQuotaExceeded) is ours: AWS or the account's owner raises it, and until then every
+    message is refused alike.
+    """
+    answer = cast(dict[str, Any], error.response)
+    said = str(answer.get("Reason") or "")
+    reason = reason_of(error) + (f" ({discreet(said)})" if said else "")
+    match code_of(error):
+        case "Conflict":
+            own = said in _NOT_TO_THAT_NUMBER
+        case "Validation":
+            own = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
+        case _:
+            own = False
+    return refused(error, reason, own=own)
+
+
+def _names_the_message(fields: list[dict[str, str]] | None) -> bool:
+    """Whether a field at fault is the message's own: all others come from our settings. None named: the
+    number or the text, for the rest is the same in every request."""
+    return not fields or any(each.get("Name", "").lower() in _THE_MESSAGES_OWN for each in fields)
