@@ -17,8 +17,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
-from mailroom.redaction import redact
-from mailroom.telemetry import masked
+from mailroom.telemetry import masked, redact
 from tests.unit.dispatching import ROLE, TARGET, Log
 from tests.unit.support import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
 

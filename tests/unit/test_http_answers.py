@@ -5,7 +5,7 @@ import pytest
 from mailroom.http.https import Unclear
 from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
-from mailroom.redaction import redact
+from mailroom.telemetry import redact
 from tests.unit.support import NOW
 
 

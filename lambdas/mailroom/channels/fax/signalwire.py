@@ -12,8 +12,7 @@ from mailroom.channels.twilio_api import TwilioApi
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import redact
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed"}

@@ -12,8 +12,7 @@ from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pend
 from mailroom.http.https import Answer, NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
-from mailroom.redaction import redact
-from mailroom.telemetry import logger
+from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "initiated", "media.processing", "media.processed", "originated", "sending"}
 _QUALITIES = {"standard": "normal", "fine": "high", "superfine": "very_high"}

@@ -1,0 +1,86 @@
+"""`schema`: what producers may put, and what commands answer, as JSON Schema."""
+
+import inspect
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from mailroom.api.item_schemas import CHOICES, OURS
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.message import MAX_ID_BYTES
+
+
+def schema(
+    channel: Annotated[
+        str | None, typer.Argument(help="The channel, which is the item's event_type.")
+    ] = None,
+    *,
+    command: Annotated[
+        str | None, typer.Option(help='Of a command\'s --json instead, as "campaign status".')
+    ] = None,
+    output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
+    all_: Annotated[
+        Path | None, typer.Option("--all-commands", help="Write those of all commands into this folder.")
+    ] = None,
+) -> None:
+    """Print the JSON Schema of a mailbox item, or of a command's answer.
+
+    Exit code 2: there is no such channel or command.
+
+    Example: mailroom schema mail > mail.schema.json
+    """
+    # It imports every command, for which the other commands need not wait.
+    from ops import answers
+
+    if all_ is not None:
+        all_.mkdir(parents=True, exist_ok=True)
+        for each in all_.glob("*.schema.json"):
+            each.unlink()
+        for name in answers.ANSWERS:
+            (all_ / file_of(name)).write_text(written(answers.schema_of(name)))
+        return
+    if (channel is None) == (command is None):
+        raise typer.BadParameter("name a channel, or a command by --command.")
+    try:
+        text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
+    except KeyError as error:
+        raise typer.BadParameter(str(error.args[0])) from None
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text)
+
+
+def schema_of(channel: str) -> dict[str, Any]:
+    """The JSON Schema of a channel's items. Raises KeyError with the channels there are."""
+    if channel not in CONTRACTS:
+        raise KeyError(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
+    contract = CONTRACTS[channel]
+    document = msgspec.json.schema(contract)
+    definitions: dict[str, Any] = document["$defs"]
+    item: dict[str, Any] = definitions.pop(contract.__name__)
+    for name in OURS:
+        del item["properties"][name]
+    item["properties"]["event_type"] = {"const": channel}
+    item["properties"]["id"] |= {"minLength": 1, "maxLength": MAX_ID_BYTES}
+    item["description"] = inspect.cleandoc(item["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **item,
+        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
+        "additionalProperties": True,  # a template's variables, for one
+        "$defs": definitions,
+    }
+
+
+def written(document: dict[str, Any]) -> str:
+    """A schema as its file holds it."""
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def file_of(command: str) -> str:
+    """The name of the file that a command's schema is kept in."""
+    return f"{command.replace(' ', '-')}.schema.json"

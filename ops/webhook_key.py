@@ -1,0 +1,72 @@
+"""`webhook-key`: prints the key with which the receivers of one host verify."""
+
+from typing import Annotated
+
+import boto3
+import typer
+from msgspec import Struct
+
+from mailroom.channels.webhook.signing import UnusableKey, host_key
+from mailroom.http.url_policy import BadUrl, UrlPolicy
+from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, tell
+from ops.stage import name
+
+
+class WebhookKey(Struct, frozen=True):
+    """Answer of `webhook-key`. `host` is spelt as Mailroom signs for it; its receivers verify with `key`, in
+    the form of the Standard Webhooks convention."""
+
+    stage: str
+    host: str
+    key: str
+
+
+def webhook_key(
+    host: Annotated[
+        str, typer.Argument(help="The host of an endpoint, such as hooks.example.com, or the endpoint's URL.")
+    ],
+    stage: Stage = "dev",
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Print the key that the receivers of one host verify webhooks and callbacks with.
+
+    Give the key only to the people who run that host: it signs for that host and for no other. All
+    endpoints of a host have the same key, whatever their port and path. Hosts are compared as DNS compares
+    them: hooks.example.com and api.example.com differ, HOOKS.example.com is the first once more. Write a name
+    beyond ASCII in its xn-- form.
+
+    The key is derived from the secret mailroom-STAGE-webhook-keys, which the command reads: that needs the
+    right secretsmanager:GetSecretValue. Put a new value there, and every host has a new key.
+
+    Exit code 2: HOST is no host, or the secret cannot be read.
+
+    Example: mailroom webhook-key hooks.example.com --stage prod
+    """
+    with aws_faults(stage):
+        spelt = _host(host)
+        answer = WebhookKey(stage, spelt, _key(boto3.Session(), stage, spelt))
+    if as_json:
+        tell(answer)
+    else:
+        typer.echo(answer.key)
+
+
+def _host(text: str) -> str:
+    """The host in the spelling that the sender derives its key from."""
+    url = text if "://" in text else f"https://{text}"
+    try:
+        return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
+    except BadUrl as fault:
+        raise Refused(f"HOST: {text!r:.200} {fault}.") from None
+
+
+def _key(session: boto3.Session, stage: str, host: str) -> str:
+    client, secret = session.client("secretsmanager"), name(stage, "webhook-keys")
+    try:
+        text = client.get_secret_value(SecretId=secret).get("SecretString", "")
+        return host_key(text, host)
+    except client.exceptions.ResourceNotFoundException:
+        raise NotDeployed(f"secret {secret}") from None
+    except UnusableKey as fault:
+        raise Refused(f"{secret}: {fault}.") from None
