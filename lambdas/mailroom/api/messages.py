@@ -1,4 +1,5 @@
-"""Takes messages in: judged by their channel's contract, then put into the mailbox, each on its own."""
+"""Messages in: validated by their channel's contract and put into the mailbox, each on its own. Messages
+looked up: where they are. Messages taken back, while they wait for their time."""
 
 import time
 from collections import Counter

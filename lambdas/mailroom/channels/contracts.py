@@ -1,4 +1,4 @@
-"""Which contract an `event_type` has. A new channel is a row here."""
+"""The table of channels: the contract of an `event_type`, and its JSON Schema. A channel is a row in each."""
 
 import inspect
 from collections.abc import Iterable
@@ -51,7 +51,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
     "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
     "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
 }
-"""What the types alone do not say of a channel's items."""
+"""What the contract's types cannot say of a channel's items."""
 
 
 def component_of(channel: str) -> str:

@@ -93,8 +93,8 @@ class OpenedProvider(Generic[P]):
 
 
 def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
-    """What a call answers, or what its refusal means, by `refusal`. A 5xx answer or none at all raises: then
-    nobody knows."""
+    """What a call answers, or what its refusal means, by `refusal`. Raises where nobody knows: a 5xx answer,
+    or no answer."""
     try:
         return call()
     except ClientError as error:

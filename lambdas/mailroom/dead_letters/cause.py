@@ -20,7 +20,7 @@ _DEEP = 5
 
 class Subject(Struct, frozen=True):
     """`key` is None where there is no message to name. A `message` is asked for by the dead letter itself. A
-    `callback` and a provider's `event` only tell of one that is on its way or over: they do not mark it, and
+    `callback` and a provider's `event` are about one that is on its way or over: they do not mark it, and
     no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
     """
 

@@ -40,7 +40,7 @@ class CallbackResults:
         self._table = table
 
     def find(self, key: Key) -> dict[str, Any]:
-        """Its message's item, with nothing but `callbacks`; {}: there are none."""
+        """Its message's item, with only `callbacks`; {} where there are none."""
         where = {"id": string(key.id), "event_type": string(key.event_type)}
         reply = self._client.get_item(TableName=self._table, Key=where, ProjectionExpression="callbacks")
         return plain(reply.get("Item", {}))
@@ -204,7 +204,7 @@ class DeadLetterInspector:
         return found
 
     def _asked(self, event: Mapping[str, Any]) -> Iterable[str]:
-        """The names of the queues that an event is about. An alarm that is over is about none."""
+        """The names of the queues that an event is about. An alarm that is over names no queue."""
         detail = event.get("detail")
         if isinstance(detail, Mapping) and "alarmName" in detail:
             if detail.get("state", {}).get("value") != "ALARM":

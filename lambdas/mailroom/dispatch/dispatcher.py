@@ -37,7 +37,7 @@ def name_of(key: Key, due: int) -> str:
 
 
 class Schedules:
-    """Makes schedules in one group. What they send to `target_arn`, a queue, is the message's key alone.
+    """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
 
     What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
     """

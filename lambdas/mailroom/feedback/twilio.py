@@ -34,7 +34,7 @@ _NO_HANDSET = "30006"
 
 
 class Callback(Struct, frozen=True):
-    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends none."""
+    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends no time."""
 
     reference: str
     received_at: int
@@ -42,7 +42,7 @@ class Callback(Struct, frozen=True):
 
 
 def read(words: Mapping[str, Any], region: str) -> list[Event]:
-    """The event in a callback; [] where its status is none that is known. Raises Malformed.
+    """The event in a callback; [] where its status is not known. Raises Malformed.
 
     RawDlrDoneDate is kept as it is and is no `deliveredAt`: it is a carrier's own clock, to the minute, and
     Twilio says that its time zone varies.

@@ -34,7 +34,7 @@ def without_numbers(text: str) -> str:
 
 
 def word(text: str | None) -> str:
-    """A type or code; "" where there is none."""
+    """A type or code; "" for a missing one."""
     return sentence(text or "")[:MAX_WORD]
 
 
@@ -68,7 +68,7 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
 
 
 def number(text: str | None, region: str) -> tuple[str, ...]:
-    """The number of an SMS in E.164; () where none can be read, as of a number that the provider hides."""
+    """The number of an SMS in E.164; () where it cannot be read: some providers hide it."""
     if not text:
         return ()
     try:

@@ -44,7 +44,7 @@ class Telnyx:
         }
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         fax = {
             "to": request.to,
             "from": request.sender,
@@ -61,7 +61,7 @@ class Telnyx:
         return refusal(answer.status, answer.headers, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. A status that nobody knows ends nothing."""
+        """How it stands. An unknown status ends nothing."""
         fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":

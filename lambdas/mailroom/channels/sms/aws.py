@@ -40,14 +40,14 @@ class AwsSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. A 5xx answer or none at all raises: then nobody knows."""
+        """Ask for the message. Raises where nobody knows: a 5xx answer, or no answer."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
         said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
         return Sent(said, request.facts) if isinstance(said, str) else said
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """It cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
+        """It cannot tell. Its events are in the ledger, where the claim would have met them."""
         return Unknowable()
 
     def _sent(self, request: SmsRequest) -> str:
@@ -71,7 +71,7 @@ class AwsSms:
 
 _NOT_TO_THAT_NUMBER = {
     "DESTINATION_PHONE_NUMBER_OPTED_OUT",
-    # A list of ours that says whom not to send to: what it blocks is meant to be.
+    # Our own list of numbers that get nothing: what it blocks is meant to be blocked.
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
 }

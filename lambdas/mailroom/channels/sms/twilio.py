@@ -21,8 +21,8 @@ VALID_SECONDS = (1, 36_000)
 """How long a message may wait in Twilio's queue; https://www.twilio.com/docs/api/errors/90007."""
 
 RETRIED = "#rc=3&rp=ct,rt,5xx"
-"""How often, and after what, Twilio repeats a callback: of itself it does so once, and after a failed
-connection alone. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
+"""How often, and after what, Twilio repeats a callback: of itself it does so once, and only after a
+failed connection. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
 https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"""
 
 
@@ -62,7 +62,7 @@ class TwilioSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the message. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         try:
             answer = self._api.post(self._messages, self._form(request))
         except NotSent as error:

@@ -26,7 +26,7 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The host alone: a URL's path and query may hold secrets, and the ledger is read by people."""
+        """The host. A URL's path and query may hold secrets, and people read the ledger."""
         return host_of(self.url)
 
     @property
