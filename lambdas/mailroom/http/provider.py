@@ -58,9 +58,9 @@ class ProviderApi:
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
-        except (BadUrl, Unresolved) as fault:
+            return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
+        except (BadUrl, Unresolved, ValueError) as fault:  # the last: a header that cannot be one
             raise NotSent(f"cannot be reached: {fault}") from None
-        return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:
