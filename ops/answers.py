@@ -14,17 +14,17 @@ from ops.dead_letters.answers import LettersShown, Listed, Redriven
 from ops.doctor.verdict import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
-from ops.messages.failures_command import FailuresAnswer
-from ops.messages.look import Look
-from ops.messages.sending import Sent
-from ops.messages.standing import Status
+from ops.messages.failures import FailuresAnswer
+from ops.messages.send import SendAnswer
+from ops.messages.status import Status
+from ops.messages.watch import Snapshot
 from ops.people.answers import Lifted, PreferencesAnswer, SuppressionsAnswer
 from ops.plan.answer import Told
-from ops.reconcile.report import Answer as Reconciled
-from ops.replay.command import Replayed
-from ops.resend.command import Answer as Resent
-from ops.settle.command import Settled
-from ops.webhook_key.command import WebhookKey
+from ops.reconcile.answer import Reconciled
+from ops.replay import Replayed
+from ops.resend.answer import Resent
+from ops.settle import Settled
+from ops.webhook_key import WebhookKey
 
 ANSWERS: dict[str, Any] = {
     "campaign list": campaigns.Listed,
@@ -46,13 +46,13 @@ ANSWERS: dict[str, Any] = {
     "reconcile": Reconciled,
     "replay": Replayed,
     "resend": Resent,
-    "send": Sent,
+    "send": SendAnswer,
     "settle": Settled,
     "status": Status,
     "suppressions lift": Lifted,
     "suppressions list": SuppressionsAnswer,
     "suppressions show": SuppressionsAnswer,
-    "watch": Look,
+    "watch": Snapshot,
     "webhook-key": WebhookKey,
 }
 """By the command as it is typed."""

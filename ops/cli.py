@@ -13,35 +13,37 @@ from ops.doctor.command import doctor
 from ops.erase.command import erase
 from ops.imports.command import import_
 from ops.logs import complaints_on_stderr
-from ops.messages import commands as messages
+from ops.messages.failures import failures
+from ops.messages.send import send
+from ops.messages.status import status
+from ops.messages.watch import watch
 from ops.people import preferences_commands, suppressions_commands
 from ops.plan.command import plan
 from ops.reconcile.command import reconcile
-from ops.replay.command import replay
+from ops.replay import replay
 from ops.resend.command import resend
-from ops.schema.command import schema
-from ops.settle.command import settle_
-from ops.webhook_key.command import webhook_key
+from ops.schema import schema
+from ops.settle import settle
+from ops.webhook_key import webhook_key
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 command: Callable[..., None]
 
 SENDING = "Sending"
-for command in (messages.send, messages.status):
+for command in (send, status):
     app.command(rich_help_panel=SENDING)(command)
 app.command("import", rich_help_panel=SENDING)(import_)
 app.add_typer(campaign_commands.app, name="campaign", rich_help_panel=SENDING)
 
 WATCHING = "Watching"
-for command in (messages.watch, messages.failures, doctor, plan, cost):
+for command in (watch, failures, doctor, plan, cost):
     app.command(rich_help_panel=WATCHING)(command)
 
 REPAIRING = "Repairing"
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=REPAIRING)
-for command in (resend, reconcile, replay):
+for command in (resend, reconcile, replay, settle):
     app.command(rich_help_panel=REPAIRING)(command)
-app.command("settle", rich_help_panel=REPAIRING)(settle_)
 
 PEOPLE = "People"
 app.add_typer(suppressions_commands.app, name="suppressions", rich_help_panel=PEOPLE)

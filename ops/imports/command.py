@@ -17,7 +17,7 @@ from ops.imports.importing import Import
 from ops.imports.job import Job
 from ops.imports.options import options_of
 from ops.imports.source import Source
-from ops.messages.rules import rules_of
+from ops.messages.items import rules_of
 from ops.screen import AsJson, Stage, aws_faults, errors, tell
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}

@@ -8,7 +8,7 @@ from mailroom.errors import Invalid
 from mailroom.message import address
 from ops.imports.entries import LINE, REASON
 from ops.imports.options import Options
-from ops.messages.attributes import Attributes, attributes_of
+from ops.messages.items import Attributes, attributes_of
 from ops.screen import Refused
 
 ID, CHANNEL = "id", "event_type"

@@ -19,7 +19,7 @@ from ops.imports.progress import Counts, Progress
 from ops.imports.progress_file import ProgressFile
 from ops.imports.rejected import Rejected, path_of
 from ops.imports.source import Source
-from ops.messages.rules import Rules
+from ops.messages.items import Rules
 from ops.screen import Refused
 from stacks.paths import TEMPLATES
 

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mailroom.channels.contracts import CONTRACTS
-from ops.messages.attributes import pairs
+from ops.messages.items import pairs
 from ops.screen import Refused
 
 Format = Literal["csv", "jsonl"]

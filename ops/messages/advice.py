@@ -8,9 +8,16 @@ from mailroom.ledger.reader import FORGOTTEN, READY, REMEMBERED_SECONDS, Message
 from ops.times import duration, short
 
 LONG_SECONDS = {READY: 120, "sending": 1800, "retrying": 7200}
-"""For how long a message commonly is so. Longer is no fault yet: it may wait in a long queue."""
+"""For how long a message commonly has this status. Longer is no fault yet: it may wait in a long queue."""
 LATE_SECONDS = 900
 """How late a scheduled message may be: what is due sooner than that waits in a queue."""
+_FAILED = {
+    "invalid": "The item is at fault: correct it, and put it under a new id.",
+    "expired": "It came too late for its expires_at: put it with a later one under a new id.",
+    "content_gone": "Its item was gone when Mailroom read it back, too late: ask its producer whether it was "
+    "taken back. If not, put it under a new id.",
+}
+"""What to do about a failed message, by the code of its error, where `resend` does not help."""
 
 
 def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
@@ -19,14 +26,14 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
     if dead:
         yield (
             f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
-            f"{quote(found.id)} --stage {stage} says why; once that is mended, redrive it."
+            f"{quote(found.id)} --stage {stage} says why; mend that, then redrive it."
         )
         if found.provider_id:
-            yield _ask(found, stage)
+            yield _settle(found, stage)
     elif found.status == FORGOTTEN:
         yield (
             "It is in the mailbox, and older than what the ledger remembers: it may have been sent, and "
-            "nobody knows any more. If it has to be sent, put it under a new id."
+            "no record is left. If it has to be sent, put it under a new id."
         )
     elif found.status in LONG_SECONDS:
         yield from _under_way(found, stage, now, since)
@@ -53,14 +60,14 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
     idle = now - epoch(changed) if changed else 0.0
     if idle > LONG_SECONDS[found.status]:
         yield (
-            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if it is not "
-            f"there, mailroom reconcile --stage {stage} puts it back on its way."
+            f"Nothing has changed for {duration(idle)}, which is long. See its queue: {watch}; if the "
+            f"message is not there, mailroom reconcile --stage {stage} requeues it."
         )
         if found.provider_id:
-            yield _ask(found, stage)
+            yield _settle(found, stage)
 
 
-def _ask(found: MessageStatus, stage: str) -> str:
+def _settle(found: MessageStatus, stage: str) -> str:
     return (
         f"If no worker can find out how it ended, ask {found.provider}, and say it: mailroom settle "
         f"{quote(found.id)} --as sent (or failed) --channel {quote(found.event_type)} --stage {stage}"
@@ -70,61 +77,43 @@ def _ask(found: MessageStatus, stage: str) -> str:
 def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
     if found.scheduled_for and epoch(found.scheduled_for) > now:
         return f"It waits for {short(found.scheduled_for)}."
-    days = REMEMBERED_SECONDS // 86_400
     return (
-        f"It is in the mailbox, and the ledger does not know it. If it was put within the last {days} days, "
-        f"no worker has claimed it: see whether its queue is long ({watch}); if not, mailroom reconcile "
-        f"{quote(found.id)} --channel {found.event_type} --stage {stage} puts it back on its way. An older "
-        "one may have been sent, and forgotten since: do not put that back."
+        "It is in the mailbox, and the ledger does not know it. If it was put within the last "
+        f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see whether its queue is long "
+        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage "
+        f"{stage} requeues it. An older one may have been sent, and forgotten since: do not requeue that."
     )
 
 
 def _scheduled(found: MessageStatus, stage: str, now: float) -> str:
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))
-        return f"It should have gone {late} ago: mailroom reconcile --stage {stage} puts it on its way."
-    return f"It waits for {short(found.scheduled_for)}. Delete its item, and it is taken back."
+        return f"It should have gone {late} ago: mailroom reconcile --stage {stage} requeues it."
+    return f"It waits for {short(found.scheduled_for)}. To take it back, delete its item."
 
 
 def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
     resend = f"mailroom resend {quote(found.id)} --channel {quote(found.event_type)} --stage {stage}"
-    match found.status:
-        case "failed":
-            yield _failed((found.error or {}).get("code", ""), resend)
-        case "suppressed":
-            yield _suppressed((found.error or {}).get("code", ""), stage)
-        case "bounced" | "complained":
-            yield f"Its recipient gets nothing more: mailroom suppressions list --stage {stage}"
-        case "undelivered":
-            yield f"It was accepted and given up later. To send it once more: {resend}"
-        case "cancelled":
-            yield "It was taken back. To send it after all, put it under a new id."
-
-
-def _failed(code: str, resend: str) -> str:
-    match code:
-        case "invalid":
-            return "The item is at fault: put it right under a new id."
-        case "expired":
-            return "It came too late for its expires_at: put it with a later one under a new id."
-        case "content_gone":
-            return (
-                "Its item was gone when it was read back, too late: ask its producer whether it was taken "
-                "back. If not, put it under a new id."
-            )
-        case "outcome_unknown":
-            return (
+    code = (found.error or {}).get("code", "")
+    match found.status, code:
+        case "failed", "outcome_unknown":
+            yield (
                 "A worker was cut off while it sent it, and the provider cannot tell: ask the recipient. If "
                 f"it did not arrive: {resend}"
             )
-    return f"If what the error says is mended: {resend}"
-
-
-def _suppressed(code: str, stage: str) -> str:
-    if code == "opted_out":
-        return (
-            f"Its recipient has opted out of the topic: mailroom preferences show RECIPIENT --stage {stage}"
-        )
-    return (
-        f"Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom suppressions lift"
-    )
+        case "failed", _:
+            yield _FAILED.get(code, f"Mend what the error says, then: {resend}")
+        case "suppressed", "opted_out":
+            preferences = f"mailroom preferences show RECIPIENT --stage {stage}"
+            yield f"Its recipient has opted out of the topic: {preferences}"
+        case "suppressed", _:
+            yield (
+                f"Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
+                "suppressions lift"
+            )
+        case "bounced" | "complained", _:
+            yield f"Its recipient gets nothing more: mailroom suppressions list --stage {stage}"
+        case "undelivered", _:
+            yield f"It was accepted and given up later. To send it once more: {resend}"
+        case "cancelled", _:
+            yield "It was taken back. To send it after all, put it under a new id."

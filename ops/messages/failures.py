@@ -1,19 +1,26 @@
-"""What failed, out of the ledger's index of failures: one entry a day and channel."""
+"""`failures`: what failed, and why, out of the ledger's index of failures: one entry a day and channel."""
 
 import heapq
+import itertools
+import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import boto3
+import typer
 from msgspec import Struct
+from rich import box
+from rich.table import Table
 
-from mailroom.aws.attribute_values import plain
+from mailroom.aws.attribute_values import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from ops.screen import Refused
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, screen, tell
 from ops.stage import name
-from ops.times import span_of
+from ops.times import short, span_of
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -21,6 +28,12 @@ if TYPE_CHECKING:
 INDEX = "failures"
 MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
+
+_ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
+_NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
+_TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
+_KEPT = 4
+"""Characters of a number or a token that stay when it is masked."""
 
 
 class Failure(Struct, frozen=True):
@@ -43,59 +56,50 @@ class Count(Struct, frozen=True):
     count: int
 
 
-class Failures:
-    """Reads one stage's."""
+class FailuresAnswer(Struct, frozen=True):
+    """The answer of `failures`: `failures` the newest first, as many as were asked for, and `more` where
+    there are others; with --summary `counts` instead."""
 
-    def __init__(self, client: "DynamoDBClient", stage: str) -> None:
-        self._client = client
-        self._table = name(stage, "ledger")
-
-    def since(
-        self, start: float, end: float, channels: Iterable[str], reason: str | None = None
-    ) -> Iterator[dict[str, Any]]:
-        """The index's items between two times (epoch seconds), the newest first, over all these channels."""
-        wanted = list(channels)
-        for day in days(start, end):
-            runs = [self._of_day(f"{day}#{channel[:40]}", start, reason) for channel in wanted]
-            yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]), reverse=True)
-
-    def _of_day(self, failed_on: str, start: float, reason: str | None) -> Iterator[dict[str, Any]]:
-        values: dict[str, Any] = {":day": {"S": failed_on}, ":start": {"N": str(int(start * 1000))}}
-        asked: dict[str, Any] = {}
-        if reason is not None:
-            values[":reason"] = {"S": reason}
-            asked = {
-                "FilterExpression": "#error.#code = :reason",
-                "ExpressionAttributeNames": {"#error": "error", "#code": "code"},
-            }
-        pages = self._client.get_paginator("query").paginate(
-            TableName=self._table,
-            IndexName=INDEX,
-            KeyConditionExpression="failed_on = :day AND completedAt >= :start",
-            ExpressionAttributeValues=values,
-            ScanIndexForward=False,
-            **asked,
-        )
-        return (plain(image) for page in pages for image in page["Items"])
+    stage: str
+    since: str
+    failures: list[Failure]
+    more: bool
+    counts: list[Count]
 
 
-def counted(items: Iterable[dict[str, Any]]) -> list[Count]:
-    """How many there are by channel and reason, the most first."""
-    counts = Counter((item["event_type"], _error(item)[0]) for item in items)
-    order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-    return [Count(event_type, reason, count) for (event_type, reason), count in order]
+def failures(
+    stage: Stage = "dev",
+    *,
+    since: Annotated[str, typer.Option(help="24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
+    channel: Annotated[str | None, typer.Option(help="Only that channel's.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Only those with this code, such as invalid.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    summary: Annotated[bool, typer.Option("--summary", help="Count them by channel and reason.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Addresses and numbers as they are.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the messages that failed, the newest first, and why; addresses and numbers are masked.
 
+    What failed before its channel was known stands under the name that it gave: --channel NAME. What waits in
+    a dead-letter queue has not failed: mailroom dead-letters list. Exit code 0, however many there are.
 
-def failure(item: dict[str, Any], to: str, message: str) -> Failure:
-    """One item as an answer has it; `to` and `message` as they may be shown."""
-    at = iso((int(item["completedAt"]) + 0.5) / 1000)
-    reason = _error(item)[0]
-    return Failure(at, item["id"], item["event_type"], to, reason, message, int(item.get("attempts", 0)))
-
-
-def sentence(item: dict[str, Any]) -> str:
-    """Why it failed."""
-    return _error(item)[1]
+    Example: mailroom failures --since 2d --channel mail --summary --stage prod
+    """
+    now = time.time()
+    with aws_faults(stage):
+        start = moment(since, now)
+        client = boto3.Session().client("dynamodb")
+        with errors.status("reading the ledger"):
+            channels = [channel] if channel else list(CONTRACTS)
+            items = _failed(client, stage, start, now, channels, reason)
+            counts = _counted(items) if summary else []
+            found = [] if summary else list(itertools.islice(items, limit + 1))
+    shown = [_failure(each, full=full) for each in found[:limit]]
+    answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
+    if as_json:
+        tell(answer)
+    else:
+        _show(answer, summary=summary)
 
 
 def moment(typed: str, now: float) -> float:
@@ -124,11 +128,103 @@ def days(start: float, end: float) -> Iterator[str]:
         day -= timedelta(days=1)
 
 
-def channels_of(channel: str | None) -> list[str]:
-    """That one; without it, all there are."""
-    return [channel] if channel else list(CONTRACTS)
+def recipient(to: str | list[str] | None) -> str:
+    """The first of the recipients, masked, and how many more there are."""
+    if not to:
+        return ""
+    if isinstance(to, str):
+        return _masked(to)
+    more = f" and {len(to) - 1} more" if len(to) > 1 else ""
+    return _masked(to[0]) + more
+
+
+def _failed(
+    client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str], reason: str | None
+) -> Iterator[dict[str, Any]]:
+    """The index's items between two times (epoch seconds), the newest first, over all these channels."""
+    asked: dict[str, Any] = {}
+    if reason is not None:
+        asked = {
+            "FilterExpression": "#error.#code = :reason",
+            "ExpressionAttributeNames": {"#error": "error", "#code": "code"},
+        }
+
+    def of_day(failed_on: str) -> Iterator[dict[str, Any]]:
+        values: dict[str, Any] = {":day": {"S": failed_on}, ":start": {"N": str(int(start * 1000))}}
+        pages = client.get_paginator("query").paginate(
+            TableName=name(stage, "ledger"),
+            IndexName=INDEX,
+            KeyConditionExpression="failed_on = :day AND completedAt >= :start",
+            ExpressionAttributeValues=values if reason is None else {**values, ":reason": {"S": reason}},
+            ScanIndexForward=False,
+            **asked,
+        )
+        return (plain_item(image) for page in pages for image in page["Items"])
+
+    for day in days(start, end):
+        runs = [of_day(f"{day}#{channel[:40]}") for channel in channels]
+        yield from heapq.merge(*runs, key=lambda item: int(item["completedAt"]), reverse=True)
+
+
+def _counted(items: Iterable[dict[str, Any]]) -> list[Count]:
+    """How many there are by channel and reason, the most first."""
+    counts = Counter((item["event_type"], _error(item)[0]) for item in items)
+    order = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return [Count(event_type, reason, count) for (event_type, reason), count in order]
+
+
+def _failure(item: dict[str, Any], *, full: bool) -> Failure:
+    at = iso((int(item["completedAt"]) + 0.5) / 1000)
+    to, (reason, message) = item.get("to"), _error(item)
+    if full:
+        shown = ", ".join(to) if isinstance(to, list) else to or ""
+    else:
+        shown, message = recipient(to), _masked(message)
+    return Failure(at, item["id"], item["event_type"], shown, reason, message, int(item.get("attempts", 0)))
 
 
 def _error(item: dict[str, Any]) -> tuple[str, str]:
     error = item.get("error") or {}
     return str(error.get("code", "unknown")), str(error.get("message", ""))
+
+
+def _masked(words: str) -> str:
+    """Words with every address, number and token in them masked: `v***@example.com`, `***1234`."""
+    masked = _ADDRESS.sub(lambda found: f"{found[1][0]}***@{found[2]}", words)
+    # Before the numbers: an ARN has one in it.
+    return _NUMBER.sub(lambda found: f"***{found[0][-_KEPT:]}", _TOKEN.sub(_masked_token, masked))
+
+
+def _masked_token(found: re.Match[str]) -> str:
+    """A device's token, or its ARN, masked. The name of a host stays: it names no person."""
+    token = found[0]
+    is_name = "@" in token or "://" in token or (token.islower() and "." in token and ":" not in token)
+    return token if is_name else f"***{token[-_KEPT:]}"
+
+
+def _show(answer: FailuresAnswer, *, summary: bool) -> None:
+    span = f"since {short(answer.since)} in {answer.stage}"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    if summary:
+        table.add_column("failed", justify="right")
+        table.add_column("channel")
+        table.add_column("reason")
+        for each in answer.counts:
+            table.add_row(f"{each.count:,}", plain(each.event_type), plain(each.reason))
+        said = f"{sum(each.count for each in answer.counts):,} failed {span}."
+    else:
+        table.add_column("when (UTC)", no_wrap=True)
+        table.add_column("id", overflow="fold", min_width=12)
+        table.add_column("channel")
+        table.add_column("to", overflow="fold")
+        table.add_column("reason")
+        table.add_column("why", overflow="fold", ratio=1, min_width=20)
+        for one in answer.failures:
+            when = short(one.at).removesuffix(" UTC")
+            table.add_row(when, *map(plain, (one.id, one.event_type, one.to, one.reason, one.message)))
+        said = f"{len(answer.failures):,} failed {span}."
+        if answer.more:
+            said = f"The newest {len(answer.failures):,} {span}; --limit shows more, --summary counts all."
+    if table.row_count:
+        screen.print(table)
+    screen.print(said)

@@ -1,1 +1,1 @@
-"""`reconcile`: messages that nobody is on any more, found and put back on their way."""
+"""`reconcile`: messages that no queue, schedule or worker holds any more are found and requeued."""

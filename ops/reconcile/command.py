@@ -1,63 +1,78 @@
 """`reconcile`: its options, what it says first, and what it asks."""
 
-import os
 import sys
 import time
-from contextlib import AbstractContextManager
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import boto3
 import typer
 
-from ops.reconcile.following import Following
-from ops.reconcile.patience import patience_of
-from ops.reconcile.reconciling import Reconciling
-from ops.reconcile.report import Answer, sentences
-from ops.resend.deployed import Deployed
-from ops.resend.ids import asked_for
+from ops.progress import bar
+from ops.reconcile.answer import Reconciled
+from ops.reconcile.reconciler import Reconciler
+from ops.reconcile.states import StaleAfter, State
+from ops.requeue.selection import selected
+from ops.requeue.stage import DeployedStage
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
-from ops.steps import Advance, bar
 from ops.times import seconds_of, written
+
+_SENTENCES: dict[State, str] = {
+    "missing": "are in the mailbox, and unknown to the ledger",
+    "overdue": "were begun, and should have moved on long ago",
+    "dead_letters": "lie in a dead-letter queue, and are left there: see mailroom dead-letters",
+    "gone": "were begun, and their item is gone from the mailbox; they may have been sent, or still be "
+    "queued: ask the provider first, and end them by mailroom settle; to put one there again under a new id "
+    "may send it twice",
+    "undated": "are unknown to the ledger, and may be older than it remembers, so they may have been sent: "
+    "mailroom reconcile ID... requeues those that you know were never sent, --undated all of them",
+}
+_NAMED: dict[str, str] = {
+    "moving": "on its way, or over; mailroom status says which",
+    "dead_letters": "in a dead-letter queue",
+    "unknown": "neither the mailbox nor the ledger has it; check the id, --channel and --stage",
+}
+"""Of a message that was named, where its state by itself says too little."""
+_SHOWN = 50
 
 
 def reconcile(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            help="These messages alone, of which you know that they were never sent; - reads ids, or another "
-            "command's --json."
+            help="Only these messages, which you know were never sent; - reads ids, or another command's "
+            "--json."
         ),
     ] = None,
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="With ids: that channel's alone.")] = None,
+    channel: Annotated[str | None, typer.Option(help="With ids: only that channel's.")] = None,
     older_than: Annotated[
         str, typer.Option(help="How long a message may be on its way: as 90s, 15m, 2h, 1d.")
     ] = "15m",
     undated: Annotated[
         bool, typer.Option("--undated", help="Also all that may be older than the ledger remembers.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; put nothing back.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; requeue nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find messages that nobody is on any more, and put them back on their way.
+    """Requeue orphans: messages that no queue, schedule or worker holds any more.
 
     These are items of the mailbox that the ledger does not know at two looks, as far apart as --older-than
-    says, and items of the ledger whose next step is overdue by that. Each is handed to whoever would have had
-    it; what is still in a queue is queued twice by that, and sent once. Dead letters are left where they
-    lie; what is marked as one goes back once its letter is gone: by its retention, or by a purge.
+    says, and items of the ledger whose next step is overdue by that. The function or queue that would have
+    had a message gets it again; a message that still waits in a queue is queued twice, and sent once. Dead
+    letters stay in their queue. A message that is marked as one is requeued once that dead letter is gone:
+    its retention ended, or the queue was purged.
 
-    With ids nothing else is looked at, and one look is enough. What the ledger may have forgotten goes back
-    as well: by naming a message you vouch that it was never sent.
+    With ids no other message is looked at, and one look is enough. Messages that the ledger may have
+    forgotten are requeued as well: by naming a message you vouch that it was never sent.
 
-    The look is kept in a file until all is done, so a command that was stopped goes on where it was if it is
-    run again within a day, with the same --older-than. A look that is over is used once more for --older-than
-    and 10 minutes. It reads both tables as a whole, and only one may run on a machine at a time.
+    It reads both tables as a whole. A run that is stopped leaves nothing behind; the next one starts again
+    from the beginning. Several may run at once: they queue a message twice, and it is sent once.
 
     Exit code 1: something was left that is not on its way, or may not be (a dead letter, what is gone,
-    undated or, of ids, not there) or, of a dry run, would be put back. 2: it could not be done.
+    undated or, of ids, not there) or, of a dry run, would be requeued. 2: it could not be done.
 
     Example: mailroom reconcile --stage prod --dry-run
     """
@@ -65,79 +80,94 @@ def reconcile(
         if channel is not None and not ids:
             raise Refused("--channel says which message an id means: give ids as well, or leave it out.")
         seconds = seconds_of(older_than)
-        asked = asked_for(ids, channel, sys.stdin, stage) if ids else None
-        deployed = Deployed.of(boto3.Session(), stage)
-        patience = patience_of(deployed, seconds)
-        if asked is None:
-            working = Reconciling.of_stage(deployed, patience, _folder(), time.sleep, vouched=undated)
+        refs = selected(ids, channel, sys.stdin, stage) if ids else None
+        deployed = DeployedStage.of(boto3.Session(), stage)
+        stale_after = StaleAfter.of(deployed, seconds)
+        reconciler = Reconciler(deployed, stale_after, vouched=undated or refs is not None)
+        if refs is None:
+            with bar(f"reading the tables of {stage}", quiet=as_json) as progress:
+                candidates = reconciler.scan(progress)
+            _wait(reconciler.second_look_in(candidates), quiet=as_json)
         else:
-            working = Reconciling.of_messages(deployed, patience, asked)
-        operator = _Operator(yes=yes, quiet=as_json, piped="-" in (ids or ()))
-        answer = working.go(operator, dry_run=dry_run)
-    _say(answer, as_json=as_json, named=asked is not None)
-    raise typer.Exit(1 if answer.left else 0)
-
-
-class _Operator(Following):
-    """Sees bars, reads what was found, and is asked."""
-
-    def __init__(self, *, yes: bool, quiet: bool, piped: bool) -> None:
-        self._yes = yes
-        self._quiet = quiet
-        self._piped = piped
-
-    def step(self, what: str, total: int, done: int = 0) -> AbstractContextManager[Advance]:
-        return bar(what, total, done, quiet=self._quiet)
-
-    def waits(self, unknown: int, seconds: float) -> None:
-        if not self._quiet:
-            errors.print(
-                f"{unknown:,} of the mailbox are unknown to the ledger so far; looking again in "
-                f"{written(seconds)}. It may be stopped: run again, it goes on.",
-                soft_wrap=True,
-            )
-
-    def found(self, answer: Answer) -> None:
-        if not self._quiet:
-            for sentence in sentences(answer):
+            candidates = reconciler.named(refs)
+        with errors.status("looking at what was found"):
+            answer = reconciler.evaluate(candidates, dry_run=dry_run)
+        if not as_json:
+            for sentence in _sentences(answer):
                 screen.print(plain(sentence), soft_wrap=True)
-
-    def allow(self, answer: Answer) -> None:
-        if self._yes:
-            return
-        many = f"{answer.stuck:,} message{'' if answer.stuck == 1 else 's'}"
-        risk = _vouched(answer)
-        if self._piped:
-            raise Refused(f"{many} would be put back.{risk} Nobody can be asked: use --yes.")
-        typer.confirm(f"Put {many} of {answer.stage} back?{risk}", abort=True, err=True)
-
-
-def _vouched(answer: Answer) -> str:
-    if not answer.vouched:
-        return ""
-    return (
-        f" {answer.vouched:,} may be older than the ledger remembers: you vouch that none was ever sent; one "
-        "that was is sent again."
-    )
-
-
-def _folder() -> Path:
-    """Where a look is kept, by the XDG Base Directory Specification."""
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "mailroom"
-
-
-def _say(answer: Answer, *, as_json: bool, named: bool) -> None:
+        if answer.stuck and not dry_run:
+            if not yes:
+                _confirm(answer, piped="-" in (ids or ()))
+            with errors.status("requeuing"):
+                answer = reconciler.requeue(candidates, answer)
     if as_json:
         tell(answer)
+    else:
+        _show(answer, named=refs is not None)
+    raise typer.Exit(1 if answer.incomplete else 0)
+
+
+def _wait(seconds: float, *, quiet: bool) -> None:
+    """Wait for the second look."""
+    if not seconds:
         return
+    if not quiet:
+        said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+        errors.print(said, soft_wrap=True)
+    with errors.status("waiting"):
+        time.sleep(seconds)
+
+
+def _confirm(answer: Reconciled, *, piped: bool) -> None:
+    many = f"{answer.stuck:,} message{'' if answer.stuck == 1 else 's'}"
+    risk = ""
+    if answer.vouched:
+        risk = (
+            f" {answer.vouched:,} may be older than the ledger remembers: you vouch that none was ever sent; "
+            "one that was is sent again."
+        )
+    if piped:
+        raise Refused(f"{many} would be requeued.{risk} No question can be asked: use --yes.")
+    typer.confirm(f"Requeue {many} of {answer.stage}?{risk}", abort=True, err=True)
+
+
+def _sentences(answer: Reconciled) -> Iterator[str]:
+    """What was found, a line each."""
+    for each in answer.messages[:_SHOWN]:
+        channel = f" ({each.event_type})" if each.event_type else ""
+        yield f"{each.id}{channel}: {_NAMED.get(each.state, each.state)}"
+    if len(answer.messages) > _SHOWN:
+        yield f"and {len(answer.messages) - _SHOWN:,} more; --json has all."
+    for state, said in _SENTENCES.items():
+        if counts := answer.found.get(state):
+            yield f"{sum(counts.values()):,} {said} ({_by_channel(counts)})."
+    if stuck := _queued(answer, "missing", "overdue"):
+        yield (
+            f"Queues hold messages: {_by_channel(stuck)}. A message that only waits there for its turn would "
+            "be queued twice, and sent once."
+        )
+    if gone := _queued(answer, "gone"):
+        yield f"Queues hold messages: {_by_channel(gone)}. What is gone from the mailbox may be among them."
+
+
+def _queued(answer: Reconciled, *states: State) -> dict[str, int]:
+    """What the queues hold, of the channels that have messages in these states."""
+    channels = {channel for state in states for channel in answer.found.get(state, {})}
+    return {name: count for name, count in answer.queues.items() if count and name in channels}
+
+
+def _by_channel(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{channel} {count:,}" for channel, count in counts.items())
+
+
+def _show(answer: Reconciled, *, named: bool) -> None:
     looked = " and ".join(f"{count:,} of the {table}" for table, count in answer.looked_at.items())
     if named:
         looked = f"{len(answer.messages):,} named"
     if answer.dry_run:
-        done = f"{answer.stuck:,} would be put back"
+        done = f"{answer.stuck:,} would be requeued"
     else:
-        done = f"{sum(answer.put_back.values()):,} put back"
+        done = f"{sum(answer.put_back.values()):,} requeued"
     failed = f", {answer.failed:,} could not be" if answer.failed else ""
     screen.print(f"{looked} looked at; {done}{failed}.")
     if answer.failed:

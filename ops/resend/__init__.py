@@ -1,1 +1,1 @@
-"""`resend`: messages that had their outcome, put on their way once more."""
+"""`resend`: messages that had their outcome are sent again."""

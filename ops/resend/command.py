@@ -2,37 +2,23 @@
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from typing import Annotated
 
 import boto3
 import typer
-from msgspec import Struct
 from rich import box
 from rich.table import Table
 
-from ops.resend.deployed import Deployed
-from ops.resend.following import Following
-from ops.resend.ids import asked_for
-from ops.resend.resending import Resending
-from ops.resend.resent import Resent
+from ops.requeue.selection import selected
+from ops.requeue.stage import DeployedStage
+from ops.resend.answer import Resent, ResentMessage
+from ops.resend.resender import Resender
 from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, screen, tell
-from ops.steps import Advance, bar
 
 UNASKED = 10
 """So many are sent again without a question."""
 _SHOWN = 50
-
-
-class Answer(Struct, frozen=True):
-    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
-    `ready`."""
-
-    stage: str
-    dry_run: bool
-    counts: dict[str, int]
-    messages: list[Resent]
 
 
 def resend(
@@ -41,7 +27,7 @@ def resend(
     ],
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="That channel's alone: its event_type.")] = None,
+    channel: Annotated[str | None, typer.Option(help="Only messages of that channel (event_type).")] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Also what has arrived, was cancelled or would be suppressed.")
     ] = False,
@@ -53,60 +39,50 @@ def resend(
 ) -> None:
     """Send messages again that failed, bounced or were held, with what the mailbox has of them now.
 
-    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. What
-    is on its way is left alone, and what has arrived is refused without --force. To run it again, or twice at
-    once, sends nothing twice: what has changed since it was looked at is refused.
+    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. A
+    message on its way is refused, and one that has arrived is refused without --force. Run it again, or twice
+    at once, and nothing is sent twice: a message that has changed since it was shown is refused.
 
-    Exit code 1: some of them were not sent again. 2: it could not be done, or what is piped in is of another
-    stage, or cut off by its --limit.
+    Exit code 1: some of them were not sent again. 2: it could not be done, or the piped JSON is about another
+    stage, or left messages out by its --limit.
 
     Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
     with aws_faults(stage):
-        asked = asked_for(ids, channel, sys.stdin, stage)
-        resending = Resending(Deployed.of(boto3.Session(), stage), force=force)
-        operator = _Operator(stage, yes=yes, quiet=as_json, piped="-" in ids)
-        done = resending.run(asked, operator, dry_run=dry_run)
-    answer = Answer(stage, dry_run, _counts(done), done)
+        refs = selected(ids, channel, sys.stdin, stage)
+        resender = Resender(DeployedStage.of(boto3.Session(), stage), force=force)
+        with errors.status("looking at the messages"):
+            looked = resender.evaluate(refs)
+        if not as_json:
+            _show(looked)
+        ready = [each for each in looked if each.result == "ready"]
+        refused = [each for each in looked if each.result != "ready"]
+        done = ready
+        if ready and not dry_run:
+            if not yes:
+                _ask(ready, stage, piped="-" in ids)
+            with errors.status("sending"):
+                done = resender.send(ready)
+    messages = [*done, *refused]
+    counts = Counter(each.result for each in messages)
+    answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
     if as_json:
         tell(answer)
     else:
-        _say(answer, operator.shown)
-    left = [each for each in done if each.result not in ("ready", "resent")]
+        _say(answer, looked)
+    left = [each for each in messages if each.result not in ("ready", "resent")]
     raise typer.Exit(1 if left else 0)
 
 
-class _Operator(Following):
-    """Sees bars, reads what each is, and is asked."""
-
-    def __init__(self, stage: str, *, yes: bool, quiet: bool, piped: bool) -> None:
-        self.shown: Sequence[Resent] = ()
-        """What each was when it was looked at."""
-        self._stage = stage
-        self._yes = yes
-        self._quiet = quiet
-        self._piped = piped
-
-    def step(self, what: str, total: int, done: int = 0) -> AbstractContextManager[Advance]:
-        return bar(what, total, done, quiet=self._quiet)
-
-    def looked(self, messages: Sequence[Resent]) -> None:
-        self.shown = messages
-        if not self._quiet:
-            _show(messages)
-
-    def allow(self, ready: Sequence[Resent]) -> None:
-        if not self._yes:
-            _ask(ready, self._stage, piped=self._piped)
-
-
-def _ask(ready: Sequence[Resent], stage: str, *, piped: bool) -> None:
+def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:
     twice = sum(each.may_arrive_twice for each in ready)
     if len(ready) <= UNASKED and not twice:
         return
     risk = f" {twice:,} of them may arrive twice." if twice else ""
     if piped:
-        raise Refused(f"{_messages(len(ready))} would be sent again.{risk} Nobody can be asked: use --yes.")
+        raise Refused(
+            f"{_messages(len(ready))} would be sent again.{risk} No question can be asked: use --yes."
+        )
     typer.confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", abort=True, err=True)
 
 
@@ -114,11 +90,7 @@ def _messages(count: int) -> str:
     return "1 message" if count == 1 else f"{count:,} messages"
 
 
-def _counts(messages: Iterable[Resent]) -> dict[str, int]:
-    return dict(sorted(Counter(each.result for each in messages).items()))
-
-
-def _show(looked: Sequence[Resent]) -> None:
+def _show(looked: Sequence[ResentMessage]) -> None:
     """What each is; where there are too many, those that cannot be sent first."""
     ordered = sorted(looked, key=lambda each: each.result == "ready")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -135,7 +107,7 @@ def _show(looked: Sequence[Resent]) -> None:
         screen.print(f"and {len(ordered) - _SHOWN:,} more; --json has all.")
 
 
-def _say(answer: Answer, shown: Sequence[Resent]) -> None:
+def _say(answer: Resent, shown: Sequence[ResentMessage]) -> None:
     """What became of them; by name those that were to be sent again and were not."""
     known = set(shown)
     for each in answer.messages:

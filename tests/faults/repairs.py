@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -20,14 +19,12 @@ from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.message.reference import read
 from mailroom.outcomes.outcomes import Outcomes
 from mailroom.outcomes.retries import Schedule
-from ops.reconcile.following import Following
-from ops.reconcile.patience import Patience
-from ops.reconcile.reconciling import Reconciling
-from ops.resend import following as resend_following
-from ops.resend.deployed import Deployed
-from ops.resend.ids import Asked
-from ops.resend.resending import Resending
-from ops.resend.resent import Resent
+from ops.reconcile.reconciler import Candidates, Reconciler
+from ops.reconcile.states import StaleAfter
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage
+from ops.resend.answer import ResentMessage
+from ops.resend.resender import Resender
 from tests.faults import fax_world
 from tests.faults.fax_world import FaxWorld
 from tests.faults.outside import Outside, Stopped
@@ -39,7 +36,7 @@ KEPT_SECONDS = 14 * 86_400
 Handler = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-class Here(Deployed):
+class Here(DeployedStage):
     """A stage whose tables and functions have short names alone."""
 
     def name(self, short: str) -> str:
@@ -153,34 +150,42 @@ def _stage(
     return Here("dev", watched, Sqs(sqs, letters), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
 
 
-def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[Resent]:
+def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
     """One run of the command, as far as it comes: []: it was stopped."""
     with suppress(Stopped):
-        asked = [Asked(id_, event_type) for id_ in ids]
-        return Resending(stage, force=force).run(asked, resend_following.Following(), dry_run=False)
+        resender = Resender(stage, force=force)
+        looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
+        ready = [each for each in looked if each.result == "ready"]
+        return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
     return []
 
 
-def reconcile(stage: Here, folder: Path, sleep: Callable[[float], None]) -> tuple[int, int] | None:
-    """One run of the command: how many were put back, and how many could not be. None: it was stopped."""
-    working = Reconciling.of_stage(stage, _patience(), folder, sleep, vouched=False)
-    return _gone_through(working)
+def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
+    """One run of the command: how many were requeued, and how many could not be. None: it was stopped."""
+
+    def scanned(reconciler: Reconciler) -> Candidates:
+        candidates = reconciler.scan()
+        sleep(reconciler.second_look_in(candidates))
+        return candidates
+
+    return _requeued(stage, scanned, vouched=False)
 
 
-def reconcile_messages(stage: Here, *ids: str, event_type: str = "mail") -> tuple[int, int] | None:
-    """The same of messages that are named."""
-    return _gone_through(
-        Reconciling.of_messages(stage, _patience(), [Asked(each, event_type) for each in ids])
-    )
+def reconcile_messages(stage: Here, *ids: str) -> tuple[int, int] | None:
+    """The same of mails that are named."""
+    asked = [MessageRef(each, "mail") for each in ids]
+    return _requeued(stage, lambda reconciler: reconciler.named(asked), vouched=True)
 
 
-def _gone_through(working: Reconciling) -> tuple[int, int] | None:
+def _requeued(
+    stage: Here, find: Callable[[Reconciler], Candidates], *, vouched: bool
+) -> tuple[int, int] | None:
+    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
+    stale_after = StaleAfter(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))
     with suppress(Stopped):
-        answer = working.go(Following(), dry_run=False)
+        reconciler = Reconciler(stage, stale_after, vouched=vouched)
+        candidates = find(reconciler)
+        answer = reconciler.evaluate(candidates, dry_run=False)
+        answer = reconciler.requeue(candidates, answer)
         return sum(answer.put_back.values()), answer.failed
     return None
-
-
-def _patience() -> Patience:
-    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
-    return Patience(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))

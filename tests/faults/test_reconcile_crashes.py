@@ -1,9 +1,7 @@
 """`reconcile`, stopped before and after each of its calls, run again, and run beside live workers."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -19,6 +17,12 @@ NewFaxWorld = Callable[..., FaxWorld]
 SIDES: tuple[Side, ...] = ("before", "after")
 STUCK = ("never-taken", "later", "throttled-once", "reopened")
 WHOLE = (*STUCK, "done", "waiting")
+
+
+@pytest.fixture(autouse=True)
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls in the same order each time, so that each of them is stopped at."""
+    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
 
 
 def stranded(world: World) -> Here:
@@ -46,55 +50,62 @@ def check(world: World, where: str) -> None:
     assert not any(world.queues.dead.values()), where
 
 
-def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(
-    new_world: NewWorld, tmp_path: Path
-) -> None:
+def test_what_is_stuck_is_sent_once_and_what_waits_is_not_sent_twice(new_world: NewWorld) -> None:
     world = new_world()
     stage = stranded(world)
     # One that waits in its queue cannot be told from one that is lost.
-    assert reconcile(stage, tmp_path, world.clock.sleep) == (len(STUCK) + 1, 0)
+    assert reconcile(stage, world.clock.sleep) == (len(STUCK) + 1, 0)
     world.settle()
     check(world, "no stop")
-    assert not list(tmp_path.iterdir())
-    assert reconcile(stage, tmp_path, world.clock.sleep) == (0, 0)
+    assert reconcile(stage, world.clock.sleep) == (0, 0)
 
 
-def calls_of(new_world: NewWorld, folder: Path) -> int:
+def calls_of(new_world: NewWorld) -> int:
     world = new_world()
     stage = stranded(world)
     before = len(world.outside.calls)
-    reconcile(stage, folder, world.clock.sleep)
+    reconcile(stage, world.clock.sleep)
     count = len(world.outside.calls) - before
     assert count >= 8
     return count
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_run_again_it_sends_each_once_wherever_it_was_stopped(
-    new_world: NewWorld, side: Side, tmp_path: Path
-) -> None:
-    for at in range(calls_of(new_world, tmp_path)):
+def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorld, side: Side) -> None:
+    for at in range(calls_of(new_world)):
         world = new_world()
         stage = stranded(world)
         world.outside.stop = (len(world.outside.calls) + at, side)
-        assert reconcile(stage, tmp_path, world.clock.sleep) is None
+        assert reconcile(stage, world.clock.sleep) is None
         where = f"{world.outside.stopped_at} ({at})"
         assert world.outside.stopped_at is not None
-        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        assert reconcile(stage, world.clock.sleep) is not None, where
         world.settle()
         check(world, where)
 
 
-def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(
-    new_world: NewWorld, tmp_path: Path
-) -> None:
+def test_two_operators_at_once_send_each_once(new_world: NewWorld) -> None:
+    for at in range(calls_of(new_world)):
+        world = new_world()
+        stage = stranded(world)
+
+        def another(world: World = world, stage: Here = stage) -> None:
+            assert reconcile(stage, world.clock.sleep) is not None
+
+        world.outside.intrude = (len(world.outside.calls) + at, another)
+        assert reconcile(stage, world.clock.sleep) is not None
+        world.settle()
+        check(world, f"another one before call {at}")
+
+
+def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("a"), mail("throttled-once"), mail("b"))
     world.stream()
     stage = of_mail(world)
 
     def again() -> None:
-        reconcile(stage, tmp_path, world.clock.sleep)
+        reconcile(stage, world.clock.sleep)
 
     again()
     world.settle(between=again)
@@ -102,7 +113,7 @@ def test_run_over_and_over_beside_workers_that_are_alive_it_sends_nothing_twice(
     assert not any(world.queues.dead.values())
 
 
-def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld, tmp_path: Path) -> None:
+def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld) -> None:
     world = new_world()
     world.put(mail("throttled-once"))
     world.stream()
@@ -110,13 +121,13 @@ def test_a_dead_letter_is_left_to_its_redrive(new_world: NewWorld, tmp_path: Pat
     world.queues.messages[MAIL].clear()
     assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += 3 * 86_400
-    assert reconcile(of_mail(world, {"mail-dlq": 1}), tmp_path, world.clock.sleep) == (0, 0)
+    assert reconcile(of_mail(world, {"mail-dlq": 1}), world.clock.sleep) == (0, 0)
     assert not world.queues.messages[MAIL]
 
 
 @pytest.mark.parametrize(("days", "letters"), [(3, 0), (15, 1)], ids=["taken out", "past its retention"])
 def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
-    new_world: NewWorld, tmp_path: Path, days: int, letters: int
+    new_world: NewWorld, days: int, letters: int
 ) -> None:
     world = new_world()
     world.put(mail("throttled-once"))
@@ -126,7 +137,7 @@ def test_what_outlives_its_dead_letter_is_put_back_and_sent_once(
     assert world.ledger.dead_lettered(Key("throttled-once", "mail"))
     world.clock.now += days * 86_400
     stage = of_mail(world, {"mail-dlq": letters})
-    assert reconcile(stage, tmp_path, world.clock.sleep) == (1, 0)
+    assert reconcile(stage, world.clock.sleep) == (1, 0)
     world.deliver()
     assert sends(world) == {"throttled-once": 1}
 
@@ -163,12 +174,12 @@ def check_faxes(world: FaxWorld, where: str) -> None:
     assert [status for status, _ in world.callbacks("slow")] == ["sent"], where
 
 
-def calls_of_faxes(new_fax_world: NewFaxWorld, folder: Path) -> int:
+def calls_of_faxes(new_fax_world: NewFaxWorld) -> int:
     """How many calls a run makes that nobody disturbs; it puts both back."""
     world = new_fax_world()
     stage = stranded_faxes(world)
     before = len(world.outside.calls)
-    assert reconcile(stage, folder, world.clock.sleep) == (2, 0)
+    assert reconcile(stage, world.clock.sleep) == (2, 0)
     count = len(world.outside.calls) - before
     check_faxes(world, "no stop")
     assert count >= 5
@@ -177,17 +188,17 @@ def calls_of_faxes(new_fax_world: NewFaxWorld, folder: Path) -> int:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_a_stuck_fax_goes_on_once_and_its_line_has_one_at_a_time(
-    new_fax_world: NewFaxWorld, side: Side, tmp_path: Path
+    new_fax_world: NewFaxWorld, side: Side
 ) -> None:
-    for at in range(calls_of_faxes(new_fax_world, tmp_path)):
+    for at in range(calls_of_faxes(new_fax_world)):
         world = new_fax_world()
         stage = stranded_faxes(world)
         world.outside.stop = (len(world.outside.calls) + at, side)
-        assert reconcile(stage, tmp_path, world.clock.sleep) is None
+        assert reconcile(stage, world.clock.sleep) is None
         where = f"{world.outside.stopped_at} ({at})"
         assert world.outside.stopped_at is not None
         world.draw_consequences()
-        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        assert reconcile(stage, world.clock.sleep) is not None, where
         check_faxes(world, where)
 
 
@@ -207,18 +218,3 @@ def test_named_messages_go_back_once_wherever_it_was_stopped(new_world: NewWorld
         assert reconcile_messages(stage, *STUCK) is not None, where
         world.settle()
         check(world, where)
-
-
-def test_a_look_that_was_cut_off_half_written_goes_on(new_world: NewWorld, tmp_path: Path) -> None:
-    world = new_world()
-    stage = stranded(world)
-    world.outside.stop = (len(world.outside.calls) + 4, "after")
-    reconcile(stage, tmp_path, world.clock.sleep)
-    (file,) = tmp_path.iterdir()
-    whole = file.read_bytes()
-    with file.open("ab") as end:
-        end.write(json.dumps({"table": "mailbox"}).encode()[:-4])
-    assert reconcile(stage, tmp_path, world.clock.sleep) is not None
-    assert whole.endswith(b"\n")
-    world.settle()
-    check(world, "half a line")

@@ -1,7 +1,6 @@
 """`resend`, stopped before and after each of its calls: what was reopened is sent once, whoever finds it."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -21,7 +20,8 @@ SIDES: tuple[Side, ...] = ("before", "after")
 @pytest.fixture(autouse=True)
 def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls in the same order each time, so that each of them is stopped at."""
-    monkeypatch.setattr("ops.resend.resending._WORKERS", 1)
+    monkeypatch.setattr("ops.resend.resender._WORKERS", 1)
+    monkeypatch.setattr("ops.reconcile.reconciler.SEGMENTS", 1)
 
 
 def failed_once(world: World) -> Here:
@@ -72,9 +72,7 @@ def test_run_again_it_sends_each_once_wherever_it_was_stopped(new_world: NewWorl
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(
-    new_world: NewWorld, side: Side, tmp_path: Path
-) -> None:
+def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(new_world: NewWorld, side: Side) -> None:
     found = 0
     for at in range(calls_of(new_world)):
         world, stage = stopped(new_world, at, side)
@@ -83,7 +81,7 @@ def test_what_it_reopened_and_did_not_queue_is_found_by_reconcile(
         found += len(reopened)
         world.settle()
         world.clock.now += VISIBILITY + OLDER_THAN + 1
-        assert reconcile(stage, tmp_path, world.clock.sleep) is not None, where
+        assert reconcile(stage, world.clock.sleep) is not None, where
         world.settle()
         assert sends(world) == dict.fromkeys(reopened, 1), where
         others = set(IDS) - set(reopened)

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
-from ops.resend.ids import Asked
-from ops.settle.settling import Word, found, settle
+from ops.requeue.selection import MessageRef
+from ops.settle import Word, find, write
 from tests.faults.fax_world import HERE, LEASE, FaxWorld, fax
 from tests.faults.outside import Side, Stopped
 from tests.faults.repairs import of_fax
@@ -43,9 +43,9 @@ def again(world: FaxWorld) -> None:
 def settled(world: FaxWorld, word: Word, name: str = "slow") -> bool | None:
     """What the command does once it is allowed to. None: it was stopped."""
     stage = of_fax(world)
-    item = found(stage, Asked(name, "fax"))
+    item = find(stage, MessageRef(name, "fax"))
     with suppress(Stopped):
-        return settle(stage, item, word, world.clock() - LONGEST - LEASE)
+        return write(stage, item, word, world.clock() - LONGEST - LEASE)
     return None
 
 
@@ -133,11 +133,11 @@ def test_run_again_it_is_settled_once_wherever_it_was_stopped(new_fax_world: New
 def test_two_operators_settle_it_once(new_fax_world: NewFaxWorld, word: Word) -> None:
     world = followed_for_ever(new_fax_world)
     stage = of_fax(world)
-    item = found(stage, Asked("slow", "fax"))
+    item = find(stage, MessageRef("slow", "fax"))
     before = world.clock() - LONGEST - LEASE
     other: Word = "sent" if word == "failed" else "failed"
-    assert settle(stage, item, word, before)
-    assert not settle(stage, item, other, before)
+    assert write(stage, item, word, before)
+    assert not write(stage, item, other, before)
     check(world, word, "two")
 
 

@@ -25,7 +25,7 @@ from ops.imports.job import Job
 from ops.imports.options import options_of
 from ops.imports.rejected import Rejected
 from ops.imports.source import Source
-from ops.messages.rules import Rules
+from ops.messages.items import Rules
 
 WORKERS = 4
 RULES = Rules(

@@ -15,7 +15,10 @@ from typer.testing import CliRunner, Result
 
 from mailroom.aws.attribute_values import image_of, plain
 from ops.imports.command import import_
-from ops.messages.commands import failures, send, status, watch
+from ops.messages.failures import failures
+from ops.messages.send import send
+from ops.messages.status import status
+from ops.messages.watch import watch
 from tests.ops.ops_support import ACCOUNT, REGION
 from tests.support.dynamodb import in_memory_dynamodb
 

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -20,7 +19,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from ops.reconcile.command import reconcile
 from ops.resend.command import resend
-from ops.settle.command import settle_
+from ops.settle import settle
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import REGION
 from tests.pipeline.items import typed
@@ -36,7 +35,7 @@ Item = dict[str, Any]
 app = typer.Typer()
 app.command()(resend)
 app.command()(reconcile)
-app.command("settle")(settle_)
+app.command()(settle)
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:
@@ -230,12 +229,11 @@ class RepairStage:
 
 
 @contextmanager
-def repair_stage(monkeypatch: pytest.MonkeyPatch, state: Path) -> Iterator[RepairStage]:
-    """A stage that the commands take for the account's own; what `reconcile` keeps lies below `state`."""
+def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    """A stage that the commands take for the account's own."""
     with mock_aws(), in_memory_dynamodb():
         stage = RepairStage()
         monkeypatch.setattr("boto3.Session", lambda: stage.session)
-        monkeypatch.setenv("XDG_STATE_HOME", str(state))
         yield stage
 
 

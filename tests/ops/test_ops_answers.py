@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from local.workspace import REPOSITORY
 from ops import cli
 from ops.answers import ANSWERS, schema_of
-from ops.schema.command import file_of, schema, written
+from ops.schema import file_of, schema, written
 
 KEPT = REPOSITORY / "docs" / "cli"
 NO_ANSWER = {"schema"}

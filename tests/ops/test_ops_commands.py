@@ -162,5 +162,5 @@ def test_the_region_is_that_of_the_aws_cli_and_of_a_deployment(
     def refuse(session: Any, _stage: str) -> None:
         raise Refused(f"It would ask {session.region_name}.")
 
-    monkeypatch.setattr("ops.replay.command.Replay", refuse)
+    monkeypatch.setattr("ops.replay.FailedBatches", refuse)
     assert run("replay", environment=given).stderr == f"It would ask {region}.\n"

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from ops.messages import masks
-from ops.messages.failures import days, moment
+from ops.messages.failures import days, moment, recipient
 from ops.screen import Refused
 from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
 
@@ -131,4 +130,4 @@ def test_times_are_read_as_they_are_typed() -> None:
     ],
 )
 def test_each_kind_of_recipient_is_masked(to: str | None, shown: str) -> None:
-    assert masks.recipient(to) == shown
+    assert recipient(to) == shown

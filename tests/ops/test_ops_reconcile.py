@@ -1,10 +1,8 @@
 """`reconcile`: what is found, how it is judged, who is handed what, and what is said."""
 
-import os
-import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,13 +10,9 @@ import pytest
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom.outcomes.retries import Schedule
-from ops.reconcile.back import Back, Stuck
-from ops.reconcile.judge import Finding, judge
-from ops.reconcile.look import FRESH, Head, Look, Page
-from ops.reconcile.looking import segments_of
-from ops.reconcile.memory import DAY, Memory
-from ops.reconcile.patience import Patience, patience_of
-from ops.resend.deployed import Deployed
+from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
+from ops.requeue.requeuer import Requeuer, StoredMessage
+from ops.requeue.stage import DeployedStage
 from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.ops.answers_support import valid
@@ -26,7 +20,7 @@ from tests.ops.repair_support import RepairStage, reconciled, repair_stage, run
 from tests.pipeline.items import mail, typed
 
 NOW = 1_800_000_000.0
-PATIENCE = Patience(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
+STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
 HOUR = 3600
 COMPLETE = Memory(complete=True)
 FORGETFUL = Memory(complete=False)
@@ -36,8 +30,8 @@ LYING = 1.0
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch, tmp_path) as stage:
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 
@@ -49,7 +43,9 @@ def known(status: str, age: float, event_type: str = "mail", **attributes: Any) 
 def verdict(
     ledger: dict[str, Any] | None, mailbox: dict[str, Any] | None, memory: Memory = COMPLETE
 ) -> Finding:
-    return judge(ledger, mailbox, NOW, PATIENCE, memory, lambda _channel, marked_at: marked_at == LYING)
+    images = (None if each is None else typed(each) for each in (ledger, mailbox))
+    message = StoredMessage(Key("a", "mail"), *images)
+    return judge(message, NOW, STALE_AFTER, memory, lambda _channel, marked_at: marked_at == LYING)
 
 
 # what is stuck
@@ -96,7 +92,7 @@ def test_a_message_is_overdue_when_its_next_step_is(ledger: dict[str, Any], find
 def test_what_was_begun_and_is_gone_from_the_mailbox_cannot_be_put_back_but_a_fax() -> None:
     assert verdict(known("sending", 9e6), None) == Finding("gone")
     assert verdict(known("sending", 9e6, "fax"), None) == Finding("overdue", "outcomes")
-    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).way == "scheduled"
+    assert verdict(known("scheduled", 9e6, scheduledFor=iso(NOW - 1e5)), None).route == "scheduled"
 
 
 def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it() -> None:
@@ -177,15 +173,12 @@ def test_the_ledger_is_not_written(stage: RepairStage) -> None:
     assert not stage.ledger("b")
 
 
-def test_a_dry_run_puts_nothing_back_keeps_its_look_and_exits_with_1(stage: RepairStage) -> None:
+def test_a_dry_run_requeues_nothing_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("a"))
     code, answer = reconciled("--dry-run")
     assert (code, answer["found"], answer["put_back"]) == (1, {"missing": {"mail": 1}}, {})
     assert not stage.functions.invoked
-    look = Path(answer["look"])
-    assert stat.S_IMODE(look.stat().st_mode) == 0o600
     assert reconciled("--yes")[0] == 0
-    assert not look.exists()
 
 
 def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairStage) -> None:
@@ -193,7 +186,7 @@ def test_a_stage_where_all_is_well_exits_with_0_and_asks_nothing(stage: RepairSt
     stage.failed("a")
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 0
-    assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 put back.\n"
+    assert result.stdout == "1 of the mailbox and 1 of the ledger looked at; 0 requeued.\n"
 
 
 def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
@@ -203,8 +196,20 @@ def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
     assert result.exit_code == 1
     assert "1 are in the mailbox, and unknown to the ledger (mail 1)." in result.stdout
     assert "Queues hold messages: mail 1." in result.stdout
-    assert "Put 1 message of dev back?" in result.stderr
+    assert "Requeue 1 message of dev?" in result.stderr
     assert not stage.functions.invoked
+
+
+def test_a_run_that_was_not_allowed_leaves_all_to_the_next_one(stage: RepairStage) -> None:
+    stage.put(mail("a"))
+    assert run("reconcile", "--older-than", "0s", typed="n\n").exit_code == 1
+    assert reconciled("--yes")[1]["put_back"] == {"mail": 1}
+
+
+def test_each_run_looks_anew(stage: RepairStage) -> None:
+    for count, name in enumerate(("a", "b"), 1):
+        stage.put(mail(name))
+        assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": count}}
 
 
 def test_what_dispatch_does_not_take_is_counted_and_exits_with_1(stage: RepairStage) -> None:
@@ -240,7 +245,7 @@ def test_of_what_is_overdue_it_says_what_the_queues_hold(stage: RepairStage) -> 
     stage.put(mail("a"))
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("reconcile", "--older-than", "0s", "--dry-run")
-    assert "Queues hold messages: mail 1. What merely waits there" in result.stdout
+    assert "Queues hold messages: mail 1. A message that only waits there" in result.stdout
 
 
 def test_what_moved_on_between_the_looks_is_left_alone(
@@ -257,19 +262,14 @@ def test_what_moved_on_between_the_looks_is_left_alone(
 
     clock = [NOW]
     monkeypatch.setattr("time.sleep", sleep)
-    working = Deployed.of
+    working = DeployedStage.of
     monkeypatch.setattr(
-        "ops.reconcile.command.Deployed.of",
-        lambda *given: _timed(working(*given), lambda: clock[0]),
+        "ops.reconcile.command.DeployedStage.of",
+        lambda *given: replace(working(*given), clock=lambda: clock[0]),
     )
     result = run("reconcile", "--older-than", "15m", "--yes", "--json")
     answer = valid("reconcile", result.stdout)
     assert (sum(waited), answer["put_back"]) == (900, {"mail": 1})
-
-
-def _timed(deployed: Deployed, clock: Any) -> Deployed:
-    object.__setattr__(deployed, "clock", clock)
-    return deployed
 
 
 def test_a_span_that_is_none_exits_with_2(stage: RepairStage) -> None:
@@ -337,7 +337,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.reconcile.reconciling.Memory.of", lambda *_, **__: FORGETFUL)
+    monkeypatch.setattr("ops.reconcile.states.Memory.of", lambda *_, **__: FORGETFUL)
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
     assert "1 are unknown to the ledger, and may be older than it remembers" in result.stdout
@@ -348,23 +348,20 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
 
 
 def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
-    patience = patience_of(Deployed.of(stage.session, "dev"), 900)
-    assert patience.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
-    assert patience.retries == Schedule(600, 1, 600)
+    stale_after = StaleAfter.of(DeployedStage.of(stage.session, "dev"), 900)
+    assert stale_after.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
+    assert stale_after.retries == Schedule(600, 1, 600)
 
 
 # many
 
 
-def test_a_table_is_cut_into_segments_by_its_size() -> None:
-    assert [segments_of(items) for items in (0, 49_999, 50_000, 10**9)] == [1, 1, 2, 8]
-
-
 def test_an_invocation_holds_no_more_than_it_may(stage: RepairStage) -> None:
     images = [typed(mail(f"m{at}", text="x" * 300_000)) for at in range(30)]
     small = [typed(mail(f"s{at}")) for at in range(250)]
-    stuck = [Stuck(Key(each["id"]["S"], "mail"), "dispatch", None, each) for each in (*images, *small)]
-    counts, failed = Back(Deployed.of(stage.session, "dev")).put(stuck)
+    stored = [StoredMessage(Key(each["id"]["S"], "mail"), None, each) for each in (*images, *small)]
+    requeuer = Requeuer(DeployedStage.of(stage.session, "dev"))
+    counts, failed = requeuer.requeue([("dispatch", each) for each in stored])
     assert (counts, failed) == ({"mail": 280}, 0)
     sizes = [len(records) for _, records in stage.functions.invoked]
     assert sum(sizes) == 280
@@ -381,70 +378,3 @@ def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -
     assert (code, answer["looked_at"]) == (1, {"mailbox": 25, "ledger": 25})
     assert answer["found"] == {"missing": {"mail": 25}, "gone": {"mail": 25}}
     assert len(stage.functions.told("dispatch")) == 25
-
-
-# the look's file
-
-
-def test_a_look_of_another_table_or_bound_or_day_is_none(tmp_path: Path) -> None:
-    path = tmp_path / "look"
-    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
-    page = Page("mailbox", 0, NOW, 1, [("a", "mail")], None)
-    Look.at(path, head, NOW - DAY).add(page)
-    again = Look.at(path, Head("ledger 900", NOW + 60, {"mailbox": 3, "ledger": 1}), NOW)
-    assert ([*again.pages()], again.head, again.left()) == ([page], head, {("ledger", 0): None})
-    assert not [*Look.at(path, Head("ledger 60", NOW, head.segments), NOW - DAY).pages()]
-    Look.at(path, head, NOW - DAY).add(page)
-    assert not [*Look.at(path, Head("ledger 900", NOW + 2 * DAY, head.segments), NOW + DAY).pages()]
-
-
-@pytest.mark.parametrize(("age", "kept"), [(900 + FRESH - 1, True), (900 + FRESH + 1, False)])
-def test_a_finished_look_is_good_for_its_bound_and_some_minutes(
-    tmp_path: Path, age: float, *, kept: bool
-) -> None:
-    path = tmp_path / "look"
-    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
-    look = Look.at(path, head, NOW - DAY)
-    look.add(Page("mailbox", 0, NOW + HOUR, 1, [("a", "mail")], None))
-    look.add(Page("ledger", 0, NOW + HOUR - 60, 1, [], None))
-    now = NOW + HOUR + age
-    again = Look.at(path, head, now - DAY).renewed(now, 900)
-    assert (again.head.began == NOW, bool([*again.pages()])) == (kept, kept)
-    assert bool(again.left()) != kept
-
-
-def test_an_unfinished_look_is_not_renewed(tmp_path: Path) -> None:
-    path = tmp_path / "look"
-    head = Head("ledger 900", NOW, {"mailbox": 1, "ledger": 1})
-    look = Look.at(path, head, NOW - DAY)
-    look.add(Page("mailbox", 0, NOW, 1, [], None))
-    assert look.renewed(NOW + DAY - 1, 900) is look
-
-
-def test_a_dry_run_after_another_looks_anew_once_that_ones_look_is_old(
-    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = [time.time()]
-    working = Deployed.of
-    monkeypatch.setattr(
-        "ops.reconcile.command.Deployed.of", lambda *given: _timed(working(*given), lambda: clock[0])
-    )
-    stage.put(mail("a"))
-    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 1}}
-    stage.put(mail("b"))
-    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 1}}
-    clock[0] += FRESH + 1
-    assert reconciled("--dry-run")[1]["found"] == {"missing": {"mail": 2}}
-
-
-def test_a_segment_goes_on_after_its_last_whole_page(tmp_path: Path) -> None:
-    path = tmp_path / "look"
-    head = Head("ledger 900", NOW, {"mailbox": 2, "ledger": 1})
-    look = Look.at(path, head, NOW - DAY)
-    last = {"id": {"S": "m"}}
-    look.add(Page("mailbox", 1, NOW, 10, [], last))
-    look.add(Page("ledger", 0, NOW, 5, [("x", "mail")], None))
-    os.truncate(path, path.stat().st_size - 3)
-    again = Look.at(path, head, NOW - DAY)
-    assert again.left() == {("mailbox", 0): None, ("mailbox", 1): last, ("ledger", 0): None}
-    assert (again.seen, again.found) == ({"mailbox": 10, "ledger": 0}, {"mailbox": 0, "ledger": 0})

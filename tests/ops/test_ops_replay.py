@@ -11,18 +11,17 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops.replay import command as replay_command
-from ops.replay.replaying import Replay, Unprocessed
+from ops.replay import FailedBatches, StreamBatch, replay
 from tests.ops.answers_support import valid
 from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
-def replaying(dispatch: FakeDispatch | None = None) -> Replay:
-    return Replay(Session(dispatch or FakeDispatch()), "dev")
+def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:
+    return FailedBatches(Session(dispatch or FakeDispatch()), "dev")
 
 
 app = Typer()
-app.command()(replay_command.replay)
+app.command()(replay)
 
 
 def run(
@@ -47,16 +46,19 @@ class Meanwhile(FakeDispatch):
         return super().invoke(**arguments)
 
 
-def batches(replay: Replay) -> Iterator[Unprocessed]:
+Found = tuple[StreamBatch, dict[str, Any]]
+
+
+def batches(failed: FailedBatches) -> Iterator[Found]:
     """What waits, as the command reads it: oldest first, each when it is its turn."""
-    return (batch for each in replay.listed() if (batch := replay.read(each.key)) is not None)
+    return (found for since, key in failed.waiting() if (found := failed.read(key, since)) is not None)
 
 
 @pytest.mark.parametrize("written", [json.dumps(event("a", "b")), event("a", "b")], ids=["string", "object"])
 def test_a_payload_is_read_as_a_string_and_as_an_object(shelf: Shelf, written: object) -> None:
     shelf.put("one", document(written, "RecordAgeExceeded"))
-    (found,) = batches(replaying())
-    assert (found.key, found.event, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
+    ((found, read),) = batches(replaying())
+    assert (found.key, read, found.condition) == (key("one"), event("a", "b"), "RecordAgeExceeded")
     assert found.records == 2
 
 
@@ -65,16 +67,16 @@ def test_the_oldest_comes_first(shelf: Shelf) -> None:
         shelf.put(name, document(event(name)))
         stored = s3_backends[ACCOUNT]["aws"].buckets[BUCKET].keys[key(name)]
         stored.last_modified = datetime(2026, 11, day, tzinfo=UTC).replace(tzinfo=None)
-    assert [each.key for each in replaying().listed()] == [key("b"), key("c"), key("a")]
+    assert [each for _, each in replaying().waiting()] == [key("b"), key("c"), key("a")]
 
 
 def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_replayed(shelf: Shelf) -> None:
     written = document(event("a", "b"))
     shelf.put("one", written)
     dispatch = FakeDispatch()
-    replay = replaying(dispatch)
-    (found,) = batches(replay)
-    assert replay.run(found) == ""
+    failed = replaying(dispatch)
+    (found,) = batches(failed)
+    assert failed.replay(*found).why == ""
     assert dispatch.invoked == [("mailroom-dev-dispatch", event("a", "b"))]
     assert shelf.keys() == [f"replayed/{key('one')}"]
     assert shelf.read(f"replayed/{key('one')}") == written
@@ -83,42 +85,42 @@ def test_a_batch_that_goes_through_is_handed_to_dispatch_whole_and_moves_to_repl
 def test_a_batch_of_the_ledgers_stream_is_handed_to_outcomes(shelf: Shelf) -> None:
     shelf.put("one", document(event("a"), function="mailroom-dev-outcomes:$LATEST"))
     dispatch = FakeDispatch()
-    replay = replaying(dispatch)
-    (found,) = batches(replay)
-    assert replay.run(found) == ""
+    failed = replaying(dispatch)
+    (found,) = batches(failed)
+    assert failed.replay(*found).why == ""
     assert dispatch.invoked == [("mailroom-dev-outcomes", event("a"))]
 
 
 def test_a_batch_of_any_other_function_is_left_and_invokes_nothing(shelf: Shelf) -> None:
     shelf.put("one", document(event("a"), function="payroll"))
     dispatch = FakeDispatch()
-    replay = replaying(dispatch)
-    (found,) = batches(replay)
-    assert "none of dispatch or outcomes" in replay.run(found)
+    failed = replaying(dispatch)
+    (found,) = batches(failed)
+    assert "not this stage's dispatch or outcomes" in failed.replay(*found).why
     assert (dispatch.invoked, shelf.keys()) == ([], [key("one")])
 
 
 def test_a_batch_of_which_a_record_fails_stays_where_it_is(shelf: Shelf) -> None:
     shelf.put("one", document(event("a", "b")))
-    replay = replaying(FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "1"}]}]))
-    (found,) = batches(replay)
-    assert replay.run(found) == "1 of its records failed; see the log of mailroom-dev-dispatch"
+    failed = replaying(FakeDispatch([{"batchItemFailures": [{"itemIdentifier": "1"}]}]))
+    (found,) = batches(failed)
+    assert failed.replay(*found).why == "1 of its records failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
 def test_a_batch_that_makes_dispatch_fail_stays_where_it_is(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
-    replay = replaying(FakeDispatch([{"errorMessage": "boom"}], error="Unhandled"))
-    (found,) = batches(replay)
-    assert replay.run(found) == "its function failed; see the log of mailroom-dev-dispatch"
+    failed = replaying(FakeDispatch([{"errorMessage": "boom"}], error="Unhandled"))
+    (found,) = batches(failed)
+    assert failed.replay(*found).why == "its function failed; see the log of mailroom-dev-dispatch"
     assert shelf.keys() == [key("one")]
 
 
 def test_what_was_replayed_does_not_wait_any_more(shelf: Shelf) -> None:
     shelf.put("one", document(event("a")))
-    replay = replaying()
-    assert [replay.run(each) for each in batches(replay)] == [""]
-    assert not replay.listed()
+    failed = replaying()
+    assert [failed.replay(*each).why for each in batches(failed)] == [""]
+    assert not failed.waiting()
 
 
 def test_more_batches_than_one_page_of_a_listing_are_all_found(
@@ -128,7 +130,7 @@ def test_more_batches_than_one_page_of_a_listing_are_all_found(
     for name in "abcde":
         shelf.put(name, document(event(name)))
     assert len(shelf.keys()) == 2
-    assert len(replaying().listed()) == 5
+    assert len(replaying().waiting()) == 5
 
 
 # streaming
@@ -153,7 +155,7 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
 
     def another() -> None:
         for each in list(batches(other))[1:]:
-            assert other.run(each) == ""
+            assert other.replay(*each).why == ""
 
     dispatch = Meanwhile(another)
     result = run(monkeypatch, dispatch, "--yes", "--json")
@@ -165,11 +167,11 @@ def test_a_batch_that_somebody_else_has_replayed_meanwhile_is_left_out(
 def test_an_interrupted_replay_goes_on_where_it_ended(shelf: Shelf) -> None:
     for name in "abc":
         shelf.put(name, document(event(name)))
-    replay = replaying()
-    assert replay.run(next(batches(replay))) == ""
+    failed = replaying()
+    assert failed.replay(*next(batches(failed))).why == ""
     dispatch = FakeDispatch()
     again = replaying(dispatch)
-    assert [again.run(each) for each in batches(again)] == ["", ""]
+    assert [again.replay(*each).why for each in batches(again)] == ["", ""]
     assert len(dispatch.invoked) == 2
 
 
@@ -177,8 +179,8 @@ def test_an_object_that_is_no_batch_invokes_nothing_and_stays_and_the_others_go_
     shelf.put("odd", {"hello": "world"})
     shelf.put("one", document(event("a")))
     dispatch = FakeDispatch()
-    replay = replaying(dispatch)
-    assert sorted(bool(replay.run(each)) for each in batches(replay)) == [False, True]
+    failed = replaying(dispatch)
+    assert sorted(bool(failed.replay(*each).why) for each in batches(failed)) == [False, True]
     assert len(dispatch.invoked) == 1
     assert set(shelf.keys()) >= {key("odd")}
 
@@ -275,6 +277,6 @@ def test_a_batch_is_invoked_once_and_waited_for_as_long_as_a_function_may_run(
         return client(name, **arguments)
 
     monkeypatch.setattr(session, "client", noted)
-    Replay(session, "dev")
+    FailedBatches(session, "dev")
     assert made["lambda"].read_timeout > 900
     assert made["lambda"].retries == {"total_max_attempts": 1}

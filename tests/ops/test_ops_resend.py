@@ -5,21 +5,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from moto import mock_aws
 
 from mailroom.message.message import Key
 from mailroom.recipients.suppressions import Suppression, Suppressions
 from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, run
+from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail
-from tests.support.dynamodb import in_memory_dynamodb
 
 
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    with mock_aws(), in_memory_dynamodb():
-        stage = RepairStage()
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 
@@ -240,7 +236,7 @@ def test_what_was_found_in_another_stage_is_refused(stage: RepairStage, piped: s
     stage.put(mail("a"))
     result = run("resend", "-", "--yes", typed=piped)
     assert result.exit_code == 2
-    assert "comes from the stage moon" in result.stderr
+    assert "is about the stage moon" in result.stderr
     assert "--stage dev" in result.stderr
     assert stage.ledger("a")["completedAt"] == 1
 
@@ -295,7 +291,7 @@ def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
 def test_a_line_that_is_no_json_among_such_is_named(stage: RepairStage) -> None:
     result = run("resend", "-", typed='{"id": "a", "event_type": "mail"}\nb\n')
     assert result.exit_code == 2
-    assert "is no JSON: b" in result.stderr
+    assert "is not JSON: b" in result.stderr
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ReadTimeoutError
-from moto import mock_aws
 
 from mailroom.aws.batch_get import Unread
 from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, run
+from tests.ops.repair_support import RepairStage, repair_stage, run
 from tests.pipeline.items import mail
-from tests.support.dynamodb import in_memory_dynamodb
 from tests.unit.fakes import client_error
 
 IDS = ("a", "b", "c")
@@ -21,11 +19,9 @@ OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")
 @pytest.fixture
 def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
     """Three mails that failed, and clients that every part of the command shares."""
-    with mock_aws(), in_memory_dynamodb():
-        stage = RepairStage()
+    with repair_stage(monkeypatch) as stage:
         clients = {"dynamodb": stage.dynamodb, "lambda": stage.functions, "sqs": stage.sqs}
         monkeypatch.setattr(stage.session, "client", lambda name, **_: clients[name])
-        monkeypatch.setattr("boto3.Session", lambda: stage.session)
         for id_ in IDS:
             stage.failed(id_)
             stage.put(mail(id_))

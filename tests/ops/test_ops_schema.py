@@ -19,7 +19,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from ops.cli import app
-from ops.schema.contracts import schema_of
+from ops.schema import schema_of
 from tests.ops.schema_support import agree_on
 
 PAGES = ("README.md", "docs/messages.md")

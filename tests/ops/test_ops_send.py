@@ -8,7 +8,8 @@ from pathlib import Path
 import boto3
 import pytest
 
-from ops.messages.sending import Post, Sent
+from ops.messages.send import SendAnswer, wait_for
+from ops.messages.status import reader_of
 from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
 
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
@@ -138,8 +139,9 @@ def test_waiting_ends_with_the_outcome(stage: Stage, told: dict[str, str], code:
 
 
 def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: Stage) -> None:
-    post = Post(boto3.Session(), "dev")
-    sent = post.put({"id": "p", "event_type": "mail", "to": "a@example.com", "subject": "S", "text": "T"})
+    assert run("send", "mail", *HELLO, "--id", "p").exit_code == 0
+    sent = SendAnswer(id="p", event_type="mail", stage="dev", result="accepted")
+    reader = reader_of(boto3.Session(), "dev")
     now, seen = 0.0, list[str]()
 
     def sleep(seconds: float) -> None:
@@ -148,8 +150,8 @@ def test_waiting_polls_until_the_time_is_over_and_then_says_where_it_is(stage: S
         if now > 3:
             stage.put(LEDGER, id="p", event_type="mail", status="sending")
 
-    ended = post.wait(sent, 10, seen=seen.append, now=lambda: now, sleep=sleep)
-    assert ended == Sent(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
+    ended = wait_for(reader, sent, 10, seen=seen.append, now=lambda: now, sleep=sleep)
+    assert ended == SendAnswer(id="p", event_type="mail", stage="dev", result="accepted", status="sending")
     assert 8 <= now <= 10
     assert seen[0] == "ready"
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ FAX: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_
 
 
 @pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RepairStage]:
-    with repair_stage(monkeypatch, tmp_path) as stage:
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
         yield stage
 
 
@@ -58,7 +57,10 @@ def test_it_shows_the_message_and_asks_and_says_what_follows(stage: RepairStage)
     assert result.exit_code == 1
     for words in ("sending", "signalwire fx-1", "+16175551234"):
         assert words in result.stdout
-    assert "Settle fax f of dev as failed? Whoever asked for callbacks is told" in result.stderr
+    assert (
+        "Settle fax f of dev as failed? Callbacks follow, and mailroom resend may send it again."
+        in result.stderr
+    )
     assert "completedAt" not in stage.ledger("f", "fax")
     result = run("settle", "f", "--as", "sent", typed="y\n")
     assert (result.exit_code, "never sent again" in result.stderr) == (0, True)

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
-from ops.messages.standing import standing
+from ops.messages.status import view_of
 from tests.ops.message_support import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
@@ -22,7 +22,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 def advice(**item: Any) -> str:
     """What is said of a ledger's item at 14:00."""
-    return " ".join(standing(of_ledger({"id": "m", "event_type": "mail", **item}), "dev", NOW).advice)
+    return " ".join(view_of(of_ledger({"id": "m", "event_type": "mail", **item}), "dev", NOW).advice)
 
 
 def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
@@ -140,23 +140,23 @@ def test_what_to_do_next_follows_from_the_status(item: dict[str, Any], words: st
 
 def test_what_nobody_has_claimed_waits_for_its_time_or_is_looked_for() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
-    (said,) = standing(of_mailbox(item, NOW), "dev", NOW).advice
-    assert "mailroom reconcile m --channel mail --stage dev puts it back on its way." in said
-    (said,) = standing(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}, NOW), "dev", NOW).advice
+    (said,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
+    assert "mailroom reconcile m --channel mail --stage dev requeues it." in said
+    (said,) = view_of(of_mailbox({**item, "send_at": "2026-11-21T14:10:00Z"}, NOW), "dev", NOW).advice
     assert said == "It waits for 2026-11-21 14:10:00 UTC."
 
 
-def test_what_is_unknown_to_the_ledger_is_put_back_only_if_it_is_younger_than_the_ledger_remembers() -> None:
+def test_what_is_unknown_to_the_ledger_is_requeued_only_if_it_is_younger_than_the_ledger_remembers() -> None:
     item = {"id": "m", "event_type": "mail", "to": "a@example.com"}
-    (said,) = standing(of_mailbox(item, NOW), "dev", NOW).advice
+    (said,) = view_of(of_mailbox(item, NOW), "dev", NOW).advice
     assert "no worker has claimed it yet" not in said
     assert "If it was put within the last 90 days, no worker has claimed it" in said
-    assert "An older one may have been sent, and forgotten since: do not put that back" in said
+    assert "An older one may have been sent, and forgotten since: do not requeue that" in said
 
 
-def test_what_the_ledger_may_have_forgotten_is_not_put_back() -> None:
+def test_what_the_ledger_may_have_forgotten_is_not_requeued() -> None:
     item = {"id": "m", "event_type": "mail", "send_at": "2026-08-01T14:00:00Z"}
-    found = standing(of_mailbox(item, NOW), "dev", NOW)
+    found = view_of(of_mailbox(item, NOW), "dev", NOW)
     assert found.status == "forgotten"
     assert "may have been sent" in found.advice[0]
     assert "reconcile" not in found.advice[0]
@@ -164,5 +164,5 @@ def test_what_the_ledger_may_have_forgotten_is_not_put_back() -> None:
 
 def test_an_id_with_odd_characters_is_quoted_for_the_shell() -> None:
     assert "resend 'a b'" in " ".join(
-        standing(of_ledger({"id": "a b", "event_type": "mail", "status": "failed"}), "dev", NOW).advice
+        view_of(of_ledger({"id": "a b", "event_type": "mail", "status": "failed"}), "dev", NOW).advice
     )

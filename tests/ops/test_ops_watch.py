@@ -8,8 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from ops.messages import watch_command
-from ops.messages.look import Looking
+from ops.messages import watch
 from tests.ops.message_support import Stage, answer, deployed, run
 from tests.ops.ops_support import REGION
 
@@ -124,7 +123,7 @@ def test_the_age_of_the_oldest_is_the_newest_that_cloudwatch_has(stage: Stage) -
 
 def test_the_change_is_since_the_first_look(stage: Stage) -> None:
     waiting(stage, "mail", 2)
-    looking = Looking(boto3.Session(), "dev", "mail")
+    looking = watch.Watcher(boto3.Session(), "dev", "mail")
     changes = [{each.name: each.change for each in looking.look(NOW).queues}["mail"]]
     waiting(stage, "mail", 3)
     changes.append({each.name: each.change for each in looking.look(NOW).queues}["mail"])
@@ -142,10 +141,10 @@ def test_json_is_one_object_a_line_until_somebody_ends_it(
         if len(slept) == 3:
             raise KeyboardInterrupt
 
-    looks = watch_command._looks
+    looks = watch._snapshots
     monkeypatch.setattr(
-        watch_command,
-        "_looks",
+        watch,
+        "_snapshots",
         lambda *given, **named: looks(*given, **named, clock=lambda: NOW, sleep=sleep),
     )
     result = run("watch", "--json", "--interval", "7")
@@ -157,12 +156,12 @@ def test_json_is_one_object_a_line_until_somebody_ends_it(
 def test_without_a_terminal_each_look_is_printed_plainly(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = watch_command._looks
+    looks = watch._snapshots
 
     def twice(*given: Any, **named: Any) -> Iterator[Any]:
         return (each for each, _ in zip(looks(*given, **named, sleep=lambda _: None), range(2), strict=False))
 
-    monkeypatch.setattr(watch_command, "_looks", twice)
+    monkeypatch.setattr(watch, "_snapshots", twice)
     shown = run("watch").stdout
     assert shown.count("0 on their way, 0 dead letters.") == 2
     assert "\x1b" not in shown

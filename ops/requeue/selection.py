@@ -9,29 +9,29 @@ from msgspec import Struct
 from ops.screen import Refused
 
 
-class Asked(Struct, frozen=True):
-    """One message; `event_type` None: whichever has that id."""
+class MessageRef(Struct, frozen=True):
+    """A message that an operator means; `event_type` None: whichever has that id."""
 
     id: str
     event_type: str | None = None
 
 
-def asked_for(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[Asked]:
-    """Each of `ids` once, in order. `-` stands for what comes in: an id a line, or the JSON of another
-    command, of which every object with `id` and `event_type` is a message. Raises Refused, also where that
-    command read another stage or left some out."""
-    asked = [
+def selected(ids: Iterable[str], channel: str | None, stdin: TextIO, stage: str) -> list[MessageRef]:
+    """Each of `ids` once, in order. `-` stands for standard input: an id a line, or the JSON of another
+    command, in which every object with `id` and `event_type` is a message. Raises Refused, also if that
+    command read another stage or left messages out."""
+    refs = [
         each
         for text in ids
-        for each in (_read(stdin.read(), channel, stage) if text == "-" else [Asked(text, channel)])
+        for each in (_read(stdin.read(), channel, stage) if text == "-" else [MessageRef(text, channel)])
     ]
-    return [each for each in dict.fromkeys(asked) if channel in (None, each.event_type)]
+    return [each for each in dict.fromkeys(refs) if channel in (None, each.event_type)]
 
 
-def _read(text: str, channel: str | None, stage: str) -> list[Asked]:
+def _read(text: str, channel: str | None, stage: str) -> list[MessageRef]:
     lines = [each.strip() for each in text.splitlines() if each.strip()]
     if not text.lstrip().startswith(("{", "[")):
-        return [Asked(each, channel) for each in lines]
+        return [MessageRef(each, channel) for each in lines]
     try:
         documents = [json.loads(text)]
     except ValueError:
@@ -45,7 +45,7 @@ def _document(line: str) -> Any:
     try:
         return json.loads(line)
     except ValueError:
-        raise Refused(f"This line of the standard input is no JSON: {line:.60}") from None
+        raise Refused(f"Standard input: this line is not JSON: {line:.60}") from None
 
 
 def _check(document: Any, stage: str) -> None:
@@ -55,20 +55,21 @@ def _check(document: Any, stage: str) -> None:
     other = document.get("stage", stage)
     if other != stage:
         raise Refused(
-            f"What is piped in comes from the stage {other!s:.40}, and would be sent again in {stage}: give "
-            f"--stage {stage} to both commands."
+            f"The piped JSON is about the stage {other!s:.40}, and this command about {stage}: give --stage "
+            f"{stage} to both commands."
         )
     if document.get("more") is True:
         raise Refused(
-            "What is piped in is not all that was found: give the command before this one a larger --limit."
+            "The piped JSON says more: true, so it leaves messages out: give the command before this one a "
+            "larger --limit."
         )
 
 
-def _messages(value: Any) -> Iterator[Asked]:
+def _messages(value: Any) -> Iterator[MessageRef]:
     if isinstance(value, dict):
         id_, event_type = value.get("id"), value.get("event_type", value.get("channel"))
         if isinstance(id_, str) and isinstance(event_type, str):
-            yield Asked(id_, event_type)
+            yield MessageRef(id_, event_type)
             return
         value = list(value.values())
     if isinstance(value, list):

@@ -1,12 +1,15 @@
 """`schema`: what producers may put, and what commands answer, as JSON Schema."""
 
+import inspect
 import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from ops.schema import contracts
+from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
+from mailroom.message.reference import MAX_ID_BYTES
 
 
 def schema(
@@ -28,19 +31,48 @@ def schema(
 
     Example: mailroom schema mail > mail.schema.json
     """
+    # It imports every command, for which the other commands need not wait.
+    from ops import answers
+
     if all_ is not None:
-        _write_all(all_)
+        all_.mkdir(parents=True, exist_ok=True)
+        for each in all_.glob("*.schema.json"):
+            each.unlink()
+        for name in answers.ANSWERS:
+            (all_ / file_of(name)).write_text(written(answers.schema_of(name)))
         return
     if (channel is None) == (command is None):
         raise typer.BadParameter("name a channel, or a command by --command.")
     try:
-        text = written(contracts.schema_of(channel) if channel else _of_command(command or ""))
+        text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0])) from None
     if output is None:
         typer.echo(text, nl=False)
     else:
         output.write_text(text)
+
+
+def schema_of(channel: str) -> dict[str, Any]:
+    """The JSON Schema of a channel's items. Raises KeyError with the channels there are."""
+    if channel not in CONTRACTS:
+        raise KeyError(f"no channel {channel!r}; there are: {', '.join(CONTRACTS)}")
+    contract = CONTRACTS[channel]
+    document = msgspec.json.schema(contract)
+    definitions: dict[str, Any] = document["$defs"]
+    item: dict[str, Any] = definitions.pop(contract.__name__)
+    for name in OURS:
+        del item["properties"][name]
+    item["properties"]["event_type"] = {"const": channel}
+    item["properties"]["id"] |= {"minLength": 1, "maxLength": MAX_ID_BYTES}
+    item["description"] = inspect.cleandoc(item["description"])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **item,
+        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
+        "additionalProperties": True,  # a template's variables, for one
+        "$defs": definitions,
+    }
 
 
 def written(document: dict[str, Any]) -> str:
@@ -51,20 +83,3 @@ def written(document: dict[str, Any]) -> str:
 def file_of(command: str) -> str:
     """The name of the file that a command's schema is kept in."""
     return f"{command.replace(' ', '-')}.schema.json"
-
-
-def _of_command(command: str) -> dict[str, Any]:
-    # It knows every command's module, which the others need not wait for.
-    from ops.answers import schema_of
-
-    return schema_of(command)
-
-
-def _write_all(folder: Path) -> None:
-    from ops.answers import ANSWERS
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for each in folder.glob("*.schema.json"):
-        each.unlink()
-    for command in ANSWERS:
-        (folder / file_of(command)).write_text(written(_of_command(command)))

@@ -1,4 +1,4 @@
-"""`webhook-key`: prints the key of one host, for whoever runs the receivers there."""
+"""`webhook-key`: prints the key with which the receivers of one host verify."""
 
 from typing import Annotated
 
@@ -31,7 +31,7 @@ def webhook_key(
 ) -> None:
     """Print the key that the receivers of one host verify webhooks and callbacks with.
 
-    Give the key to whoever runs that host, and to nobody else: it signs for that host and for no other. All
+    Give the key only to the people who run that host: it signs for that host and for no other. All
     endpoints of a host have the same key, whatever their port and path. Hosts are compared as DNS compares
     them: hooks.example.com and api.example.com differ, HOOKS.example.com is the first once more. Write a name
     beyond ASCII in its xn-- form.

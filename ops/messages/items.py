@@ -1,0 +1,123 @@
+"""Items as operators write them: attributes as text, and the rules by which a deployed stage judges items."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import boto3
+import msgspec
+from msgspec import Struct, structs
+
+from mailroom.channels.contracts import CONTRACTS, contracts_of
+from mailroom.content.payloads import Payloads
+from mailroom.dispatch.validator import Validator
+from mailroom.errors import Invalid
+from mailroom.http.url_policy import UrlPolicy
+from mailroom.mailbox.oversize import Oversize
+from mailroom.mailbox.writer import MailboxWriter
+from ops.deployed import function_settings
+from ops.screen import Refused
+from ops.stage import name as stage_name
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
+
+NOT_TYPED = ("variables", "attempt")
+"""Fields of the model that no producer writes."""
+_UNDELAYED = ("fax",)
+"""Its queue is FIFO and delays no message: dispatch keeps an attribute of its items to itself."""
+
+
+class Attributes(Struct, frozen=True):
+    """What a channel's contract knows: the names of its `texts`, and of the `others`, which are lists, maps
+    and numbers."""
+
+    texts: frozenset[str]
+    others: frozenset[str]
+
+    def value(self, name: str, text: str) -> Any:
+        """The text as the attribute's value: what is no text is written as JSON. Raises Invalid."""
+        if name not in self.others:
+            return text
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise Invalid(
+                name, f'is no text: write it as JSON, as 7, ["a"] or {{"a": 1}} ({error})'
+            ) from None
+
+    def known(self, name: str) -> bool:
+        """Whether the contract knows it; anything else is a variable of the template."""
+        return name in self.texts or name in self.others
+
+
+def attributes_of(channel: str) -> Attributes:
+    """The attributes of a channel; empty, if there is no such channel."""
+    contract = CONTRACTS.get(channel)
+    if contract is None:
+        return Attributes(frozenset(), frozenset())
+    types = get_type_hints(contract, include_extras=False)
+    texts: set[str] = set()
+    others: set[str] = set()
+    for each in structs.fields(contract):
+        if each.encode_name not in NOT_TYPED:
+            (texts if _takes_text(types[each.name]) else others).add(each.encode_name)
+    return Attributes(frozenset(texts), frozenset(others))
+
+
+def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
+    """`name=value`, as often as it was typed. Raises Refused that names the option."""
+    found: dict[str, str] = {}
+    for each in typed:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise Refused(f"{option} {each!r:.80} is no pair; write {option} name=value.")
+        if name.strip() in found:
+            raise Refused(f"{option} {name.strip()} is there twice; keep one.")
+        found[name.strip()] = value
+    return found
+
+
+def _takes_text(type_: Any) -> bool:
+    try:
+        msgspec.convert("text", type_)
+    except msgspec.ValidationError:
+        return False
+    return type_ is not Any
+
+
+class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
+    """What a stage asks of an item, as it is deployed. Times in seconds; 0 is for ever.
+
+    The rules are read from the environment of the HTTP API's function, and not from cdk.json: a stage may
+    have been deployed from another version than the one here.
+    """
+
+    mailbox_table: str
+    payload_bucket: str
+    lanes: dict[str, list[str]]
+    callback_schemes: list[str]
+    callback_ports: list[int]
+    default_region: str = ""
+    mailbox_ttl_seconds: float = 0
+    payload_ttl_seconds: float = 0
+
+    def validator(self, s3: "S3Client") -> Validator:
+        """Judges items as the stage does; it asks nothing of AWS."""
+        return Validator(
+            contracts_of(self.default_region),
+            self.lanes,
+            payloads=Payloads(s3, self.payload_bucket),
+            callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
+            waiting=[each for each in _UNDELAYED if each in self.lanes],
+        )
+
+    def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:
+        """Puts items as the stage's entrance does; what is over 400 KB goes into the payload bucket."""
+        oversize = Oversize(s3, lambda: self.payload_bucket, self.payload_ttl_seconds or None)
+        return MailboxWriter(dynamodb, self.mailbox_table, self.mailbox_ttl_seconds, oversize=oversize)
+
+
+def rules_of(session: boto3.Session, stage: str) -> Rules:
+    """The rules of a deployed stage. Raises Refused if the stage is not deployed, and botocore's errors."""
+    return function_settings(session.client("lambda"), stage_name(stage, "messages-api"), Rules)

@@ -1,0 +1,223 @@
+"""`send`: one message, from a file, from options or from both, is put into the mailbox."""
+
+import json
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+from msgspec import Struct, structs
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.reader import READY, LedgerReader
+from mailroom.message.body import decode
+from ops.clients import config_for_puts
+from ops.messages.items import attributes_of, pairs, rules_of
+from ops.messages.status import reader_of
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, screen, tell
+
+if TYPE_CHECKING:
+    from mailroom.client_results import State
+
+STDIN = "-"
+UNDER_WAY = (READY, "scheduled", "sending", "retrying")
+"""Without an outcome."""
+GOOD = ("sent", "delivered")
+_FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
+_LETTERS = "bcdfghjkmnpqrstvwxz23456789"
+"""Without vowels, which make words, and without what is taken for another one."""
+_RANDOM = 6
+_SAID = {
+    "accepted": "It is in the mailbox.",
+    "existed": "It exists, with the same content: nothing was put.",
+    "conflict": "That id is another message's, which stays. Use a new one.",
+}
+
+
+class SendAnswer(Struct, frozen=True, kw_only=True):
+    """The answer of `send`. `result` is accepted, existed (the very same was there) or conflict (the id is
+    another message's, which stays). `status` and `error` are the ledger's, where it was waited for."""
+
+    id: str
+    event_type: str
+    stage: str
+    result: str
+    status: str | None = None
+    error: str | None = None
+    provider_id: str | None = None
+
+
+def send(
+    channel: Annotated[str | None, typer.Argument(help="mail, sms, push, fax or webhook.")] = None,
+    stage: Stage = "dev",
+    *,
+    to: Annotated[
+        list[str] | None, typer.Option(help="Whom it is for; of a mail as often as need be.")
+    ] = None,
+    subject: Annotated[str | None, typer.Option(help="Of a mail.")] = None,
+    text: Annotated[str | None, typer.Option(help="Of a mail or an SMS.")] = None,
+    template: Annotated[str | None, typer.Option(help="A template's name, instead.")] = None,
+    id_: Annotated[str | None, typer.Option("--id", help="Without it, a new one, which is printed.")] = None,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="attribute=value; what is no text is written as JSON.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="What recipients can opt out of.")] = None,
+    lane: Annotated[str | None, typer.Option(help="normal or bulk.")] = None,
+    send_at: Annotated[str | None, typer.Option(help="ISO 8601, such as 2026-11-21T09:00:00Z.")] = None,
+    callback_url: Annotated[str | None, typer.Option(help="Told of each outcome.")] = None,
+    file: Annotated[str | None, typer.Option(help="A JSON object; - is standard input.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Until it has an outcome.")] = False,
+    wait_seconds: Annotated[float, typer.Option(min=0, help="For how long --wait does, in seconds.")] = 60.0,
+    as_json: AsJson = False,
+) -> None:
+    """Send one message: from options, from a JSON file, or from a file with options laid over it.
+
+    It is checked as the stage itself would before it is put, and the sentence names the attribute at fault.
+    Exit code 0: it is in the mailbox, or the very same was there already; with --wait, it was sent. 1: the id
+    is another message's; with --wait, it has failed or has no outcome in time. 2: it is no message that this
+    stage takes.
+
+    Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
+    """
+    typed = {
+        "to": to,
+        "subject": subject,
+        "text": text,
+        "template": template,
+        "id": id_,
+        "topic": topic,
+        "lane": lane,
+        "send_at": send_at,
+        "callback_url": callback_url,
+    }
+    with aws_faults(stage):
+        item = _draft(channel, _read(file) if file else {}, typed, set_ or ())
+        session = boto3.Session()
+        sent = _put(session, stage, item)
+        if wait and sent.result != "conflict":
+            reader = reader_of(session, stage)
+            with errors.status("waiting") as shown:
+                sent = wait_for(
+                    reader, sent, wait_seconds, seen=lambda each: shown.update(f"waiting: {each}")
+                )
+    if as_json:
+        tell(sent)
+    else:
+        _show(sent)
+    bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
+    raise typer.Exit(1 if bad else 0)
+
+
+def wait_for(
+    reader: LedgerReader,
+    sent: SendAnswer,
+    seconds: float,
+    *,
+    seen: Callable[[str], None] = lambda _: None,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> SendAnswer:
+    """The answer with its status, once the message has an outcome, or when the time is over. `seen` takes
+    each status."""
+    deadline, pause = now() + seconds, _FIRST_POLL
+    while True:
+        found = next(iter(reader.find(sent.id, sent.event_type)), None)
+        seen(found.status if found else "gone")
+        if found is None:
+            return sent
+        if found.status not in UNDER_WAY or now() + pause > deadline:
+            error = found.error["message"] if found.error else None
+            return structs.replace(sent, status=found.status, error=error, provider_id=found.provider_id)
+        sleep(pause)
+        pause = min(_LONGEST_POLL, pause * 1.5)
+
+
+def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAnswer:
+    """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
+    rules, s3 = rules_of(session, stage), session.client("s3")
+    try:
+        rules.validator(s3).validate(item)
+    except (Invalid, Malformed) as fault:
+        raise Refused(f"Not put: {fault}.") from None
+    dynamodb = session.client("dynamodb", config=config_for_puts(1))
+    written = rules.writer(dynamodb, s3).put(item)
+    if written.state in ("refused", "failed"):
+        raise Refused(f"Not put: {written.error}.")
+    result: State = "accepted"
+    if written.state == "existed":
+        result = "existed" if written.same else "conflict"
+    return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=result)
+
+
+def _read(place: str) -> dict[str, Any]:
+    """The item in a file, or on standard input. Raises Refused."""
+    name = "standard input" if place == STDIN else place
+    try:
+        text = sys.stdin.read() if place == STDIN else Path(place).read_text("utf-8-sig")
+        return decode(text)
+    except OSError as error:
+        raise Refused(f"{name} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise Refused(f"{name} is not UTF-8; save it as UTF-8.") from None
+    except Malformed:
+        raise Refused(f"{name}: {_fault(text)}") from None
+
+
+def _fault(text: str) -> str:
+    """In which line and column a text is no JSON object; never what stands there."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        return f"line {error.lineno}, column {error.colno}: is not JSON ({error.msg})."
+    except ValueError:
+        return "is not JSON."
+    several = isinstance(value, list)
+    return f"is no JSON object{'; of several messages make a file of lines: mailroom import' * several}."
+
+
+def _draft(
+    channel: str | None,
+    given: Mapping[str, Any],
+    typed: Mapping[str, str | Sequence[str] | None],
+    sets: Sequence[str],
+) -> dict[str, Any]:
+    """The item: what a file gave, and over it what was typed. Raises Refused for what cannot be meant."""
+    item = dict(given)
+    named = item.get("event_type")
+    if channel is not None and named is not None and named != channel:
+        raise Refused(f"The file's event_type is {named!r:.60}, and {channel} was asked for; leave one out.")
+    kind = channel or named
+    if not isinstance(kind, str) or kind not in CONTRACTS:
+        there = ", ".join(CONTRACTS)
+        raise Refused(f"Which channel is it? Name one of {there}, as in: mailroom send mail --to …")
+    item["event_type"] = kind
+    for name, value in typed.items():
+        if value:
+            several = not isinstance(value, str) and len(value) > 1
+            item[name] = list(value) if several else value if isinstance(value, str) else value[0]
+    try:
+        item |= {name: attributes_of(kind).value(name, text) for name, text in pairs(sets, "--set").items()}
+    except Invalid as fault:
+        raise Refused(f"--set {fault}.") from None
+    if item.get("id") is None:
+        # Unique, and a person can read it out: mail-20261121-221503-k7wq3f.
+        random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
+        item["id"] = f"{kind}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
+    return item
+
+
+def _show(sent: SendAnswer) -> None:
+    screen.print(plain(f"{sent.id}  ({sent.event_type}, {sent.stage})"), style="bold", soft_wrap=True)
+    screen.print(_SAID[sent.result])
+    if sent.status is not None:
+        words = f"{sent.status}: {sent.error}" if sent.error else sent.status
+        screen.print(plain(f"It is {words}"), soft_wrap=True)
+    if sent.status not in GOOD and sent.result != "conflict":
+        where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
+        screen.print(plain(f"Where it is: {where}"), soft_wrap=True)

@@ -1,0 +1,256 @@
+"""`watch`: the queues of a stage as they fill and empty, its dead letters, and the alarms that ring."""
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import boto3
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
+from rich import box
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from mailroom.clock import iso
+from ops import stage as stages
+from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, plain, screen, tell
+from ops.times import duration, short
+
+if TYPE_CHECKING:
+    from types_boto3_cloudwatch import CloudWatchClient
+    from types_boto3_sqs import SQSClient
+
+_WORKERS = 8
+_AGE = "ApproximateAgeOfOldestMessage"
+_AGE_MINUTES = 10
+"""SQS writes its metrics each minute, some minutes late."""
+_MAX_METRICS = 500
+"""Of one GetMetricData call."""
+
+
+class QueueSnapshot(Struct, frozen=True):
+    """One queue by its short name. `oldest_seconds` is how long the oldest message waits, as CloudWatch has
+    it; null: it does not say. `change` is how many more it holds than at the first look."""
+
+    name: str
+    visible: int
+    in_flight: int
+    delayed: int
+    oldest_seconds: float | None
+    change: int
+
+    @property
+    def holds(self) -> int:
+        """All its messages."""
+        return self.visible + self.in_flight + self.delayed
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it is a dead-letter queue."""
+        return _is_dead(self.name)
+
+
+class RingingAlarm(Struct, frozen=True):
+    """One alarm that rings: its name, and since when (ISO 8601)."""
+
+    name: str
+    since: str
+
+
+class Snapshot(Struct, frozen=True):
+    """The answer of `watch`. `alarms` null: CloudWatch could not be asked, and `note` says why."""
+
+    at: str
+    stage: str
+    queues: list[QueueSnapshot]
+    waiting: int
+    dead: int
+    alarms: list[RingingAlarm] | None
+    note: str
+
+
+def watch(
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[str | None, typer.Option(help="Only the queues of that channel.")] = None,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from one look to the next.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what waits in each queue, the dead letters, and the alarms that ring, until Ctrl-C.
+
+    The change is since the first look. Numbers are SQS's own, approximate ones; ages and alarms are
+    CloudWatch's, some minutes late. With --json one object a line. Exit code 2: there is no such stage, or
+    no such channel in it.
+
+    Example: mailroom watch --channel mail --stage prod
+    """
+    with aws_faults(stage):
+        snapshots = _snapshots(Watcher(boto3.Session(), stage, channel), interval, once=once)
+        try:
+            if as_json:
+                for each in snapshots:
+                    tell(each)
+            elif once or not screen.is_terminal:
+                for each in snapshots:
+                    screen.print(_shown(each))
+            else:
+                with Live(console=screen, auto_refresh=False, vertical_overflow="visible") as live:
+                    for each in snapshots:
+                        live.update(_shown(each), refresh=True)
+        except KeyboardInterrupt:
+            return
+
+
+class Watcher:
+    """Looks at one stage again and again. `channel`: only its queues."""
+
+    def __init__(self, session: boto3.Session, stage: str, channel: str | None = None) -> None:
+        self._sqs: SQSClient = session.client("sqs")
+        self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
+        self._stage = stage
+        self._prefix = stages.prefix(stage)
+        self._channel = channel
+        self._first: dict[str, int] = {}
+
+    def look(self, now: float) -> Snapshot:
+        """What there is, at `now` (epoch seconds). Raises NotDeployed if the stage has no queue, Refused
+        if the channel has no queue, and botocore's errors if SQS cannot be asked."""
+        urls = self._urls()
+        with ThreadPoolExecutor(_WORKERS, thread_name_prefix="depth") as pool:
+            read = pool.map(partial(stages.depth, self._sqs), urls.values())
+            depths = dict(zip(urls, read, strict=True))
+        ages, alarms, note = self._cloud(list(urls), now)
+        queues = []
+        for name in sorted(urls, key=_order):
+            depth = depths[name]
+            change = depth.all - self._first.setdefault(name, depth.all)
+            age = ages.get(name)
+            queues.append(QueueSnapshot(name, depth.visible, depth.in_flight, depth.delayed, age, change))
+        waiting = sum(each.holds for each in queues if not each.is_dead)
+        dead = sum(each.holds for each in queues if each.is_dead)
+        return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
+
+    def _urls(self) -> dict[str, str]:
+        pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=self._prefix)
+        urls = (url for page in pages for url in page.get("QueueUrls", []))
+        named = {url.rpartition("/")[2].removeprefix(self._prefix): url for url in urls}
+        if not named:
+            raise NotDeployed(f"queue of {self._stage}")
+        wanted = {name: url for name, url in named.items() if self._wanted(name)}
+        if not wanted:
+            there = ", ".join(sorted(name.removesuffix(".fifo") for name in named if not _is_dead(name)))
+            raise Refused(f"{self._stage} has no queue of {self._channel!r:.60}; there are: {there}.")
+        return wanted
+
+    def _wanted(self, name: str) -> bool:
+        """Of a channel: its queue, its lanes', its retries', and the dead-letter queues of all of them."""
+        base = name.removesuffix(".fifo")
+        return self._channel is None or base == self._channel or base.startswith(f"{self._channel}-")
+
+    def _cloud(self, names: list[str], now: float) -> tuple[dict[str, float], list[RingingAlarm] | None, str]:
+        """What CloudWatch says. Without it the queues are worth a look all the same."""
+        try:
+            return self._ages(names, now), self._alarms(), ""
+        except (ClientError, BotoCoreError) as error:
+            code = error.response["Error"]["Code"] if isinstance(error, ClientError) else type(error).__name__
+            return {}, None, f"CloudWatch cannot be asked ({code}): no ages, no alarms."
+
+    def _ages(self, names: list[str], now: float) -> dict[str, float]:
+        end = datetime.fromtimestamp(now, UTC)
+        answer = self._cloudwatch.get_metric_data(
+            MetricDataQueries=[
+                _query(at, self._prefix + name) for at, name in enumerate(names[:_MAX_METRICS])
+            ],
+            StartTime=end - timedelta(minutes=_AGE_MINUTES),
+            EndTime=end,
+            ScanBy="TimestampDescending",
+        )
+        found = {each["Id"]: each["Values"] for each in answer["MetricDataResults"]}
+        return {name: found[f"q{at}"][0] for at, name in enumerate(names) if found.get(f"q{at}")}
+
+    def _alarms(self) -> list[RingingAlarm]:
+        pages = self._cloudwatch.get_paginator("describe_alarms").paginate(
+            AlarmNamePrefix=self._prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm", "CompositeAlarm"]
+        )
+        found: list[Any] = []
+        for page in pages:
+            found += [*page.get("MetricAlarms", []), *page.get("CompositeAlarms", [])]
+        # Not every emulator heeds both conditions at once.
+        ringing = [each for each in found if each["StateValue"] == "ALARM"]
+        alarms = [
+            RingingAlarm(each["AlarmName"], iso(each["StateUpdatedTimestamp"].timestamp()))
+            for each in ringing
+        ]
+        return sorted(alarms, key=lambda each: each.name)
+
+
+def _snapshots(
+    watcher: Watcher,
+    interval: float,
+    *,
+    once: bool,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Iterator[Snapshot]:
+    while True:
+        began = clock()
+        yield watcher.look(began)
+        if once:
+            return
+        sleep(max(0.0, interval - (clock() - began)))
+
+
+def _is_dead(name: str) -> bool:
+    """Whether a queue of that short name is a dead-letter queue."""
+    return name.removesuffix(".fifo").endswith("-dlq")
+
+
+def _order(name: str) -> tuple[str, bool]:
+    """A dead-letter queue behind its own."""
+    return name.removesuffix(".fifo").removesuffix("-dlq"), _is_dead(name)
+
+
+def _query(at: int, queue: str) -> Any:
+    dimensions = [{"Name": "QueueName", "Value": queue}]
+    metric = {"Namespace": "AWS/SQS", "MetricName": _AGE, "Dimensions": dimensions}
+    return {"Id": f"q{at}", "MetricStat": {"Metric": metric, "Period": 60, "Stat": "Maximum"}}
+
+
+def _shown(snapshot: Snapshot) -> RenderableType:
+    waiting = f"{snapshot.waiting:,} on their way, {snapshot.dead:,} dead letters."
+    summary = f"{snapshot.stage}, {short(snapshot.at)}: {waiting}"
+    parts: list[RenderableType] = [Text(summary, style="bold red" if snapshot.dead else "bold")]
+    parts.append(_table(snapshot.queues))
+    if snapshot.alarms is None:
+        parts.append(plain(snapshot.note))
+    elif snapshot.alarms:
+        parts += [
+            Text.assemble(("ALARM ", "red"), plain(f"{each.name} since {short(each.since)}"))
+            for each in snapshot.alarms
+        ]
+    else:
+        parts.append(Text("No alarm rings."))
+    return Group(*parts)
+
+
+def _table(queues: list[QueueSnapshot]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("queue")
+    for heading in ("visible", "in flight", "delayed", "oldest", "change"):
+        table.add_column(heading, justify="right")
+    for each in queues:
+        age = "" if each.oldest_seconds is None else duration(each.oldest_seconds)
+        figures = (
+            f"{number:,}" if number else "·" for number in (each.visible, each.in_flight, each.delayed)
+        )
+        change = f"{each.change:+,}" if each.change else ""
+        style = "red" if each.is_dead and each.holds else "dim" if not each.holds else ""
+        table.add_row(plain(each.name), *figures, age, change, style=style)
+    return table

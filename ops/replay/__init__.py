@@ -1,1 +1,0 @@
-"""`replay`: what a stream gave up on, handed to its function again."""

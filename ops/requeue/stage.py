@@ -1,0 +1,139 @@
+"""A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import boto3
+
+from mailroom.aws.batch_get import MAX_KEYS
+from mailroom.aws.dynamo import plain, string
+from mailroom.channels.contracts import contracts_of
+from mailroom.clock import Clock
+from mailroom.environment import Dispatch
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key, Message
+from ops.clients import config_for_invocations
+from ops.deployed import function_settings
+from ops.requeue.selection import MessageRef
+from ops.screen import Refused
+from ops.stage import name as stage_name
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_lambda import LambdaClient
+    from types_boto3_sqs import SQSClient
+
+T = TypeVar("T")
+Image = dict[str, Any]
+"""An item in DynamoDB's own form: what is handed on must not lose its types."""
+_IDLE_CALLS = 8
+"""Calls in a row that bring nothing, over half a minute: the table is throttled for good."""
+
+
+@dataclass(frozen=True)
+class DeployedStage:
+    """One stage: its clients, the settings of its dispatch, and the contracts of its channels."""
+
+    stage: str
+    dynamodb: "DynamoDBClient"
+    sqs: "SQSClient"
+    functions: "LambdaClient"
+    dispatch: Dispatch
+    contracts: Mapping[str, type[Message]]
+    clock: Clock = time.time
+
+    @classmethod
+    def of(cls, session: boto3.Session, stage: str) -> "DeployedStage":
+        """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
+        settings this one does not know."""
+        functions = session.client("lambda", config=config_for_invocations())
+        dispatch = function_settings(functions, stage_name(stage, "dispatch"), Dispatch)
+        contracts = contracts_of(dispatch.default_region)
+        return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
+
+    @property
+    def mailbox_table(self) -> str:
+        """The mailbox's table."""
+        return self.name("mailbox")
+
+    @property
+    def ledger_table(self) -> str:
+        """The ledger's table."""
+        return self.dispatch.ledger_table
+
+    def name(self, short: str) -> str:
+        """The physical name of a table, a queue or a function."""
+        return stage_name(self.stage, short)
+
+    def ledger(self, new_token: Callable[[], str]) -> Ledger:
+        """The ledger's verbs, for a caller that claims nothing."""
+        ttl = self.dispatch.ledger_ttl_seconds
+        return Ledger(
+            self.dynamodb, self.ledger_table, lease=0, ttl=ttl, clock=self.clock, new_token=new_token
+        )
+
+    def items(self, table: str, ref: MessageRef) -> list[dict[str, Any]]:
+        """A table's items of that id, of all channels if the channel is not given."""
+        condition, values = "id = :id", {":id": string(ref.id)}
+        if ref.event_type:
+            condition += " AND event_type = :event_type"
+            values[":event_type"] = string(ref.event_type)
+        reply = self.dynamodb.query(
+            TableName=table,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=values,
+            ConsistentRead=True,
+        )
+        return [plain(item) for item in reply["Items"]]
+
+    def written(self, key: Key, token: str) -> dict[str, Any] | None:
+        """The ledger's item, if its claim token is the one that we wrote. For a write that was refused: the
+        SDK repeats a call whose answer was lost, and then meets what the first one wrote."""
+        found = self.items(self.ledger_table, MessageRef(key.id, key.event_type))
+        return next((each for each in found if each.get("claim_token") == token), None)
+
+    def images(self, table: str, keys: Iterable[Key], fields: Sequence[str] = ()) -> dict[Key, Image]:
+        """The items of these keys that there are, read consistently; of each only these fields (none given:
+        all).
+
+        Raises Refused if DynamoDB goes on leaving some out.
+        """
+        found: dict[Key, Image] = {}
+        for part in parts(dict.fromkeys(keys), MAX_KEYS):
+            wanted = [{"id": string(key.id), "event_type": string(key.event_type)} for key in part]
+            asked: Any = {table: {"Keys": wanted, "ConsistentRead": True, **projected(fields)}}
+            idle = 0
+            while asked:
+                reply = self.dynamodb.batch_get_item(RequestItems=asked)
+                items = reply["Responses"].get(table, [])
+                found |= {key_of(each): each for each in items}
+                asked = reply.get("UnprocessedKeys")
+                idle = 0 if items else idle + 1
+                if asked and idle == _IDLE_CALLS:
+                    raise Refused(f"{table} is throttled. Run this again later.")
+                if asked:
+                    time.sleep(min(10.0, 0.1 * 2**idle))
+        return found
+
+
+def key_of(image: Mapping[str, Any]) -> Key:
+    """The key of an item in DynamoDB's form."""
+    return Key(image["id"]["S"], image["event_type"]["S"])
+
+
+def projected(fields: Sequence[str]) -> dict[str, Any]:
+    """The arguments that ask for the key and these fields; nothing where all are wanted."""
+    if not fields:
+        return {}
+    names = {f"#f{at}": name for at, name in enumerate(dict.fromkeys(("id", "event_type", *fields)))}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+
+
+def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many at most."""
+    left = iter(values)
+    while run := list(islice(left, most)):
+        yield run

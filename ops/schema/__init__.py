@@ -1,1 +1,0 @@
-"""`schema`: the contract of an item, and the answers of the commands, as JSON Schema."""

@@ -1,0 +1,146 @@
+"""`settle`: an operator says how a message ended that no worker can end."""
+
+from collections.abc import Mapping
+from secrets import token_hex
+from typing import Annotated, Any, Literal
+
+import boto3
+import typer
+from msgspec import Struct, structs
+
+from mailroom.clock import iso
+from mailroom.ledger.reader import of_ledger
+from mailroom.message.message import Key
+from ops.deployed import function_variables
+from ops.messages.status import show, view_of
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage
+from ops.screen import AsJson, NotDeployed, Refused, Stage, Yes, aws_faults, plain, screen, tell
+from ops.times import short
+
+Item = Mapping[str, Any]
+Word = Literal["sent", "failed"]
+
+LONGEST_LEASE_SECONDS = 1_500
+"""A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
+LONGEST_FAX_SECONDS = 86_400
+"""Of any stage, where its own number cannot be asked for any more."""
+_FOLLOWS: dict[Word, str] = {
+    "sent": "It is never sent again without mailroom resend --force.",
+    "failed": "Callbacks follow, and mailroom resend may send it again.",
+}
+
+
+class Settled(Struct, frozen=True):
+    """What became of one message. `status`: the one before; `word`: how it was to be settled; `why`: why it
+    was refused, "" where it was not."""
+
+    stage: str
+    id: str
+    event_type: str
+    status: str
+    word: Word
+    result: Literal["settled", "refused"]
+    why: str = ""
+
+
+def settle(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
+    word: Annotated[Word, typer.Option("--as", help="How it ended, as its provider or recipient says.")],
+    stage: Stage = "dev",
+    *,
+    channel: Annotated[str | None, typer.Option(help="Where several channels have that id.")] = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say how a message ended whose provider cannot be asked any more, so that it is over.
+
+    For a message that stays `sending` or `retrying` whatever is done: a fax whose provider was changed or
+    has lost it, or one whose worker was cut off and whose queue message is gone. Ask the provider or the
+    recipient first, and say --as sent or --as failed. First try mailroom dead-letters redrive, or mailroom
+    reconcile: they let a worker find it out.
+
+    Shows the message and asks. It is settled only as it was shown, and only if no worker can be busy with
+    it: a claim lasts 25 minutes at most, a fax as long as fax.longest_fax_seconds on top. The ledger
+    drops queue messages that are left of it, a worker that still follows it changes nothing any more, and
+    callbacks follow. What the provider proves later still corrects it.
+
+    Exit code 1: it was not settled, and the answer says why. 2: it could not be done, or there is no such
+    message in the ledger.
+
+    Example: mailroom settle fax-17 --as failed --channel fax --stage prod
+    """
+    with aws_faults(stage):
+        deployed = DeployedStage.of(boto3.Session(), stage)
+        item = find(deployed, MessageRef(id_, channel))
+        before, now = free_since(deployed, item["event_type"]), deployed.clock()
+        why = _refusal(item, before, now)
+        answer = Settled(stage, id_, item["event_type"], str(item.get("status", "")), word, "refused", why)
+        if not as_json:
+            show(view_of(of_ledger(item), stage, now))
+        if not why:
+            if not yes:
+                named = f"{answer.event_type} {id_} of {stage}"
+                question = f"{plain(f'Settle {named} as {word}? {_FOLLOWS[word]}')}"
+                typer.confirm(question, abort=True, err=True)
+            if write(deployed, item, word, before):
+                answer = structs.replace(answer, result="settled")
+            else:
+                changed = "it has changed since it was shown: look again, and run this again"
+                answer = structs.replace(answer, why=changed)
+    if as_json:
+        tell(answer)
+    elif answer.why:
+        screen.print(plain(f"Not settled: {answer.why}."), soft_wrap=True)
+    else:
+        screen.print(plain(f"{answer.id} ({answer.event_type}) is settled as {word}."), soft_wrap=True)
+    raise typer.Exit(0 if answer.result == "settled" else 1)
+
+
+def find(stage: DeployedStage, ref: MessageRef) -> Item:
+    """The ledger's item of a message. Raises Refused where there is not exactly one."""
+    items = stage.items(stage.ledger_table, ref)
+    if not items:
+        raise Refused(
+            f"The ledger of {stage.stage} does not know {ref.id}, so there is nothing to settle: see "
+            "mailroom status."
+        )
+    if len(items) > 1:
+        names = " and ".join(each["event_type"] for each in items)
+        raise Refused(f"There are messages of {names} with the id {ref.id}: say which by --channel.")
+    return items[0]
+
+
+def free_since(stage: DeployedStage, event_type: str) -> float:
+    """What was begun before this time (epoch seconds) no worker holds any more, and no line is busy with."""
+    busy: float = LONGEST_LEASE_SECONDS
+    if event_type == "fax":
+        try:
+            sender = function_variables(stage.functions, stage.name("send-fax"))
+        except NotDeployed:  # faxes of a gateway that was taken out are among what has to be settled
+            sender = {}
+        busy += float(sender.get("LONGEST_FAX_SECONDS", LONGEST_FAX_SECONDS))
+    return stage.clock() - busy
+
+
+def _refusal(item: Item, before: float, now: float) -> str:
+    """Why a message cannot be settled; "": it can. `before` is `free_since`, `now` the time of asking, both
+    in epoch seconds."""
+    status = str(item.get("status", ""))
+    if "completedAt" in item:
+        return f"{status}: it has its outcome; mailroom resend is for sending it again"
+    if status == "scheduled":
+        return "scheduled: it waits for its send_at; to take it back, delete its item or cancel it by the API"
+    begun = item.get("submittedAt" if "provider_id" in item else "startedAt", 0) / 1000
+    if begun > before:
+        until = short(iso(now + begun - before))
+        return f"{status}: a worker may hold it, or its line be busy, until {until}; run this again then"
+    return ""
+
+
+def write(stage: DeployedStage, item: Item, word: Word, before: float) -> bool:
+    """Write the operator's word into the ledger. False: the message is no longer as `item`, which was
+    shown."""
+    key, token = Key(item["id"], item["event_type"]), token_hex(16)
+    settled = stage.ledger(lambda: token).settle(key, item, word, before)
+    return settled or stage.written(key, token) is not None

@@ -1,1 +1,0 @@
-"""`settle`: an operator says how a message ended that nobody else can tell of."""

@@ -1,1 +1,0 @@
-"""`webhook-key`: what the receivers of one host verify with."""
