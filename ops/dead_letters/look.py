@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from msgspec import Struct
 
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import Sets, string
+from mailroom.aws.dynamo import Sets, batch_get, string
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.message.message import Key

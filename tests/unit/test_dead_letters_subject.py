@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from mailroom.dead_letters.cause import Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import DeadLetter, dead_letter_of
-from mailroom.message.message import MAX_KEY_BYTES, Key
-from mailroom.message.reference import Reference
+from mailroom.message.message import MAX_KEY_BYTES, Key, Reference
 
 HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
 SES = {"eventType": "Bounce", "mail": {"headers": HEADERS, "tags": {"correlation": ["other"]}}, "bounce": {}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Pending
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about
 from tests.unit.fakes import Meddler, client_error

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from mailroom.channels.fax.contract import Delivered, FaxState, Undelivered
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about
 from tests.unit.fax_post import FaxMake

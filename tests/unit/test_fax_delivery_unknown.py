@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Delivered
-from mailroom.ledger.claim import Claimed
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import client_error
 from tests.unit.fax_post import FaxMake

@@ -64,7 +64,7 @@ ENCODE = (
 )
 NUMBER = "has a host that ends in a number; write an IPv4 address as 203.0.113.7"
 USER = "carries a user's name or password; leave them out and check the signature instead"
-PORT = "has a port that is none; use one from 1 to 65535, or leave it out with its colon"
+PORT = "has no valid port; use one from 1 to 65535, or leave it out with its colon"
 BRACKETS = "has a host in brackets that is no IPv6 address; use one like [2001:db8::1]"
 
 
@@ -173,7 +173,7 @@ def test_an_ipv4_address_in_another_spelling_is_refused(host: str) -> None:
 )
 def test_a_host_that_is_no_name_is_refused(host: str) -> None:
     assert reason(f"https://{host}/").startswith(
-        "has a host that is no DNS name; use one like hooks.example.com"
+        "has a host that is not a DNS name; use one like hooks.example.com"
     )
 
 

@@ -129,6 +129,13 @@ def test_a_query_belongs_to_the_url() -> None:
         assert server.asked[0].query == {"To": "+15555550100", "page[size]": "7"}
 
 
+def test_a_key_that_no_header_can_hold_proves_that_nothing_went_out() -> None:
+    with scripted(Answer()) as server, pytest.raises(NotSent, match="not a header's value") as caught:
+        ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
+    assert server.asked == []
+    assert "key" not in str(caught.value)
+
+
 def test_an_address_that_no_provider_has_proves_that_nothing_went_out() -> None:
     for url in ("ftp://fax.example", "http://169.254.169.254/latest"):
         with pytest.raises(NotSent, match="cannot be reached: "):

@@ -1,4 +1,4 @@
-"""Answers, from what the library says to what goes over the wire."""
+"""Answers: JSON for what was done, `application/problem+json` (RFC 9457) for what was not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -74,7 +74,7 @@ def of_one(taken: EntryResult) -> Response[str]:
 
 
 def of_list(taken: Sequence[EntryResult]) -> Response[str]:
-    """The answer to a list. Raises Refusal where one failed, or where none is in the mailbox."""
+    """The answer to a list. Raises Refusal where one failed, or where no message is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
         "accepted": results.count("accepted"),

@@ -1,4 +1,4 @@
-"""The API as its function's settings describe it."""
+"""The HTTP API: its routes, and what is answered when a route cannot."""
 
 import re
 import time
@@ -28,9 +28,8 @@ from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
-from mailroom.mailbox.oversize import Oversize
-from mailroom.mailbox.writer import MailboxWriter
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.mailbox import MailboxWriter, Oversize
+from mailroom.message.message import MAX_ID_BYTES
 from mailroom.telemetry import logger
 
 UNDELAYED = frozenset(("fax",))
@@ -39,7 +38,7 @@ UNDELAYED = frozenset(("fax",))
 Handles = Callable[[Any], Callable[[Callable[[Any], Response[str]]], Any]]
 """Powertools' own registration, which is not typed."""
 _ID = f"the message's id, at most {MAX_ID_BYTES} bytes of UTF-8"
-# Bounds stand in the description alone: whoever checks them says in a sentence what is wrong.
+# The bounds are only described here. What checks them answers with a sentence.
 _BOUNDS: Any = {"json_schema_extra": ID_BOUNDS}
 IdInPath = Annotated[str, BeforeValidator(unquote), Path(description=_ID, **_BOUNDS)]
 IdInQuery = Annotated[str, Query(alias="id", description=f"{_ID}; of any characters", **_BOUNDS)]
@@ -59,7 +58,7 @@ Key = Annotated[
     ),
 ]
 _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.DOTALL)
-"""A role as whoever has assumed it is called: every session of it is the same caller."""
+"""The ARN of an assumed role: every session of a role is the same caller."""
 
 
 def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
@@ -142,7 +141,7 @@ def _caller(claim: str, event: Mapping[str, Any]) -> str:
 
 
 def _route_states(api: Described, settings: Settings, states: States) -> None:
-    told: Any = {
+    status: Any = {
         "responses": document.LOOKED_UP,
         "summary": "Where a message is",
         "security": document.needed(settings, "read"),
@@ -153,11 +152,11 @@ def _route_states(api: Described, settings: Settings, states: States) -> None:
         "security": document.needed(settings, "cancel"),
     }
 
-    @api.get("/messages/<id>", operation_id="status", **told)
+    @api.get("/messages/<id>", operation_id="status", **status)
     def get(id: IdInPath, event_type: EventType = None) -> Response[str]:  # noqa: A002
         return answers.of_status(states.of(id, event_type))
 
-    @api.get("/messages", operation_id="statusByQuery", **told)
+    @api.get("/messages", operation_id="statusByQuery", **status)
     def find(id_: IdInQuery, event_type: EventType = None) -> Response[str]:
         return answers.of_status(states.of(id_, event_type))
 

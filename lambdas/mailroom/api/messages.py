@@ -1,4 +1,5 @@
-"""Takes messages in: judged by their channel's contract, then put into the mailbox, each on its own."""
+"""Messages in: validated by their channel's contract and put into the mailbox, each on its own. Messages
+looked up: where they are. Messages taken back, while they wait for their time."""
 
 import time
 from collections import Counter
@@ -14,10 +15,9 @@ from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
-from mailroom.mailbox.writer import MailboxWriter, Written
+from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
-from mailroom.message.message import Key, Message, parse
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16
@@ -105,7 +105,7 @@ def _check_key(entry: Any) -> None:
             raise Invalid(name, "is no string, or empty; use a string")
 
 
-def _taken(entry: Mapping[str, Any], written: Written) -> EntryResult:
+def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryResult:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
         case "put":

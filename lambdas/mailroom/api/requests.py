@@ -1,4 +1,10 @@
-"""A request's body and headers, read strictly; none of it is judged here."""
+"""A request's path, body and headers, read strictly; what they ask for is judged elsewhere.
+
+Ids in paths may hold anything, and do not arrive everywhere alike. An HTTP API hands its function a path that
+is decoded already, all but `%25`; a function URL hands it on as it was. The API decodes before it looks for
+the route, so an encoded slash ends the id, and it cuts the path at a decoded question mark. Ids with those
+characters are therefore named by the query instead.
+"""
 
 import base64
 import binascii

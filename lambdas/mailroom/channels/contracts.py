@@ -1,4 +1,4 @@
-"""Which contract an `event_type` has. A new channel is a row here."""
+"""The table of channels: the contract of an `event_type`, and its JSON Schema. A channel is a row in each."""
 
 import inspect
 from collections.abc import Iterable
@@ -11,8 +11,7 @@ from mailroom.channels.mail.contract import Mail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.message.message import Message
-from mailroom.message.reference import MAX_ID_BYTES
+from mailroom.message.message import MAX_ID_BYTES, Message
 
 CONTRACTS: dict[str, type[Message]] = {
     "mail": Mail,
@@ -51,7 +50,7 @@ CHOICES: dict[str, list[dict[str, Any]]] = {
     "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
     "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
 }
-"""What the types alone do not say of a channel's items."""
+"""What the contract's types cannot say of a channel's items."""
 
 
 def component_of(channel: str) -> str:

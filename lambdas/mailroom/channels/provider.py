@@ -13,7 +13,7 @@ from botocore.exceptions import (
 
 from mailroom.aws.secret import unreadable
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 T = TypeVar("T")
 R_contra = TypeVar("R_contra", contravariant=True)
@@ -93,8 +93,8 @@ class OpenedProvider(Generic[P]):
 
 
 def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
-    """What a call answers, or what its refusal means, by `refusal`. A 5xx answer or none at all raises: then
-    nobody knows."""
+    """What a call answers, or what its refusal means, by `refusal`. Raises where nobody knows: a 5xx answer,
+    or no answer."""
     try:
         return call()
     except ClientError as error:
@@ -123,4 +123,4 @@ def code_of(error: ClientError) -> str:
 
 def reason_of(error: ClientError) -> str:
     """A sentence for the ledger and the log."""
-    return f"{code_of(error)}: {discreet(error.response['Error'].get('Message', ''))}"
+    return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"

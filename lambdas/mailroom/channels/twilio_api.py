@@ -83,7 +83,7 @@ class TwilioApi:
 
     def pages(self, path: str, params: Mapping[str, object], name: str) -> Iterator[list[dict[str, Any]]]:
         """The pages of a list, whose entries stand under `name`; each is asked for when it is wanted. Raises
-        Unclear for a list that is none, or too long."""
+        Unclear for what is not a list, or is too long."""
         page = self.get(path, {**params, "PageSize": _PAGE_SIZE})
         for number in range(1, _MAX_PAGES + 1):
             entries = page.get(name)

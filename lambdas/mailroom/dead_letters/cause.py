@@ -10,9 +10,7 @@ from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
-from mailroom.message import reference
-from mailroom.message.body import decode, scheduled
-from mailroom.message.message import Key, key_of
+from mailroom.message.message import Key, Reference, decode, key_of, scheduled
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
@@ -20,7 +18,7 @@ _DEEP = 5
 
 class Subject(Struct, frozen=True):
     """`key` is None where there is no message to name. A `message` is asked for by the dead letter itself. A
-    `callback` and a provider's `event` only tell of one that is on its way or over: they do not mark it, and
+    `callback` and a provider's `event` are about one that is on its way or over: they do not mark it, and
     no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
     """
 
@@ -100,7 +98,7 @@ def _correlated(event: Mapping[str, Any]) -> Key | None:
     elif isinstance(event.get("mail"), dict):
         said, event_type = _of_mail(event["mail"]), "mail"
     try:
-        return Key(reference.read(said).id, event_type) if isinstance(said, str) else None
+        return Key(Reference.read(said).id, event_type) if isinstance(said, str) else None
     except Malformed:
         return None
 

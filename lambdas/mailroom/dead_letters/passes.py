@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import Sets, number, plain, string
+from mailroom.aws.dynamo import Sets, batch_get, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
@@ -40,7 +39,7 @@ class CallbackResults:
         self._table = table
 
     def find(self, key: Key) -> dict[str, Any]:
-        """Its message's item, with nothing but `callbacks`; {}: there are none."""
+        """Its message's item, with only `callbacks`; {} where there are none."""
         where = {"id": string(key.id), "event_type": string(key.event_type)}
         reply = self._client.get_item(TableName=self._table, Key=where, ProjectionExpression="callbacks")
         return plain(reply.get("Item", {}))
@@ -59,7 +58,7 @@ class DeadLetterLog:
         self._clock = clock
 
     def unknown(self, dead_letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-        """Those that were not logged yet. Raises Unread.
+        """Those that were not logged yet. Raises UnprocessedKeys.
 
         An outage's dead letters lie for days. Reading what is known costs a fifth of a write that is refused.
         """
@@ -204,7 +203,7 @@ class DeadLetterInspector:
         return found
 
     def _asked(self, event: Mapping[str, Any]) -> Iterable[str]:
-        """The names of the queues that an event is about. An alarm that is over is about none."""
+        """The names of the queues that an event is about. An alarm that is over names no queue."""
         detail = event.get("detail")
         if isinstance(detail, Mapping) and "alarmName" in detail:
             if detail.get("state", {}).get("value") != "ALARM":

@@ -17,7 +17,7 @@ MAX_ERROR = 200
 MAX_HELD = 50_000
 """Dead letters of one pass: SQS hands out none beyond 120,000 in flight, and each takes half a kilobyte."""
 LONG_POLL_SECONDS = 1
-"""Without a wait SQS asks a few of its servers alone, and an empty answer proves nothing."""
+"""Without a wait SQS asks only some of its servers, and an empty answer proves nothing."""
 SEEN_AGAIN = 10
 """Receives in a row that bring only what the pass has seen: what lies behind may be out of reach."""
 _MARGIN_SECONDS = 30

@@ -19,8 +19,7 @@ from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.body import encode
-from mailroom.message.message import Key, Message
+from mailroom.message.message import Key, Message, encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def name_of(key: Key, due: int) -> str:
 
 
 class Schedules:
-    """Makes schedules in one group. What they send to `target_arn`, a queue, is the message's key alone.
+    """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
 
     What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
     """

@@ -5,15 +5,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients, queues
-from mailroom.aws.batch_get import batch_get
-from mailroom.aws.dynamo import string
+from mailroom.aws.dynamo import batch_get, string
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
 from mailroom.environment import DispatchScheduled
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.body import scheduled
-from mailroom.message.message import Key, key_of
+from mailroom.message.message import Key, key_of, scheduled
 from mailroom.telemetry import about, count, logger
 
 if TYPE_CHECKING:
@@ -30,14 +28,14 @@ _GONE = (
 
 
 class Mailbox:
-    """Reads items; producers alone write them."""
+    """Reads items of the mailbox, which only producers write."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._client = client
         self._table = table
 
     def items(self, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
-        """The items that still exist. Raises Unread where DynamoDB throttles."""
+        """The items that still exist. Raises UnprocessedKeys where DynamoDB throttles."""
         asked = [{"id": string(key.id), "event_type": string(key.event_type)} for key in dict.fromkeys(keys)]
         found = batch_get(self._client, {self._table: asked}, consistent=True)[self._table]
         return {Key(item["id"], item["event_type"]): item for item in found}
@@ -71,8 +69,8 @@ class Due:
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """One batch; the records that must come back.
 
-        An item that is gone when its time comes was taken back: cancelled. Where that is long ago, nobody can
-        tell whether it was gone before: failed, for a delay of ours must not read as its producer's wish. One
+        An item that is gone when its time comes was taken back: cancelled. If its time was long ago, it may
+        have been there then: failed, because a delay of ours must not read as its producer's wish. An item
         whose `send_at` was moved on waits again.
         """
         keys: dict[str, Key] = {}

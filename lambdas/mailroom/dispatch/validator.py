@@ -10,7 +10,7 @@ from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.mailbox.oversize import DAY, NEEDED_AFTER
+from mailroom.mailbox import DAY, NEEDED_AFTER
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, parse
 
 

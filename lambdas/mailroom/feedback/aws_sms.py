@@ -11,12 +11,8 @@ from msgspec import Struct
 
 from mailroom.errors import Malformed
 from mailroom.feedback import values
-from mailroom.message import reference
-from mailroom.message.event import Event
-from mailroom.message.message import Key
-from mailroom.message.outcome import Facts
-from mailroom.message.reference import Reference
-from mailroom.message.status import Status
+from mailroom.message.message import Key, Reference
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 PREFIXES = ("TEXT_", "MEDIA_")
@@ -71,7 +67,7 @@ def _reference(event: SmsEvent) -> Reference | None:
     """None: the SMS is another program's, whose context may have the same key."""
     text = (event.context or {}).get(CONTEXT)
     try:
-        return reference.read(text if isinstance(text, str) else "")
+        return Reference.read(text if isinstance(text, str) else "")
     except Malformed:
         return None
 

@@ -1,4 +1,4 @@
-"""Reads a record of the feedback queue, whoever wrote it, into events."""
+"""Reads a record of the feedback queue into events: out of its envelopes, by its provider's reader."""
 
 from collections.abc import Container, Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from msgspec import Struct
 from mailroom.errors import Malformed
 from mailroom.feedback import aws_sms, ses, twilio, values
 from mailroom.feedback.ses import READERS
-from mailroom.message.event import Event
+from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
@@ -18,7 +18,7 @@ _OF_THE_SUBSCRIPTION = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
 class PartlyMalformed(Malformed):
-    """A batch of which some cannot be understood; `events` are those of the others, and good."""
+    """A part of a batch cannot be understood; `events` are those of the rest, and good."""
 
     def __init__(self, fault: Malformed, events: list[Event]) -> None:
         super().__init__(str(fault))
@@ -67,7 +67,7 @@ def _said(words: Mapping[str, Any], region: str) -> list[Event]:
 class _Notification(Struct, frozen=True, rename="pascal"):
     topic_arn: str
     message: str
-    type: str = "Notification"  # Lambda's own form of it has none that matters
+    type: str = "Notification"  # Lambda's own form has no type that matters
 
 
 def contents(body: str) -> Iterator[Any]:
@@ -101,7 +101,7 @@ def opened(value: Any, topics: Container[str]) -> Mapping[str, Any] | None:
         return value
     envelope = values.convert("SNS's envelope", value, _Notification)
     if envelope.topic_arn not in topics:
-        raise Malformed("from an SNS topic that is none of the stage's")
+        raise Malformed("from an SNS topic that is not one of the stage's")
     if envelope.type in _OF_THE_SUBSCRIPTION or envelope.message.strip() == VALIDATED:
         logger.info("a notice about the topic itself", kind=values.word(envelope.type))
         return None

@@ -8,12 +8,9 @@ from msgspec import Struct
 from mailroom.errors import Malformed
 from mailroom.feedback import values
 from mailroom.feedback.values import sentence, word
-from mailroom.message import address, reference
-from mailroom.message.event import Event
-from mailroom.message.message import Key
-from mailroom.message.outcome import Facts
-from mailroom.message.reference import Reference
-from mailroom.message.status import Status
+from mailroom.message import address
+from mailroom.message.message import Key, Reference
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 HEADER = "x-correlation-id"
@@ -46,7 +43,7 @@ class Recipient(Struct, frozen=True, rename="camel"):
 
 
 class Section(Struct, frozen=True, rename="camel"):
-    """The object that tells of the event: what any of the types may hold, as far as it is used."""
+    """The object that describes the event: what any of the types may hold, as far as it is used."""
 
     timestamp: str | None = None
     recipients: list[str] | None = None
@@ -77,12 +74,12 @@ Reader = Callable[[Section, int], Iterator[Meaning]]
 
 
 class Destination:
-    """Whom a mail went to; `several`: not to one mailbox alone.
+    """Whom a mail went to; `several`: to more than one mailbox.
 
-    A bounce names whom the last server on the way tried, the Final-Recipient of RFC 3464: after a forwarding
-    that is somebody to whom the mail was never sent. So nobody but the mail's own recipients is believed to
-    be meant. Of a mail to one mailbox every event is about that one. Where SES does not
-    say who the mail's recipients are, the event is taken at its word.
+    A bounce names the address that the last server on the way tried, the Final-Recipient of RFC 3464. After a
+    forwarding that is somebody to whom the mail was never sent, so an event counts only for the mail's own
+    recipients. Of a mail to one mailbox every event is about that one. Where SES does not say who the
+    recipients are, the event is taken at its word.
     """
 
     def __init__(self, destination: Iterable[str]) -> None:
@@ -177,8 +174,8 @@ def find(
 
     The header wins where the two disagree: it is in the mail itself and no contract lets a producer write it,
     while a tag may come from elsewhere, such as a default of the configuration set. Several headers that
-    differ are none. The last of a `truncated` list may be cut, and half a reference is another's: it is not
-    read.
+    differ count as none. The last of a `truncated` list is not read: it may be cut, and half a reference is
+    another's.
 
     What cannot be read is another program's: many write an X-Correlation-ID of their own, and their mails go
     through the stage's configuration set where it is their identity's default. Every mail of Mailroom's has a
@@ -204,7 +201,7 @@ def _readable(texts: Iterable[str]) -> set[Reference]:
     found = set()
     for each in texts:
         try:
-            found.add(reference.read(each))
+            found.add(Reference.read(each))
         except Malformed:
             continue
     return found
@@ -261,7 +258,7 @@ def _complaint(section: Section, at: int) -> Iterator[Meaning]:
         yield Meaning(None, _filled(types), named, detail="reported as not spam")
         return
     facts = _filled({"complainedAt": at, **types})
-    # Of several it is only known that one of them complained: nobody is shut out for another.
+    # Of several, one complained and SES does not say which: nobody is suppressed for another.
     suppress: Literal["complaint"] | None = "complaint" if len(set(named)) == 1 else None
     yield Meaning("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
 
@@ -309,6 +306,6 @@ READERS: dict[str, tuple[str, Reader]] = {
     "Click": ("click", _fact("clickedAt")),
     "Subscription": ("subscription", _nothing),
 }
-"""Each type of event, the object that tells of it, and what that means."""
+"""Each type of event, the object that describes it, and what that means."""
 TELLING = {"Delivery", "Bounce", "Complaint"}
 """Types that say nothing without their object."""

@@ -10,11 +10,8 @@ from msgspec import Struct
 
 from mailroom.errors import Malformed
 from mailroom.feedback import values
-from mailroom.message import reference
-from mailroom.message.event import Event
-from mailroom.message.message import Key
-from mailroom.message.outcome import Facts
-from mailroom.message.status import Status
+from mailroom.message.message import Key, Reference
+from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
 
 SOURCE = "twilio"
@@ -34,7 +31,7 @@ _NO_HANDSET = "30006"
 
 
 class Callback(Struct, frozen=True):
-    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends none."""
+    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends no time."""
 
     reference: str
     received_at: int
@@ -42,13 +39,13 @@ class Callback(Struct, frozen=True):
 
 
 def read(words: Mapping[str, Any], region: str) -> list[Event]:
-    """The event in a callback; [] where its status is none that is known. Raises Malformed.
+    """The event in a callback; [] where its status is not known. Raises Malformed.
 
     RawDlrDoneDate is kept as it is and is no `deliveredAt`: it is a carrier's own clock, to the minute, and
     Twilio says that its time zone varies.
     """
     callback = values.convert("a callback of Twilio", words, Callback)
-    found = reference.read(callback.reference)
+    found = Reference.read(callback.reference)
     at = values.milliseconds("received_at", callback.received_at)
     fields = callback.fields
     said = fields.get("MessageStatus")

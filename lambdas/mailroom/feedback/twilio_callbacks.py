@@ -27,9 +27,7 @@ from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpError
-from mailroom.message import reference
-from mailroom.message.body import encode
-from mailroom.message.reference import Reference
+from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ class TwilioCallbacks:
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the callback lies in the queue; who is refused is told nothing but that.
+        """The response: 204 once the callback is in the queue. A refusal has no body.
 
         500 and 503 say that the fault is ours: after these Twilio tries again, a few times within 15 s, as
         the sender asks it to.
@@ -132,7 +130,7 @@ class TwilioCallbacks:
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
     def _send(self, request: CallbackRequest) -> None:
-        """Raises HttpError for one that tells nothing, and botocore's errors."""
+        """Raises HttpError for a callback without a status, and botocore's errors."""
         fields = {name: request.fields[name] for name in KEPT if request.fields.get(name)}
         if not {"MessageSid", "MessageStatus"} <= fields.keys():
             raise HttpError(400, "signed, but without MessageSid or MessageStatus")
@@ -163,8 +161,8 @@ def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
     """Those of the host by which the callback came to this API.
 
     A message that was sent before the stage's public URL became another one has its callbacks signed for the
-    API's own host. API Gateway finds the API by this name, so none but the API's own or a custom domain of
-    it can stand here, whatever the headers say; and it opens to nobody without the token.
+    API's own host. API Gateway finds the API by this name, so it is the API's own or a custom domain of
+    it, whatever the headers say; and without the token a signature for it proves nothing.
     """
     return _origins(f"https://{request.host}") if request.host else ()
 
@@ -193,7 +191,7 @@ def read(event: Mapping[str, Any]) -> CallbackRequest:
 def _reference(path: str) -> Reference:
     found = _PATH.fullmatch(path)
     try:
-        return reference.read(found[1] if found else "")
+        return Reference.read(found[1] if found else "")
     except Malformed:
         raise HttpError(404, "the path names no message") from None
 

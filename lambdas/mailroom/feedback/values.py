@@ -7,7 +7,7 @@ import msgspec
 
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
-from mailroom.message import phone
+from mailroom.message.address import to_e164
 from mailroom.telemetry import logger, masked
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def without_numbers(text: str) -> str:
 
 
 def word(text: str | None) -> str:
-    """A type or code; "" where there is none."""
+    """A type or code; "" for a missing one."""
     return sentence(text or "")[:MAX_WORD]
 
 
@@ -68,11 +68,11 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
 
 
 def number(text: str | None, region: str) -> tuple[str, ...]:
-    """The number of an SMS in E.164; () where none can be read, as of a number that the provider hides."""
+    """The number of an SMS in E.164; () where it cannot be read: some providers hide it."""
     if not text:
         return ()
     try:
-        return (phone.normalise(text, region or None),)
+        return (to_e164(text, region or None),)
     except ValueError:
         logger.warning("the recipient of an event cannot be read")
         return ()

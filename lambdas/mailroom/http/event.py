@@ -71,7 +71,7 @@ R = TypeVar("R", bound=Request)
 
 
 def read(event: Mapping[str, Any], form: type[R]) -> R:
-    """The request of an event, in its reader's form. Raises HttpError with 400 for what is none."""
+    """The request of an event, in its reader's form. Raises HttpError with 400 for any other event."""
     try:
         return msgspec.convert(event, form)
     except msgspec.ValidationError as error:
@@ -87,8 +87,8 @@ def urlencoded(text: str, most: int) -> list[tuple[str, str]]:
 
 
 def unique(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The fields by name. Raises HttpError with 400 where one stands there twice: nobody's form has that, and
-    of two values one would have to be believed."""
+    """The fields by name. Raises HttpError with 400 for a repeated field: no form of ours has one, and either
+    value would have to be believed."""
     named = dict(fields)
     if len(named) < len(fields):
         raise HttpError(400, "a field stands in the form twice")

@@ -24,7 +24,7 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Of an answer that is wanted whole."""
 MAX_COURTESY_BYTES = 16 * 1024
-"""Of an answer of which the status is enough; the rest stays unread."""
+"""Of an answer whose status is enough; the rest stays unread."""
 COURTESY_SECONDS = 1.0
 """What such a body may take once the status is known."""
 

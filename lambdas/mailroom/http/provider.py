@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from mailroom.clock import Clock
 from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
 from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
-from mailroom.message.body import encode
+from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 
 CONNECT_SECONDS = 3.0
@@ -57,14 +57,14 @@ class ProviderApi:
         deadline = Deadline(self._seconds, self._monotonic)
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
-            target = _ANYWHERE.check(url + query, deadline.left())
-        except (BadUrl, Unresolved) as fault:
+            target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
+            return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
+        except (BadUrl, Unresolved, ValueError) as fault:  # the last: a header that cannot be one
             raise NotSent(f"cannot be reached: {fault}") from None
-        return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:
-    """The JSON object of an answer. Raises Unclear where there is none."""
+    """The JSON object of an answer. Raises Unclear for anything else."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -97,7 +97,7 @@ def refusal(status: int, headers: Mapping[str, str], reason: str, *, ours: bool)
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """The wait that a provider asks for, in seconds; 0 where it asks for none that can be understood."""
+    """The wait that a provider asks for, in seconds; 0 where its words cannot be understood."""
     return seconds_until(headers.get("retry-after") or headers.get("x-ratelimit-reset", ""), headers)
 
 

@@ -85,7 +85,7 @@ class BadUrl(Exception):
 
 
 class Target(Struct, frozen=True):
-    """Where a request goes. `host` is for TLS and the Host header alone: connect to an address."""
+    """Where a request goes. `host` is only for TLS and the Host header: connect to an address."""
 
     scheme: str
     host: str
@@ -154,7 +154,7 @@ class UrlPolicy:
             raise Unresolved(f"the name {target.host} has no address")
         for each in addresses:
             # One bad address among good ones refuses the name: its owner chose them all. The address is not
-            # quoted: the sentence may reach whoever wrote the URL, and our inner names are not theirs to map.
+            # quoted: the sentence may reach the URL's author, who must not map our inner names.
             problem = self._networks.problem(each)
             if problem is not None:
                 raise BadUrl(
@@ -169,7 +169,7 @@ class UrlPolicy:
         if found is None:
             raise BadUrl("has no usable host; use one like https://hooks.example.com/path")
         if found[2] is not None and not (_PORT.fullmatch(found[2]) and int(found[2]) < 65536):
-            raise BadUrl("has a port that is none; use one from 1 to 65535, or leave it out with its colon")
+            raise BadUrl("has no valid port; use one from 1 to 65535, or leave it out with its colon")
         port = default_port if found[2] is None else int(found[2])
         if self._ports and port not in self._ports:
             raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
@@ -189,8 +189,8 @@ def _host(text: str) -> str:
             raise BadUrl("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
     if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(each) for each in labels):
         raise BadUrl(
-            "has a host that is no DNS name; use one like hooks.example.com, of labels of up to 63 letters, "
-            f"digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
+            "has a host that is not a DNS name; use one like hooks.example.com, of labels of up to 63 "
+            f"letters, digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
         )
     return text
 

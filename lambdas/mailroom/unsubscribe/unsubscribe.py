@@ -17,8 +17,8 @@ from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpError
-from mailroom.recipients.preferences import By, Preferences
-from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, Keyless, Renewable, Tokens
+from mailroom.recipients.choices import By, Preferences
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe import page as unsubscribe_page
 
@@ -75,7 +75,7 @@ class Unsubscribe:
     def of(cls, settings: Settings) -> "Unsubscribe":
         """What a function's settings describe."""
         arn = settings.unsubscribe_secret_arn
-        secret = Renewable(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
+        secret = Secret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
         return cls(Preferences.of(settings.preferences_table), secret)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class Unsubscribe:
         except (ClientError, BotoCoreError) as error:
             logger.error("choice not taken: the table cannot be reached", error=str(error))
             return _response(503, unsubscribe_page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
-        except Keyless as fault:
+        except InvalidSigningKey as fault:
             logger.error("links cannot be checked", reason=str(fault))
             return _response(500, unsubscribe_page.failed())
         return _response(200, "" if request.method == "HEAD" else page)
@@ -111,7 +111,7 @@ class Unsubscribe:
         except Malformed:
             raise HttpError(404, "no token of ours") from None
         except (ClientError, BotoCoreError) as error:
-            raise Keyless(f"the secret cannot be read: {error}; let the function read it") from None
+            raise InvalidSigningKey(f"the secret cannot be read: {error}; let the function read it") from None
 
     def _change(self, choice: Choice, fields: Mapping[str, str]) -> str:
         if fields.get(_FIELD) == _CLICK:

@@ -11,7 +11,7 @@ from mailroom.channels.fax.contract import Fax
 from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
 from mailroom.http.https import NotSent, Unclear
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 from ops.doctor.look import CONNECT_SECONDS, READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped
 
@@ -37,9 +37,7 @@ def credentials(look: Look) -> Iterator[Verdict]:
         except NotSent as trouble:
             yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
-            yield failed(
-                f"{settings.fax_provider} did not answer: {discreet(str(trouble)).rstrip('.')}.", put
-            )
+            yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 

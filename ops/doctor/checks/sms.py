@@ -8,7 +8,7 @@ from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import body_of
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 from ops.doctor.deployed import Function
 from ops.doctor.look import READ_SECONDS, Look
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
@@ -67,7 +67,7 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[Verdict]:
             f"Twilio refuses the account's token, which its callbacks are signed with: {_said(*answer)}.", put
         )
     elif body.get("status") != "active":
-        yield failed(f"Twilio has the account as {discreet(str(body.get('status')))}.", _TWILIO_CONSOLE)
+        yield failed(f"Twilio has the account as {redact(str(body.get('status')))}.", _TWILIO_CONSOLE)
     elif body.get("type") == "Trial":
         yield warning("Twilio's account is on trial: only verified numbers get messages.", _TWILIO_CONSOLE)
     else:
@@ -75,7 +75,7 @@ def _own(answer: tuple[int, dict[str, Any]], put: str) -> Iterator[Verdict]:
 
 
 def _said(status: int, body: dict[str, Any]) -> str:
-    return f"{status}, {discreet(str(body.get('message') or 'no reason given')).rstrip('.')}"
+    return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
 def _aws(look: Look) -> Iterator[Verdict]:

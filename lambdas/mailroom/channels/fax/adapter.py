@@ -12,7 +12,7 @@ from mailroom.channels.provider import OpenedProvider, Provider, Unconfigured
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
-from mailroom.message import phone
+from mailroom.message.address import to_e164
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class FaxProvider(Provider[FaxRequest], Protocol):
 
     def find(self, to: str, reference: str, since: float) -> list[str]:
         """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
-        with that reference alone where the provider keeps it. Oldest first. Raises where it cannot tell.
+        only with that reference where the provider keeps it. Oldest first. Raises where it cannot tell.
 
         By nothing that the settings say, such as our own number: they may have changed since."""
 
@@ -89,7 +89,7 @@ class FaxAdapter:
         ours = [each for each in found if each not in known]
         if not ours:
             return NotFound()
-        # Several that nobody accounts for: someone else uses the account, and any of them could be ours.
+        # Several unknown ones: someone else uses the account, and any of them could be ours.
         return Sent(ours[0]) if len(ours) == 1 else Unknowable()
 
     def fetch(self, provider_id: str) -> FaxState:
@@ -103,7 +103,7 @@ class FaxAdapter:
     def _sender(self, message: Fax) -> str:
         if message.from_ is None:
             return self._senders[0]
-        number = phone.normalise(message.from_)
+        number = to_e164(message.from_)
         if number not in self._senders:
             known = ", ".join(self._senders)
             raise Invalid("from", f"is not among this stage's fax numbers; use one of {known}")
@@ -120,7 +120,7 @@ def _reference(message: Fax) -> str:
 
 
 def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
-    """The provider of the settings; its package alone is imported."""
+    """The provider of the settings. Only its own package is imported."""
     secret = _credentials(client, settings.fax_secret_arn)
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,

@@ -18,7 +18,7 @@ _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed"}
 
 _SLACK_SECONDS = 86_400
-"""The list is asked for a day more than is needed: where the provider takes the date alone of a date-time,
+"""The list is asked for a day more than is needed: where the provider takes only the date of a date-time,
 and excludes it, today's faxes would be missing, and one that is missing is sent twice."""
 
 
@@ -45,7 +45,7 @@ class SignalWire:
         self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
         try:
             answer = self._api.post(self._faxes, {**numbers, **self._constant})
@@ -57,7 +57,7 @@ class SignalWire:
         return refusal(answer.status_code, answer.headers or {}, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. A status that nobody knows ends nothing."""
+        """How it stands. An unknown status ends nothing."""
         fax = self._api.get(self._of(provider_id))
         status = text_of(fax, "status")
         if status == "delivered":
@@ -78,7 +78,7 @@ class SignalWire:
         return [text_of(fax, "sid") for fax in sorted(found, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped, which SignalWire does to a queued one alone."""
+        """Ask for it to be stopped, which SignalWire does only to a queued one."""
         answer = self._api.post(self._of(provider_id), {"Status": "canceled"})
         if answer.status_code not in {200, 201, 204}:
             raise Unclear(reason_of(answer.status_code, answer.text)[0])
@@ -136,4 +136,4 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
     code = str(said.get("code") or "")
     words = str(said.get("message") or said.get("detail") or "no reason given")
     ours = code in _OUR_CODES or _OUR_WORDS.search(words) is not None
-    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {discreet(words)}", ours
+    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", ours

@@ -43,7 +43,7 @@ class Telnyx:
         }
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         fax = {
             "to": request.to,
             "from": request.sender,
@@ -60,7 +60,7 @@ class Telnyx:
         return refusal(answer.status, answer.headers, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. A status that nobody knows ends nothing."""
+        """How it stands. An unknown status ends nothing."""
         fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
@@ -154,7 +154,7 @@ _THEIR_WORDS = re.compile(r"\bmedia|\burl\b|\bdownload|['\"`]to['\"`]|\bto numbe
 def undelivered(reason: str) -> Undelivered:
     """What a failure reason means: its status in the other provider's words where these have one."""
     again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
-    shown = discreet(reason)
+    shown = redact(reason)
     return Undelivered(_STATUSES.get(reason, shown), again, detail=shown)
 
 
@@ -164,7 +164,7 @@ def reason_of(status: int, text: str) -> tuple[str, bool]:
     said = [
         f"{each.get('code', '')}: {each.get('detail') or each.get('title') or ''}".strip() for each in errors
     ]
-    shown = discreet("; ".join(said) or "no reason given")
+    shown = redact("; ".join(said) or "no reason given")
     return f"Telnyx answered {status}: {shown}", any(_is_ours(each) for each in errors)
 
 

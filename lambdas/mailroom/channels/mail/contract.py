@@ -175,7 +175,7 @@ class Mail(Message, frozen=True, kw_only=True):
 
 
 def listed(addresses: Addresses | None) -> list[str]:
-    """One address or several or none, as a list."""
+    """The addresses as a list, which may be empty."""
     if addresses is None:
         return []
     return [addresses] if isinstance(addresses, str) else addresses

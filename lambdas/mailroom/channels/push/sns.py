@@ -15,8 +15,7 @@ from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
-from mailroom.message.body import encode
-from mailroom.message.message import Key
+from mailroom.message.message import Key, encode
 from mailroom.message.outcome import Evidence, Facts, Outcome, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def _largest(push: Push) -> str:
 
 
 class PushRequest(Struct, frozen=True):
-    """The arguments of `publish`; or why there will be none, where a token's endpoint was refused."""
+    """The arguments of `publish`; or the refusal of a token's endpoint, with which nothing is published."""
 
     arguments: dict[str, Any]
     facts: Facts = {}
@@ -169,7 +168,7 @@ class SnsPush:
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Hand it to SNS. A 5xx answer or none at all raises: then nobody knows."""
+        """Hand it to SNS. Raises where nobody knows: a 5xx answer, or no answer."""
         if request.refusal is not None:
             return request.refusal
         to_endpoint = "TargetArn" in request.arguments
@@ -192,7 +191,9 @@ class SnsPush:
         endpoint = ENDPOINT.fullmatch(message.recipient)
         if endpoint is None:
             if message.recipient not in self._topics:
-                raise Invalid("to", "is none of this stage's topics; ask for it to be added, or use another")
+                raise Invalid(
+                    "to", "is not one of this stage's topics; ask for it to be added, or use another"
+                )
             return tuple(PLATFORMS)
         application = f"{endpoint['start']}app/{endpoint['platform']}/{endpoint['name']}"
         if application not in self._applications.values():
@@ -200,11 +201,10 @@ class SnsPush:
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:
-        """Raise Invalid for an ARN of another region: SNS would call it wrong, or know of none."""
+        """Raise Invalid for an ARN of another region, in which SNS does not publish."""
         region = arn.split(":")[3]
         if self._region and region != self._region:
-            here = f"SNS publishes in its own alone, here {self._region}"
-            raise Invalid("to", f"is of region {region}, and {here}; use one of there")
+            raise Invalid("to", f"is in region {region}, not in the stage's; use an ARN in {self._region}")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
         endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_of)
@@ -256,7 +256,7 @@ def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
 
 
 def refusal_of(error: ClientError) -> Refusal:
-    """What an answer means that is about the message, or a token that is none; or about our settings."""
+    """What any other answer means: the message, or its token, is wrong; or our settings are."""
     text = error.response["Error"].get("Message", "")
     own = code_of(error) in _INVALID and not any(name in text for name in _OUR_PARAMETERS)
     return refused(error, reason_of(error), own=own)

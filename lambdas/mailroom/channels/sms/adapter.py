@@ -26,7 +26,7 @@ class SmsProvider(Provider[SmsRequest], Protocol):
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
         """Whether it has this message, created at `since` (epoch seconds) or later. `known` ids are other
-        messages'. Raises where it cannot tell this time."""
+        messages'. Raises where it cannot answer this time."""
 
 
 class SmsAdapter:
@@ -100,7 +100,7 @@ class SmsAdapter:
 
     def _medium(self, name: str, url: str) -> str:
         if self.provider == "aws":
-            # It reads S3 alone, and by our own permissions: so from no other bucket.
+            # AWS reads only from S3, and by our own permissions: so from no other bucket.
             self._payloads.key(name, url)
             return url
         if not url.startswith("s3://"):
@@ -109,13 +109,13 @@ class SmsAdapter:
 
     @cached_property
     def _templates(self) -> "Templates":
-        from mailroom.content.templates import Templates  # 80 ms, for those alone that use any
+        from mailroom.content.templates import Templates  # 80 ms, only where a message uses one
 
         return Templates(Path(self._settings.templates))
 
 
 def _open(settings: SmsSender) -> SmsProvider:
-    """The provider of the settings; its package alone is imported."""
+    """The provider of the settings. Only its own package is imported."""
     if settings.sms_provider == "aws":
         from mailroom.channels.sms.aws import AwsSms
 

@@ -10,7 +10,7 @@ from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, ref
 from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 if TYPE_CHECKING:
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
@@ -40,14 +40,14 @@ class AwsSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. A 5xx answer or none at all raises: then nobody knows."""
+        """Ask for the message. Raises where nobody knows: a 5xx answer, or no answer."""
         if request.media and not self._sender:
             return Misconfigured("media need an origination identity: set sms.sender")
         said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
         return Sent(said, request.facts) if isinstance(said, str) else said
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """It cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
+        """It cannot tell. Its events are in the ledger, where the claim would have met them."""
         return Unknowable()
 
     def _sent(self, request: SmsRequest) -> str:
@@ -71,7 +71,7 @@ class AwsSms:
 
 _NOT_TO_THAT_NUMBER = {
     "DESTINATION_PHONE_NUMBER_OPTED_OUT",
-    # A list of ours that says whom not to send to: what it blocks is meant to be.
+    # Our own list of numbers that get nothing: what it blocks is meant to be blocked.
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
 }
@@ -100,7 +100,7 @@ def refusal_of(error: ClientError) -> Refusal:
     """
     answer = cast(dict[str, Any], error.response)
     said = str(answer.get("Reason") or "")
-    reason = reason_of(error) + (f" ({discreet(said)})" if said else "")
+    reason = reason_of(error) + (f" ({redact(said)})" if said else "")
     match code_of(error):
         case "Conflict":
             own = said in _NOT_TO_THAT_NUMBER

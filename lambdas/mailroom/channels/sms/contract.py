@@ -52,7 +52,7 @@ class Sms(Message, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The number: whoever writes it otherwise means the same person."""
+        """The number in its one form: other spellings mean the same person."""
         return (self.number,)
 
     @property

@@ -15,14 +15,14 @@ from mailroom.clock import Clock
 from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Rejected, Retry, Sent, Unknowable
-from mailroom.redaction import discreet
+from mailroom.telemetry import redact
 
 VALID_SECONDS = (1, 36_000)
 """How long a message may wait in Twilio's queue; https://www.twilio.com/docs/api/errors/90007."""
 
 RETRIED = "#rc=3&rp=ct,rt,5xx"
-"""How often, and after what, Twilio repeats a callback: of itself it does so once, and after a failed
-connection alone. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
+"""How often, and after what, Twilio repeats a callback: of itself it does so once, and only after a
+failed connection. Not after a 4xx, which would be the same again. The signature leaves the fragment out.
 https://www.twilio.com/docs/usage/webhooks/webhooks-connection-overrides"""
 
 
@@ -62,7 +62,7 @@ class TwilioSms:
         self._clock = clock
 
     def submit(self, request: SmsRequest) -> Outcome:
-        """Ask for the message. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the message. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         try:
             answer = self._api.post(self._messages, self._form(request))
         except NotSent as error:
@@ -162,7 +162,7 @@ def reason_of(status: int, text: str) -> tuple[int, str]:
     said = str(body.get("code") or "")
     code = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else 0
     words = str(body.get("message") or body.get("detail") or body.get("title") or "no reason given")
-    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {discreet(words)}"
+    return code, f"Twilio answered {status}{f' ({code})' if code else ''}: {redact(words)}"
 
 
 _TRIAL = "Sent from your Twilio trial account - "

@@ -6,8 +6,7 @@ from msgspec import UNSET, Meta
 
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import MAX_URL, host_of
-from mailroom.message.body import encode
-from mailroom.message.message import MAX_GROUP, Message
+from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
 """As JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""
@@ -26,7 +25,7 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The host alone: a URL's path and query may hold secrets, and the ledger is read by people."""
+        """The host. A URL's path and query may hold secrets, and people read the ledger."""
         return host_of(self.url)
 
     @property

@@ -16,7 +16,7 @@ from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
 from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
-from mailroom.message.body import encode
+from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 
 GONE = 410
