@@ -21,7 +21,7 @@ from bench.functions import (
 )
 from mailroom import environment
 from mailroom.aws.dynamo import size_of
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending
 from mailroom.message.outcome import Outcome, Sent
 from ops.estimates import prices
 

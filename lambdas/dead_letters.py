@@ -1,9 +1,9 @@
-"""Looks through the dead-letter queues: tells of each letter once, and marks its message in the ledger."""
+"""Looks through the dead-letter queues: logs each dead letter once, and marks its message in the ledger."""
 
 from mailroom import environment
-from mailroom.dead_letters.passes import DeadLetters
+from mailroom.dead_letters.passes import DeadLetterInspector
 from mailroom.telemetry import instrumented
 
-letters = DeadLetters.of(environment.read(environment.DeadLetters))
-handler = instrumented(lambda event, context: letters.handle(event, context.get_remaining_time_in_millis))
-"""One pass; how many letters were seen and how many of them are new, by queue."""
+inspector = DeadLetterInspector.of(environment.read(environment.DeadLetters))
+handler = instrumented(lambda event, context: inspector.handle(event, context.get_remaining_time_in_millis))
+"""One pass; how many dead letters were seen and how many of them are new, by queue."""

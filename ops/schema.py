@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from mailroom.api.item_schemas import CHOICES, OURS
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
 from mailroom.message.message import MAX_ID_BYTES
 
 

@@ -7,8 +7,7 @@ import typer
 from msgspec import Struct
 
 from mailroom.channels.webhook.signing import UnusableKey, host_key
-from mailroom.http.url_policy import Guard
-from mailroom.http.url_policy import Refused as NoHost
+from mailroom.http.url_policy import BadUrl, UrlPolicy
 from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, print_json
 from ops.stage import name
 
@@ -57,8 +56,8 @@ def _host(text: str) -> str:
     """The host in the spelling that the sender derives its key from."""
     url = text if "://" in text else f"https://{text}"
     try:
-        return Guard(schemes=("https", "http"), ports=()).read(url).host
-    except NoHost as fault:
+        return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
+    except BadUrl as fault:
         raise Refused(f"HOST: {text!r:.200} {fault}.") from None
 
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import queues
-from mailroom.dead_letters.dead_letter import letter_of
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN
-from mailroom.dead_letters.subject import subject_of
+from mailroom.dead_letters.cause import subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN, dead_letter_of
 from ops.dead_letters.queues import DeadQueue
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class DeadLetterMover:
 
     def _ids(self, letter: Any) -> set[str]:
         """By which ids one may ask for it."""
-        key = subject_of(letter_of(self._queue.name, letter)).key
+        key = subject_of(dead_letter_of(self._queue.name, letter)).key
         return {letter["MessageId"]} if key is None else {letter["MessageId"], key.id}
 
     def _receive(self) -> list[Any]:

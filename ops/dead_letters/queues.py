@@ -11,10 +11,8 @@ import boto3
 from msgspec import Struct
 
 from mailroom.aws.dynamo import Sets, batch_get, string
-from mailroom.dead_letters.cause import Cause, cause_of
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
-from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.message.message import Key
 from ops import stage as stages
 from ops.screen import NotDeployed, Refused
@@ -53,7 +51,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
     """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
     function dead-letters first reported it (epoch milliseconds; None: not yet)."""
 
-    letter: Letter
+    letter: DeadLetter
     subject: Subject
     cause: Cause
     item: dict[str, Any]
@@ -107,7 +105,7 @@ class DeadQueues:
         finally:
             pass_.put_back()
 
-    def explain(self, letters: list[Letter]) -> Iterator[ExplainedDeadLetter]:
+    def explain(self, letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
         """What is known of each of these. The cause is read anew from the ledger, because it may have changed
         since the letter died."""
         ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
@@ -157,7 +155,7 @@ class ScanPass(DeadLetterQueue):
         while not self.full and (letters := self.receive(HIDDEN_SECONDS)):
             yield from self._queues.explain(letters)
 
-    def delete(self, letter: Letter) -> None:
+    def delete(self, letter: DeadLetter) -> None:
         """Take one out for good."""
         self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
 

@@ -74,7 +74,7 @@ class Job:
         self.s3 = s3
         self.quiet = quiet
         self.entries = FileEntries(source, options)
-        self.items = Items(options, rules.lanes, rules.admission(s3))
+        self.items = Items(options, rules.lanes, rules.validator(s3))
         if options.format == "csv":
             self.items.check_header(self.entries.header)
         self._began = time.monotonic()

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from mailroom.campaigns.files.formats import FileEntry
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
 from ops.messages.items import attributes_of
@@ -68,10 +68,10 @@ class Items:
     """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
     bulk, if the channel has it, unless a line or an option has another."""
 
-    def __init__(self, options: Options, lanes: Mapping[str, list[str]], admission: Admission) -> None:
+    def __init__(self, options: Options, lanes: Mapping[str, list[str]], validator: Validator) -> None:
         self._options = options
         self._lanes = lanes
-        self._admission = admission
+        self._validator = validator
         self._numbered = bool(options.id_prefix) and not options.id_column
 
     def check_header(self, header: list[str]) -> None:
@@ -107,7 +107,7 @@ class Items:
             return LineFault(line, entry.column, entry.problem)
         try:
             item = self.item(line, entry.values)
-            self._admission.admit(item)
+            self._validator.validate(item)
         except Invalid as fault:
             return self.fault(line, fault.field, fault.problem)
         except Malformed as fault:

@@ -9,9 +9,9 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CONTRACTS, contracts_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import MailboxWriter, Oversize
 from ops.screen import Refused
 from ops.stage import function_settings
@@ -101,13 +101,13 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
     mailbox_ttl_seconds: float = 0
     payload_ttl_seconds: float = 0
 
-    def admission(self, s3: "S3Client") -> Admission:
+    def validator(self, s3: "S3Client") -> Validator:
         """Judges items as the stage does; it asks nothing of AWS."""
-        return Admission(
+        return Validator(
             contracts_of(self.default_region),
             self.lanes,
             payloads=Payloads(s3, self.payload_bucket),
-            callbacks=Guard(schemes=self.callback_schemes, ports=self.callback_ports),
+            callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
             waiting=[each for each in _UNDELAYED if each in self.lanes],
         )
 

@@ -142,7 +142,7 @@ def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAns
     """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
     rules, s3 = rules_of(session, stage), session.client("s3")
     try:
-        rules.admission(s3).admit(item)
+        rules.validator(s3).validate(item)
     except (Invalid, Malformed) as fault:
         raise Refused(f"Not put: {fault}.") from None
     dynamodb = session.client("dynamodb", config=config_for_puts(1))

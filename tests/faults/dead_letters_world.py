@@ -11,9 +11,7 @@ from mailroom import telemetry
 from mailroom.aws.dynamo import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.passes import DeadLetters
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
@@ -141,7 +139,7 @@ class DeadLettersWorld:
 
     def invoke(self) -> bool:
         """One pass of a new process, as the schedule starts it; False where it dies."""
-        letters = DeadLetters(
+        letters = DeadLetterInspector(
             URLS,
             "test",
             ledger=Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),

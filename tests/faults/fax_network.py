@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.message.outcome import Outcome, Rejected, Retry, Sent
 
 GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS = 25.0, 5.0, 150.0

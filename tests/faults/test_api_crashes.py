@@ -9,14 +9,13 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from mailroom.api.intake import Intake
-from mailroom.api.problems import Refusal
-from mailroom.api.states import States
+from mailroom.api.answers import Refusal
+from mailroom.api.messages import Intake, States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Admission
-from mailroom.http.url_policy import Guard
+from mailroom.dispatch.validator import Validator
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox import MailboxWriter, Oversize
 from tests.faults.outside import Outside, Side, Stopped
@@ -44,11 +43,11 @@ class Api:
         self.dynamodb = world.dynamodb
         watched = outside.watch(self.dynamodb, "put_item", "get_item")
         payloads = outside.watch(s3, "put_object")
-        admission = Admission(
-            CONTRACTS, LANES, payloads=Payloads(s3, "payloads"), callbacks=Guard(), clock=world.clock
+        validator = Validator(
+            CONTRACTS, LANES, payloads=Payloads(s3, "payloads"), callbacks=UrlPolicy(), clock=world.clock
         )
         writer = MailboxWriter(watched, "mailbox", oversize=Oversize(payloads, lambda: "payloads"))
-        self.intake = Intake(admission, writer, workers=4 if threads else 1)
+        self.intake = Intake(validator, writer, workers=4 if threads else 1)
         reader = LedgerReader(watched, "ledger", "mailbox", world.clock)
         self.states = States(reader, world.ledger, CONTRACTS, world.clock)
 

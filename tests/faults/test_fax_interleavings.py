@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.channels.fax.provider import Delivered
+from mailroom.channels.fax.contract import Delivered
 from tests.faults.fax_world import HERE, THERE, FaxWorld, fax
 from tests.faults.outside import Side
 

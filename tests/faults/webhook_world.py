@@ -17,9 +17,8 @@ from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Unanswered
-from mailroom.http.url_policy import Guard, Target
+from mailroom.http.https import Answer, Deadline, Unanswered
+from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
 from mailroom.outcomes.callbacks import Callback
@@ -52,13 +51,13 @@ class Receivers:
         self._tries[headers["webhook-id"]] += 1
         tries = self._tries[headers["webhook-id"]]
         if fate == "dead" or (fate == "flaky" and tries <= 2):
-            return Answer(503, None)
+            return Answer(503)
         if fate == "gone":
-            return Answer(410, None)
+            return Answer(410)
         self._take(target.host, headers, body)
         if fate == "lost" and tries == 1:
             raise Unanswered("did not answer in time")
-        return Answer(200, None)
+        return Answer(200)
 
     def _take(self, host: str, headers: Item, body: bytes) -> None:
         moment = int(headers["webhook-timestamp"])
@@ -126,9 +125,9 @@ class WebhookWorld:
         settings = _settings()
         https: Any = self.outside.watch(self.receivers, "post")
         secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
-        guard = Guard(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
+        policy = UrlPolicy(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
         signer = Signer(Secret(secrets, "signing", self.clock), 86400, self.clock)
-        adapter = StandardWebhooks(guard, signer, https, seconds=15, retry_after_cap=3600)
+        adapter = StandardWebhooks(policy, signer, https, seconds=15, retry_after_cap=3600)
         tools = Tools(
             self.ledger,
             self._payloads,

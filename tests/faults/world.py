@@ -13,9 +13,8 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.dispatch.due import Due, Mailbox
-from mailroom.dispatch.schedules import Schedules
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe

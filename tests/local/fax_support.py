@@ -12,7 +12,8 @@ from local.providers.http import SimulatorServer
 from local.providers.inbox import InboxStore
 from local.providers.signalwire import SignalWireSimulator
 from local.providers.telnyx import TelnyxSimulator
-from mailroom.channels.fax.provider import FaxProvider, FaxRequest
+from mailroom.channels.fax.adapter import FaxProvider
+from mailroom.channels.fax.contract import FaxRequest
 from mailroom.channels.fax.signalwire import SignalWire
 from mailroom.channels.fax.telnyx import Telnyx
 from tests.local.served import served

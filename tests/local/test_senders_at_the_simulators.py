@@ -8,10 +8,10 @@ import pytest
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from mailroom.channels.push.contract import push_to
 from mailroom.channels.push.sns import SnsPush
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.contract import SmsRequest
+from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.channels.sms.twilio_sms import TwilioSms
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.local.fax_support import NOW

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, Pending, Undelivered
-from mailroom.http.once import Unclear
+from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
+from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 

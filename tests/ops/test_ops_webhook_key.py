@@ -77,7 +77,7 @@ def test_a_host_may_be_spelt_as_in_any_of_its_urls(given: str, host: str) -> Non
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("hooks.example.com.", "has a host that is no DNS name"),
+        ("hooks.example.com.", "has a host that is not a DNS name"),
         ("bücher.example", "write a host's name in its xn-- form"),
         ("ftp://hooks.example.com", "has the scheme 'ftp'; use https or http"),
         ("", "has no usable host"),

@@ -11,7 +11,7 @@ from local.demo.checks.callbacks import ReceivedCallback
 from local.demo.client import Item, StageClient, plain, typed
 from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
 from mailroom.channels.webhook.signing import host_key
-from mailroom.http.url import host_of
+from mailroom.http.url_policy import host_of
 from tests.pipeline.items import correlation
 
 if TYPE_CHECKING:

@@ -44,6 +44,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
             _patch(tree / path, text)
         else:
             assert not (tree / path).exists(), f"{path} is there already"
+            (tree / path).parent.mkdir(exist_ok=True)
             (tree / path).write_text(text)
     # What `make lock` would write, for nothing is bundled here.
     packages = tree / "lambdas" / "requirements" / "send_chat.in"

@@ -65,7 +65,7 @@ LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
     "phonenumbers": "import mailroom.message.address as of; of.to_e164('+16175551234')",
     "twilio": "import mailroom.{provider}",
-    "sms_toolkit": "import mailroom.channels.sms.segments as of; of.segments_of('Hello')",
+    "sms_toolkit": "import mailroom.channels.sms.adapter as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
     "itsdangerous": "import mailroom.recipients.unsubscribe_links",
     "psycopg": "import psycopg, psycopg_pool",
@@ -73,7 +73,7 @@ LATER = {
 """What a handler imports when it has work for it, and what that work is."""
 PROVIDERS = {
     "send_fax": "channels.fax.signalwire",
-    "send_sms": "channels.sms.twilio_sms",
+    "send_sms": "channels.sms.twilio",
     "twilio_callbacks": "feedback.twilio_callbacks",
 }
 """The adapter that wants Twilio's package, by handler; a callback's check wants it at once."""

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mailroom.api.application import Application
+from mailroom.api.application import Application, routes_of
 from mailroom.api.document import Described
-from mailroom.api.routes import routes_of
 from mailroom.environment import MessagesApi as Settings
 from tests.unit.api_answers import Answer, check_described
 from tests.unit.events import lambda_context

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mailroom.aws.dynamo import plain
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.passes import DeadLetters
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import plenty
 from tests.unit.fakes import Meddler
@@ -41,11 +39,11 @@ class Office:
         """A worker's, whose calls nobody watches."""
         return Ledger(self.aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=self.clock)
 
-    def letters(self) -> DeadLetters:
+    def inspector(self) -> DeadLetterInspector:
         """As a cold start makes it."""
         database: Any = self.dynamodb
         sqs: Any = self.sqs
-        return DeadLetters(
+        return DeadLetterInspector(
             self.urls,
             "test",
             ledger=Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
@@ -59,7 +57,7 @@ class Office:
         self, event: Mapping[str, Any] | None = None, remaining: Callable[[], int] = plenty
     ) -> dict[str, Any]:
         """One pass of a new process."""
-        return self.letters().handle(event or {}, remaining)
+        return self.inspector().handle(event or {}, remaining)
 
     def put(self, queue: str, *bodies: Any, **arguments: Any) -> None:
         """Dead letters, as SQS moves them there."""

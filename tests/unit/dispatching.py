@@ -7,8 +7,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.schedules import Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.ledger.ledger import Ledger
 from tests.unit.support import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 

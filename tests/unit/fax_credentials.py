@@ -8,7 +8,7 @@ from typing import Any
 import boto3
 import pytest
 
-from mailroom.channels.fax.provider import Delivered
+from mailroom.channels.fax.contract import Delivered
 from tests.unit.fax_support import FakeLine
 
 SIGNALWIRE = '{"project": "project-1", "token": "token-1"}'

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.contract import Delivered
 from mailroom.channels.fax.delivery import FaxDelivery
-from mailroom.channels.fax.provider import Delivered
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender

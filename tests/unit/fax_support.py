@@ -4,8 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from mailroom.channels.fax.contract import Fax
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, Fax, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.message.message import Key, parse
 from mailroom.message.outcome import Outcome, Sent
 from tests.unit.post import SETTINGS

@@ -6,8 +6,7 @@ from typing import Any
 from msgspec import structs
 
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.contract import Sms, sms_in
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.contract import Sms, SmsRequest, sms_in
 from mailroom.content.payloads import Payloads
 from mailroom.environment import SmsSender
 from mailroom.message.message import parse

@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 import pytest
 
-from mailroom.api.body import MAX_BODY_BYTES
+from mailroom.api.requests import MAX_BODY_BYTES
 from tests.unit.api_requests import Api, event
 from tests.unit.support import Aws, FakeClock, item
 

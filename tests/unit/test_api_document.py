@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from mailroom.api.item_schemas import components_of
-from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.contracts import CONTRACTS, components_of
 from tests.unit.api_requests import PUBLIC_URL, Api
 from tests.unit.support import Aws, FakeClock, item
 

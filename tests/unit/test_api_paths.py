@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.api.paths import href_of, routable
+from mailroom.api.requests import href_of, routable
 from mailroom.message.address import has_control
 from tests.unit.api_requests import Api, event
 from tests.unit.support import MAILBOX, Aws, FakeClock, item

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from mailroom.api.intake import Intake
+from mailroom.api.messages import Intake
 from mailroom.ledger.reader import LedgerReader
 from tests.unit.api_requests import Api
 from tests.unit.support import Aws, FakeClock, before_each_call, item

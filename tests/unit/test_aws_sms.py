@@ -15,8 +15,8 @@ from botocore.session import get_session
 from botocore.stub import Stubber
 
 from mailroom.aws import clients
-from mailroom.channels.sms.aws_sms import VALID_SECONDS, AwsSms
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.aws import VALID_SECONDS, AwsSms
+from mailroom.channels.sms.contract import SmsRequest
 from mailroom.message.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
 from tests.unit.aws_models import problems
 from tests.unit.fakes import client_error
@@ -201,7 +201,7 @@ def test_the_reason_that_the_service_gives_is_where_it_is_read(stub: Stubber) ->
 
 
 def test_every_reason_that_is_read_is_one_of_the_services() -> None:
-    from mailroom.channels.sms import aws_sms_errors as errors
+    from mailroom.channels.sms import aws as errors
 
     model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
     assert set(model.shape_for("ConflictExceptionReason").enum) >= errors._NOT_TO_THAT_NUMBER

@@ -12,10 +12,9 @@ import pytest
 from msgspec import structs
 
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.channels.sms.twilio_errors import reason_of
+from mailroom.channels.sms.twilio import reason_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.schedules import Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import masked, redact

@@ -74,7 +74,7 @@ def test_the_last_failed_try_is_noted_and_goes_to_the_dead_letters_at_once(
 
 
 def test_retry_after_is_honoured(webhooks: MakeWebhooks) -> None:
-    assert webhooks(Answer(503, 120)).handle(callback()) == {"r-0": 120}
+    assert webhooks(Answer(503, {"retry-after": "120"})).handle(callback()) == {"r-0": 120}
 
 
 @pytest.mark.parametrize(

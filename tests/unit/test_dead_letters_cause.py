@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.dead_letters.cause import Cause, cause_of
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.subject import Subject
+from mailroom.dead_letters.cause import Cause, Subject, cause_of
+from mailroom.dead_letters.queue import DeadLetter
 from mailroom.message.message import Key
 
 MESSAGE = Subject("message", Key("m-1", "mail"))
@@ -17,7 +16,7 @@ FAILED = {"status": "failed", "code": 503, "tries": 20}
 def cause(
     item: dict[str, Any], subject: Subject = MESSAGE, queue: str = "mail-dlq", undelivered: str = ""
 ) -> Cause:
-    letter = Letter(queue, "r-1", "receipt", "{}", 3, 0, undelivered)
+    letter = DeadLetter(queue, "r-1", "receipt", "{}", 3, 0, undelivered)
     return cause_of(letter, subject, item)
 
 

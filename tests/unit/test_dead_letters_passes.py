@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import Fax
-from mailroom.dead_letters.log import KEPT_SECONDS
+from mailroom.dead_letters.passes import KEPT_SECONDS
 from mailroom.dead_letters.queue import SEEN_AGAIN, DeadLetterQueue
 from mailroom.ledger.items import Claimed
 from tests.unit.dead_letter_office import Office, open_office

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.dead_letters.cause import cause_of
-from mailroom.dead_letters.dead_letter import Letter, letter_of
-from mailroom.dead_letters.subject import Subject, subject_of
+from mailroom.dead_letters.cause import Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import DeadLetter, dead_letter_of
 from mailroom.message.message import MAX_KEY_BYTES, Key, Reference
 
 HEADERS = [{"name": "From", "value": "x"}, {"name": "x-correlation-ID", "value": "bS0x"}]
@@ -24,9 +23,9 @@ def envelope(event: Any) -> dict[str, Any]:
     return {"Type": "Notification", "TopicArn": "arn:aws:sns:::x", "Message": json.dumps(event)}
 
 
-def letter(queue: str, body: Any, undelivered: str = "") -> Letter:
+def letter(queue: str, body: Any, undelivered: str = "") -> DeadLetter:
     text = body if isinstance(body, str) else json.dumps(body)
-    return Letter(queue, "r-1", "receipt", text, 3, 0, undelivered)
+    return DeadLetter(queue, "r-1", "receipt", text, 3, 0, undelivered)
 
 
 def about(queue: str, body: Any) -> Subject:
@@ -220,9 +219,9 @@ def test_a_letter_has_what_sqs_says_of_it() -> None:
             "ERROR_CODE": {"DataType": "String", "StringValue": "AccessDenied"},
         },
     }
-    found = letter_of("mail-dlq", message)
+    found = dead_letter_of("mail-dlq", message)
     assert found.undelivered.startswith("AccessDenied: xxx")
     assert len(found.undelivered) == 200
     assert (found.receives, found.sent_at, found.queue) == (13, 1_795_251_600_000, "mail-dlq")
     del message["MessageAttributes"]
-    assert letter_of("mail-dlq", message).undelivered == ""
+    assert dead_letter_of("mail-dlq", message).undelivered == ""

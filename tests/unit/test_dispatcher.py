@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import plain
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.schedules import name_of
+from mailroom.dispatch.dispatcher import Dispatcher, name_of
 from tests.unit.dispatching import Counted, at, made, numbered
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.support import (

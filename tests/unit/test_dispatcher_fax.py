@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.dispatch.schedules import Schedules
-from mailroom.http.url_policy import Guard
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes.callbacks import callback_of
@@ -133,7 +132,7 @@ def test_a_callback_over_http_is_refused(made: MakeDispatcher, aws: Aws, given: 
 
 
 def test_a_callback_over_http_is_taken_where_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
-    dispatcher = made(callbacks=Guard(schemes=["https", "http"], ports=[]))
+    dispatcher = made(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
     assert dispatcher.dispatch(numbered(fax_item(callback_url="http://127.0.0.1:8080/"))) == set()
     assert len(aws.receive("fax.fifo")) == 1
 

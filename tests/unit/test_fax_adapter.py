@@ -5,8 +5,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from mailroom.channels.fax.adapter import FaxAdapter, Unconfigured
-from mailroom.channels.fax.provider import FaxProvider
+from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
+from mailroom.channels.provider import Unconfigured
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
 from tests.unit.fax_post import adapter_of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, FaxState, Pending
+from mailroom.channels.fax.contract import Delivered, FaxState, Pending
 from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about

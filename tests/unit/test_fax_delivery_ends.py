@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, Undelivered
+from mailroom.channels.fax.contract import Delivered, Undelivered
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
 from tests.unit.fax_post import FaxMake
 from tests.unit.fax_support import BUSY, SENDING, FakeLine, fax_body, found

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, FaxState, Undelivered
+from mailroom.channels.fax.contract import Delivered, FaxState, Undelivered
 from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.events import lines_about

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered
+from mailroom.channels.fax.contract import Delivered
 from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from tests.unit.fakes import client_error

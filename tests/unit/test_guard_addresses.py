@@ -2,8 +2,7 @@
 
 import pytest
 
-from mailroom.http.resolver import Unresolved
-from mailroom.http.url_policy import Guard, Refused, Target
+from mailroom.http.url_policy import BadUrl, Target, Unresolved, UrlPolicy
 
 PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
 PUBLIC_6 = [
@@ -83,13 +82,13 @@ def no_resolver(host: str, seconds: float) -> list[str]:
 
 def found(*addresses: str, networks: tuple[str, ...] = ()) -> Target:
     """The target of a name with those addresses."""
-    return Guard(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
+    return UrlPolicy(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
         "https://a.example/x", 5
     )
 
 
 def reason(*addresses: str, networks: tuple[str, ...] = ()) -> str:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(BadUrl) as refusal:
         found(*addresses, networks=networks)
     return str(refusal.value)
 
@@ -107,14 +106,14 @@ NEVER_SENTENCE = (
 @pytest.mark.parametrize("address", PUBLIC + PUBLIC_6)
 def test_a_public_address_passes_by_name_and_as_it_is(address: str) -> None:
     assert found(address).addresses == (address,)
-    assert len(Guard(resolve=no_resolver).check(url(address), 5).addresses) == 1
+    assert len(UrlPolicy(resolve=no_resolver).check(url(address), 5).addresses) == 1
 
 
 @pytest.mark.parametrize("address", NOT_PUBLIC + NOT_PUBLIC_6)
 def test_an_address_that_is_not_public_is_refused_by_name_and_as_it_is(address: str) -> None:
     assert reason(address) == NOT_PUBLIC_SENTENCE
-    with pytest.raises(Refused):
-        Guard(resolve=no_resolver).check(url(address), 5)
+    with pytest.raises(BadUrl):
+        UrlPolicy(resolve=no_resolver).check(url(address), 5)
 
 
 @pytest.mark.parametrize("address", NEVER + NEVER_6)
@@ -170,11 +169,11 @@ def test_the_resolver_is_asked_once_with_the_time_there_is() -> None:
         asked.append((host, seconds))
         return ["8.8.8.8"]
 
-    Guard(resolve=resolve).check("https://A.example/", 7.5)
+    UrlPolicy(resolve=resolve).check("https://A.example/", 7.5)
     assert asked == [("a.example", 7.5)]
 
 
 @pytest.mark.parametrize("network", ["10.0.0.1/8", "ten", "10.0.0.0/33", ""])
 def test_a_network_that_is_none_stops_the_function_at_its_start(network: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|has host bits"):
-        Guard(networks=[network])
+        UrlPolicy(networks=[network])

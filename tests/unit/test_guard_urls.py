@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.http.url_policy import Guard, Refused, Target
+from mailroom.http.url_policy import BadUrl, Target, UrlPolicy
 
-GUARD = Guard(schemes=["https", "http"], ports=[])
+GUARD = UrlPolicy(schemes=["https", "http"], ports=[])
 
 
-def reason(url: str, guard: Guard = GUARD) -> str:
-    with pytest.raises(Refused) as refusal:
+def reason(url: str, guard: UrlPolicy = GUARD) -> str:
+    with pytest.raises(BadUrl) as refusal:
         guard.read(url)
     return str(refusal.value)
 
@@ -64,7 +64,7 @@ ENCODE = (
 )
 NUMBER = "has a host that ends in a number; write an IPv4 address as 203.0.113.7"
 USER = "carries a user's name or password; leave them out and check the signature instead"
-PORT = "has a port that is none; use one from 1 to 65535, or leave it out with its colon"
+PORT = "has no valid port; use one from 1 to 65535, or leave it out with its colon"
 BRACKETS = "has a host in brackets that is no IPv6 address; use one like [2001:db8::1]"
 
 
@@ -104,7 +104,7 @@ def test_another_scheme_is_refused(scheme: str) -> None:
 
 
 def test_https_alone_is_the_default() -> None:
-    assert reason("http://a.example/", Guard()) == "has the scheme 'http'; use https"
+    assert reason("http://a.example/", UrlPolicy()) == "has the scheme 'http'; use https"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_port_that_is_none_is_refused(port: str) -> None:
 
 
 def test_a_port_that_is_not_allowed_is_refused_the_schemes_own_too() -> None:
-    guard = Guard(schemes=["https", "http"], ports=[443, 8443])
+    guard = UrlPolicy(schemes=["https", "http"], ports=[443, 8443])
     assert guard.read("https://a.example:8443/").port == 8443
     for url, port in [
         ("https://a.example:22/", 22),
@@ -173,7 +173,7 @@ def test_an_ipv4_address_in_another_spelling_is_refused(host: str) -> None:
 )
 def test_a_host_that_is_no_name_is_refused(host: str) -> None:
     assert reason(f"https://{host}/").startswith(
-        "has a host that is no DNS name; use one like hooks.example.com"
+        "has a host that is not a DNS name; use one like hooks.example.com"
     )
 
 
@@ -215,7 +215,7 @@ def test_what_the_guard_reads_any_other_reader_reads_the_same(scheme: str, piece
     url = scheme + "".join(pieces)
     try:
         target = GUARD.read(url)
-    except Refused:
+    except BadUrl:
         return
     parts = urlsplit(url)
     host = parts.hostname or ""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailroom.http.answers import body_of, epoch, refusal, retry_after, text_of
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
+from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.telemetry import redact
 from tests.unit.support import NOW
@@ -37,19 +37,19 @@ def test_any_other_status_leaves_it_unknown(status: int) -> None:
     ("headers", "seconds"),
     [
         ({}, 0),
-        ({"Retry-After": "7"}, 7),
-        ({"Retry-After": " 120 "}, 120),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 120 "}, 120),
         ({"x-ratelimit-reset": "3"}, 3),
-        ({"Retry-After": "9", "x-ratelimit-reset": "3"}, 9),
-        ({"Retry-After": "soon"}, 0),
-        ({"Retry-After": "inf"}, 0),
-        ({"Retry-After": "-5"}, 0),
-        ({"Retry-After": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, 0),
-        ({"Retry-After": "Mon, 01 Jan 2026 00:00:00 +99999999999999999999"}, 0),
-        ({"Retry-After": "1766826000000"}, 0),
-        ({"Retry-After": "Sat, 21 Nov 2026 09:01:30 GMT", "Date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 90),
-        ({"Retry-After": "Sat, 21 Nov 2026 08:59:00 GMT", "Date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
-        ({"Retry-After": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
+        ({"retry-after": "9", "x-ratelimit-reset": "3"}, 9),
+        ({"retry-after": "soon"}, 0),
+        ({"retry-after": "inf"}, 0),
+        ({"retry-after": "-5"}, 0),
+        ({"retry-after": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, 0),
+        ({"retry-after": "Mon, 01 Jan 2026 00:00:00 +99999999999999999999"}, 0),
+        ({"retry-after": "1766826000000"}, 0),
+        ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT", "date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 90),
+        ({"retry-after": "Sat, 21 Nov 2026 08:59:00 GMT", "date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
+        ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
     ],
 )
 def test_the_wait_that_an_answer_asks_for(headers: dict[str, str], seconds: float) -> None:

@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import Target
 from tests.unit.loopback import Script, Server, saying, serving, status
 from tests.unit.support import NOW, FakeClock
@@ -20,7 +20,7 @@ def post(
     server: Server, seconds: float = 5, path: str = "/a?b=c", addresses: tuple[str, ...] = ("127.0.0.1",)
 ) -> Answer:
     target = Target("http", "hooks.example", server.port, path, addresses)
-    return Https(clock=FakeClock()).post(target, HEADERS, b'{"a":1}', Deadline(seconds))
+    return Https().post(target, HEADERS, b'{"a":1}', Deadline(seconds))
 
 
 def trouble(server: Server, seconds: float = 5) -> str:
@@ -36,7 +36,7 @@ def test_the_request_is_a_plain_post_with_its_host_and_nothing_of_ours_beside(
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
     with serving(status(200, "Set-Cookie: a=b")) as server:
         for _ in range(2):
-            assert post(server) == Answer(200, None)
+            assert post(server).status == 200
     head, _, body = server.requests[1].partition(b"\r\n\r\n")
     assert head.decode().split("\r\n") == [
         "POST /a?b=c HTTP/1.1",
@@ -52,7 +52,7 @@ def test_the_request_is_a_plain_post_with_its_host_and_nothing_of_ours_beside(
 @pytest.mark.parametrize("code", [200, 204, 299, 400, 410, 500, 599])
 def test_the_status_is_the_answer(code: int) -> None:
     with serving(status(code)) as server:
-        assert post(server) == Answer(code, None)
+        assert post(server).status == code
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_status_is_the_answer(code: int) -> None:
 )
 def test_what_is_wrong_with_a_body_changes_nothing_of_the_status(rest: str) -> None:
     with serving(saying(f"HTTP/1.1 200 OK\r\n{rest}".encode())) as server:
-        assert post(server) == Answer(200, None)
+        assert post(server).status == 200
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
@@ -88,18 +88,19 @@ def test_a_redirect_is_an_answer_and_is_not_followed(code: int) -> None:
         ("0", 0),
         (format_datetime(datetime.fromtimestamp(NOW + 90, UTC), usegmt=True), 90),
         (format_datetime(datetime.fromtimestamp(NOW - 90, UTC), usegmt=True), 0),
-        ("9" * 400, float("inf")),
-        ("-5", None),
-        ("soon", None),
-        ("", None),
-        ("1.5", None),
-        ("12\x1d", None),
-        ("Sat, 99 Nov 2026 09:00:00 GMT", None),
+        ("9" * 400, 0),
+        ("-5", 0),
+        ("soon", 0),
+        ("", 0),
+        ("1.5", 0),
+        ("12\x1d", 0),
+        ("Sat, 99 Nov 2026 09:00:00 GMT", 0),
     ],
 )
-def test_retry_after_is_seconds_or_a_date(header: str, seconds: float | None) -> None:
+def test_retry_after_is_seconds_or_a_date(header: str, seconds: float) -> None:
     with serving(status(429, f"Retry-After: {header}")) as server:
-        assert post(server) == Answer(429, seconds)
+        headers = post(server).headers
+    assert seconds_until(headers["retry-after"], headers, FakeClock()()) == seconds
 
 
 def drips(first: bytes) -> Script:
@@ -133,7 +134,7 @@ def test_a_server_that_takes_its_time_holds_it_no_longer_than_the_deadline(scrip
 def test_a_body_that_drips_changes_nothing_of_the_status_and_holds_it_no_longer() -> None:
     with serving(drips(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
         began = time.monotonic()
-        assert post(server, 0.2) == Answer(200, None)
+        assert post(server, 0.2).status == 200
         assert time.monotonic() - began < 3
 
 
@@ -178,7 +179,7 @@ def test_an_answer_that_is_no_http_or_has_no_end_is_none(answer: bytes, kind: st
 
 def test_a_connection_that_breaks_is_no_answer() -> None:
     with serving(saying(b"")) as server:
-        assert trouble(server) == "cannot be reached or broke off: RemoteDisconnected"
+        assert trouble(server) == "broke off: RemoteDisconnected"
 
 
 def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None:
@@ -193,7 +194,7 @@ def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None
 def test_a_port_where_nobody_listens_is_no_answer() -> None:
     with serving(status(200)) as server:
         pass
-    assert trouble(server) == "cannot be reached or broke off: Connection refused"
+    assert trouble(server) == "cannot be reached: Connection refused"
 
 
 def connecting(*troubles: OSError | None, port: int) -> tuple[Https, list[tuple[str, float]]]:

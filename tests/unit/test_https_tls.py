@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered, tls
+from mailroom.http.https import Answer, Deadline, Https, Unanswered, tls
 from mailroom.http.url_policy import Target
 from tests.unit.loopback import Server, certificate, server_tls, serving, status
 

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.functions import environment
 from tests.unit.support import Aws
 
-MOST = 23
+MOST = 22
 SCRIPT = """
 import sys, send_mail
 ours = [(name, module.__file__) for name, module in sys.modules.items() if name.startswith("mailroom")]

@@ -11,9 +11,9 @@ from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, ROUTING, Payloads
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import (
     MAX_ITEM_BYTES,
     MAX_QUEUED_BYTES,
@@ -37,7 +37,7 @@ SAID: dict[str, Any] = {
     "ttl": 1_900_000_000,
     "attempt": 1,
 }
-"""What an item that admission takes may say of each of these, when it is large."""
+"""What an item that the validator takes may say of each of these, when it is large."""
 
 
 @pytest.fixture
@@ -123,10 +123,10 @@ def test_what_dispatch_acts_on_stays_in_the_item() -> None:
 
 
 @pytest.fixture
-def admission(aws: Aws, clock: FakeClock) -> Admission:
+def validator(aws: Aws, clock: FakeClock) -> Validator:
     payloads = Payloads(aws.s3, BUCKET)
-    return Admission(
-        CONTRACTS, {"mail": ["normal", "bulk"]}, payloads=payloads, callbacks=Guard(), clock=clock
+    return Validator(
+        CONTRACTS, {"mail": ["normal", "bulk"]}, payloads=payloads, callbacks=UrlPolicy(), clock=clock
     )
 
 
@@ -135,19 +135,19 @@ def admission(aws: Aws, clock: FakeClock) -> Admission:
     [*SAID.items(), *((name, None) for name in SAID if name not in {"lane", "attempt", "payload_ref"})],
 )
 def test_a_large_item_that_was_admitted_can_be_sent_whatever_it_says_of_its_way(
-    aws: Aws, oversize: Oversize, admission: Admission, name: str, value: Any
+    aws: Aws, oversize: Oversize, validator: Validator, name: str, value: Any
 ) -> None:
     large = item(text=LARGE, **{name: value})
-    admission.admit(large)
-    message = admission.admit(decode(encode(plain(oversize.lightened(image_of(large))))))
+    validator.validate(large)
+    message = validator.validate(decode(encode(plain(oversize.lightened(image_of(large))))))
     sent = Payloads(aws.s3, BUCKET).expand(message, str(message.payload_ref))
     assert sent == (large if name != "payload_ref" else item(text=LARGE))
 
 
 @pytest.mark.parametrize("name", ["lane", "attempt"])
-def test_what_may_not_be_null_is_refused_before_anything_is_divided(admission: Admission, name: str) -> None:
+def test_what_may_not_be_null_is_refused_before_anything_is_divided(validator: Validator, name: str) -> None:
     with pytest.raises(Invalid) as caught:
-        admission.admit(item(text=LARGE, **{name: None}))
+        validator.validate(item(text=LARGE, **{name: None}))
     assert caught.value.field == name
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.push.contract import Push, push_to
-from mailroom.channels.push.payload import MAX_BYTES, PLATFORMS, attributes_of, identity, message_for
+from mailroom.channels.push.sns import MAX_BYTES, PLATFORMS, attributes_of, identity, message_for
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, parse
 from tests.unit.push_support import ENDPOINT, IOS_ENDPOINT, TOKEN, TOPIC, payloads, push, push_item

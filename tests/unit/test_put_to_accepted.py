@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.aws.queues import PUT_AT, put_at
-from mailroom.channels.fax.provider import Delivered, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.clock import iso
 from mailroom.delivery.delivery import Delivery
 from tests.unit.dispatching import made, numbered

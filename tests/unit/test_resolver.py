@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.resolver import Unresolved, resolve
+from mailroom.http.url_policy import Unresolved, resolve
 
 
 def test_a_name_of_this_machine_resolves_to_each_address_once() -> None:

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.dispatch.schedules import Schedules, name_of
+from mailroom.dispatch.dispatcher import Schedules, name_of
 from mailroom.message.message import Key
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.support import GROUP, KEY, NOW, Aws

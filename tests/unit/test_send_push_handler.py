@@ -90,7 +90,7 @@ def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
     ("changes", "sentence"),
     [
         ({"to": TOKEN, "platform": "pigeon"}, "platform: 'pigeon' is unknown; use android"),
-        ({"to": "arn:aws:sns:eu-central-1:123456789012:offers"}, "to: is none of this stage's topics"),
+        ({"to": "arn:aws:sns:eu-central-1:123456789012:offers"}, "to: is not one of this stage's topics"),
         ({"to": TOKEN, "body": "x" * 5000}, "body: makes a payload of"),
     ],
 )

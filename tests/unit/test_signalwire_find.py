@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
 from tests.unit.scripted_server import Answer, nobody, scripted
 from tests.unit.support import NOW
 from tests.unit.test_signalwire import FAXES, REQUEST, adapter

@@ -8,10 +8,11 @@ import boto3
 import pytest
 
 from mailroom.aws import clients
+from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.aws_sms import AwsSms
-from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_of
-from mailroom.channels.sms.twilio_sms import TwilioSms
+from mailroom.channels.sms.aws import AwsSms
+from mailroom.channels.sms.twilio import TwilioSms
+from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.unit.fakes import client_error
@@ -176,7 +177,7 @@ class Opening:
 def opened(*providers: FakeSms | Exception) -> tuple[SmsAdapter, Opening]:
     opening = Opening(*providers)
     made = adapter()
-    made._open = opening
+    made._opened._open = opening
     return made, opening
 
 
@@ -222,8 +223,8 @@ def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPa
     twilio = SmsAdapter.of(settings(twilio_secret_arn=secret))
     of_aws = SmsAdapter.of(settings(sms_provider="aws"))
     assert (twilio.provider, of_aws.provider) == ("twilio", "aws")
-    assert isinstance(twilio._api(), TwilioSms)
-    assert isinstance(of_aws._api(), AwsSms)
+    assert isinstance(twilio._opened._opened(), TwilioSms)
+    assert isinstance(of_aws._opened._opened(), AwsSms)
 
 
 def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:

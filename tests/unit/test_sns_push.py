@@ -170,7 +170,7 @@ def test_a_push_that_is_too_large_makes_no_endpoint() -> None:
         (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of no platform application"),
         (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of no platform application"),
         (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of no platform application"),
-        (f"{TOPIC}-secret", "is none of this stage's topics"),
+        (f"{TOPIC}-secret", "is not one of this stage's topics"),
     ],
 )
 def test_what_is_not_the_stages_gets_nothing(to: str, sentence: str) -> None:
@@ -181,7 +181,7 @@ def test_what_is_not_the_stages_gets_nothing(to: str, sentence: str) -> None:
 @pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
 def test_an_arn_of_another_region_than_the_clients_gets_nothing(to: str) -> None:
     sns = Sns()
-    said = "^to: is of region eu-central-1, and SNS publishes in its own alone, here us-east-1"
+    said = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
     assert ":eu-central-1:" in to
     with pytest.raises(Invalid, match=said):
         adapter(sns, region="us-east-1").prepare(push(to=to))
@@ -192,7 +192,7 @@ def test_an_arn_of_another_region_than_the_clients_gets_nothing(to: str) -> None
 def test_the_region_is_the_clients(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
     settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
-    with pytest.raises(Invalid, match="here us-east-1"):
+    with pytest.raises(Invalid, match="use an ARN in us-east-1"):
         SnsPush.of(settings).prepare(push())
 
 

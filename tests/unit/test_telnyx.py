@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.channels.fax.telnyx import Telnyx
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 
@@ -146,7 +146,7 @@ def test_no_answer_in_time_raises_and_the_fax_is_asked_for_once() -> None:
 
 def test_without_a_connection_nothing_went_out() -> None:
     outcome = adapter(nobody()).submit(REQUEST)
-    assert outcome == Retry("Telnyx cannot be reached: no connection: NewConnectionError")
+    assert outcome == Retry("Telnyx cannot be reached: Connection refused")
 
 
 @pytest.mark.parametrize(

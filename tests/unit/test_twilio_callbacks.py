@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
 from mailroom.aws.secret import Secret
-from mailroom.channels.sms.twilio_sms import RETRIED
+from mailroom.channels.sms.twilio import RETRIED
 from mailroom.feedback.reader import read
 from mailroom.message.message import Key, Reference
 from tests.unit.feedback_callbacks import (

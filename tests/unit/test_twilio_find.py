@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from mailroom.channels.sms.provider import SmsRequest
-from mailroom.channels.sms.twilio_find import same_text
-from mailroom.http.once import NotSent, Unclear
+from mailroom.channels.sms.contract import SmsRequest
+from mailroom.channels.sms.twilio import same_text
+from mailroom.http.https import NotSent, Unclear
 from mailroom.message.outcome import Evidence, Facts, NotFound, Sent, Unknowable
 from tests.unit.scripted_server import Answer, nobody, scripted
 from tests.unit.sms_support import FROM, MEDIA, REQUEST, TO, request

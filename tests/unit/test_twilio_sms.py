@@ -10,10 +10,10 @@ from urllib.parse import parse_qs
 import pytest
 
 from local.stage.workspace import REPOSITORY
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.contract import SmsRequest
+from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount
-from mailroom.channels.sms.twilio_sms import TwilioSms
-from mailroom.http.once import Unclear
+from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
 from tests.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.unit.sms_support import FROM, MEDIA, REQUEST, TO, request

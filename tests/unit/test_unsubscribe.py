@@ -8,9 +8,9 @@ from botocore.exceptions import EndpointConnectionError, NoCredentialsError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mailroom.channels.mail.headers import ONE_CLICK as HEADER
+from mailroom.recipients.unsubscribe_links import ONE_CLICK as HEADER
 from mailroom.unsubscribe.page import FIELD, IN, OUT
-from mailroom.unsubscribe.request import MAX_BODY_BYTES, MAX_FIELDS
+from mailroom.unsubscribe.unsubscribe import MAX_BODY_BYTES, MAX_FIELDS
 from tests.unit.fakes import client_error, failing
 from tests.unit.post import Log
 from tests.unit.support import Aws, FakeClock

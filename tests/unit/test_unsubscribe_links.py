@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
 from mailroom.aws.secret import Secret
-from mailroom.channels.mail.headers import HEADER_VALUE
+from mailroom.channels.mail.contract import HEADER_VALUE
 from mailroom.errors import Malformed
 from mailroom.message.message import MAX_TOPIC
 from mailroom.recipients.unsubscribe_links import (

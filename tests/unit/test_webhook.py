@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.errors import Invalid
-from mailroom.http.url import host_of
+from mailroom.http.url_policy import host_of
 from mailroom.message.message import parse
 from tests.unit.webhooks import webhook, webhook_item
 

@@ -49,9 +49,10 @@ def test_chance_shortens_a_delay_by_a_fifth_at_most(webhooks: MakeWebhooks) -> N
     ("asked", "receives", "wait"), [(600, 1, 600), (600, 5, 7200), (9999, 1, 3600), (600, LAST, 0)]
 )
 def test_a_longer_retry_after_is_honoured_within_bounds(
-    webhooks: MakeWebhooks, asked: float, receives: int, wait: int
+    webhooks: MakeWebhooks, asked: int, receives: int, wait: int
 ) -> None:
-    assert webhooks(Answer(429, asked)).handle(webhook_item(), receives=receives) == {"r-0": wait}
+    answer = Answer(429, {"retry-after": str(asked)})
+    assert webhooks(answer).handle(webhook_item(), receives=receives) == {"r-0": wait}
 
 
 @pytest.mark.parametrize(

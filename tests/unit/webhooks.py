@@ -10,9 +10,8 @@ from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.signing import Signer, StageKey
 from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered
-from mailroom.http.url_policy import Guard, Target
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.message.message import parse
 from tests.unit.fakes import client_error
 from tests.unit.support import NOW, Item
@@ -86,18 +85,19 @@ class Wire(Https):
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Unanswered):
             raise answer
-        return Answer(answer, None) if isinstance(answer, int) else answer
+        return Answer(answer) if isinstance(answer, int) else answer
 
 
 def adapter(
-    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, guard: Guard | None = None
+    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, policy: UrlPolicy | None = None
 ) -> StandardWebhooks:
     return StandardWebhooks(
-        guard or Guard(resolve=lambda _host, _seconds: ["8.8.8.8"]),
+        policy or UrlPolicy(resolve=lambda _host, _seconds: ["8.8.8.8"]),
         signer(secrets or Secrets(), clock),
         wire,
         seconds=15,
         retry_after_cap=3600,
+        clock=clock,
     )
 
 

@@ -1,18 +1,18 @@
-"""Answers, from what the library says to what goes over the wire."""
+"""Answers: JSON for what was done, `application/problem+json` (RFC 9457) for what was not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from aws_lambda_powertools.event_handler import Response
+from msgspec import Struct
 
-from mailroom.api.intake import Taken
-from mailroom.api.problems import Refusal
 from mailroom.ledger.reader import MessageStatus
 from mailroom.message.message import encode
 
+Result = Literal["accepted", "existed", "refused", "conflict", "failed"]
 JSON = "application/json"
 _STATUS = {
     "accepted": HTTPStatus.ACCEPTED,
@@ -22,8 +22,48 @@ _STATUS = {
     "failed": HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
+PROBLEM_JSON = "application/problem+json"
+RETRY_SECONDS = 2
+"""When to try again after an outage of ours."""
+MAX_FIELD = 200
+MAX_PROBLEM = 600
+"""Characters: a caller may choose what a sentence quotes."""
 
-def of_one(taken: Taken) -> Response[str]:
+
+class Refusal(Exception):
+    """Answered with `status` and a problem. `errors` are pairs of a field and what is wrong with it."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        errors: Iterable[tuple[str, str]] = (),
+        **members: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = [entry_of(*each) for each in errors]
+        self.members = members
+
+    @classmethod
+    def of_field(cls, field: str, problem: str) -> "Refusal":
+        """422 for one field."""
+        return cls(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {problem}", [(field, problem)])
+
+
+class EntryResult(Struct, frozen=True, omit_defaults=True):
+    """What became of one entry; its key as far as it has a usable one."""
+
+    result: Result
+    id: str | None = None
+    event_type: str | None = None
+    field: str | None = None
+    problem: str | None = None
+    href: str | None = None
+
+
+def of_one(taken: EntryResult) -> Response[str]:
     """The answer to a single message. Raises Refusal where it was not taken."""
     status = _STATUS[taken.result]
     if taken.problem is not None:
@@ -33,8 +73,8 @@ def of_one(taken: Taken) -> Response[str]:
     return Response(status.value, JSON, msgspec.json.encode(taken).decode(), {"Location": href})
 
 
-def of_list(taken: Sequence[Taken]) -> Response[str]:
-    """The answer to a list. Raises Refusal where one failed, or where none is in the mailbox."""
+def of_list(taken: Sequence[EntryResult]) -> Response[str]:
+    """The answer to a list. Raises Refusal where one failed, or where no message is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
         "accepted": results.count("accepted"),
@@ -54,7 +94,7 @@ def of_list(taken: Sequence[Taken]) -> Response[str]:
     return Response(status.value, JSON, msgspec.json.encode(answer).decode())
 
 
-def _errors(taken: Sequence[Taken]) -> list[tuple[str, str]]:
+def _errors(taken: Sequence[EntryResult]) -> list[tuple[str, str]]:
     return [
         (f"messages[{at}].{each.field}" if each.field != "item" else f"messages[{at}]", each.problem)
         for at, each in enumerate(taken)
@@ -68,3 +108,24 @@ def of_status(status: MessageStatus) -> Response[str]:
     always = {"id", "event_type", "status", "attempts"}
     body = {name: value for name, value in said.items() if name in always or value not in (None, [], {})}
     return Response(HTTPStatus.OK.value, JSON, encode(body))
+
+
+def entry_of(field: str, problem: str) -> dict[str, str]:
+    """A field at fault, as answers name it."""
+    return {"field": field[:MAX_FIELD], "problem": problem[:MAX_PROBLEM]}
+
+
+def problem(refusal: Refusal) -> Response[str]:
+    """The answer."""
+    body: dict[str, Any] = {
+        "type": "about:blank",
+        "title": refusal.status.phrase,
+        "status": refusal.status.value,
+        "detail": refusal.detail[: MAX_FIELD + MAX_PROBLEM],
+        **({"errors": refusal.errors} if refusal.errors else {}),
+        **refusal.members,
+    }
+    headers = {}
+    if refusal.status is HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = str(RETRY_SECONDS)
+    return Response(refusal.status.value, PROBLEM_JSON, msgspec.json.encode(body).decode(), headers)

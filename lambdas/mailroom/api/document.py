@@ -1,12 +1,13 @@
 """The API's description of itself: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 
-from mailroom.api.body import MAX_BODY_BYTES, MAX_MESSAGES
-from mailroom.api.item_schemas import REFERENCES, component_of, components_of
-from mailroom.api.problems import PROBLEM_JSON
+from mailroom.api.answers import PROBLEM_JSON
+from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
+from mailroom.channels.contracts import REFERENCES, component_of, components_of
 from mailroom.environment import MessagesApi as Settings
 
 if TYPE_CHECKING:
@@ -176,3 +177,19 @@ def request_body(channels: tuple[str, ...]) -> dict[str, Any]:
     }
     content = {"schema": {"anyOf": [*messages, listed]}, "examples": _EXAMPLES}
     return {"required": True, "content": {"application/json": content}}
+
+
+def page_of(api: Described) -> str:
+    """Swagger's page about an API, whole: it asks no other server for anything.
+
+    Powertools' own `enable_swagger` would import at every cold start what only this page needs.
+    """
+    from aws_lambda_powertools.event_handler.openapi import swagger_ui
+
+    folder = Path(swagger_ui.__file__).parent
+    script, style = (
+        (folder / name).read_text("utf-8") for name in ("swagger-ui-bundle.min.js", "swagger-ui.min.css")
+    )
+    # What the description says may not end the script that it stands in.
+    description = api.get_openapi_json_schema().replace("</", "<\\/")
+    return swagger_ui.generate_swagger_html(description, script, style, "", None)

@@ -56,7 +56,7 @@ class SingleAnswer(BaseModel):
 
 
 class Problem(BaseModel):
-    """An error, by RFC 9457. Of a list of which nothing was taken it has the list's answer as well."""
+    """An error, by RFC 9457. If nothing of a list was taken, it has the list's answer as well."""
 
     type: Annotated[str, Field(examples=["about:blank"])]
     title: Annotated[str, Field(examples=["Unprocessable Entity"])]

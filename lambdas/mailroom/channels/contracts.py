@@ -1,11 +1,17 @@
-"""Which contract an `event_type` has. A new channel is a row here."""
+"""The table of channels: the contract of an `event_type`, and its JSON Schema. A channel is a row in each."""
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
 
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.push.contract import Push
 from mailroom.channels.sms.contract import Sms, sms_in
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.message.message import Message
+from mailroom.message.message import MAX_ID_BYTES, Message
 
 CONTRACTS: dict[str, type[Message]] = {
     "mail": Mail,
@@ -20,3 +26,59 @@ def contracts_of(default_region: str) -> dict[str, type[Message]]:
     """The same for a stage: the text messages' numbers may lack a country, which is then `default_region`
     (ISO 3166, such as US); "": none may."""
     return {**CONTRACTS, "sms": sms_in(default_region)}
+
+
+OURS = ("variables", "attempt", "payload_prefix")
+"""Fields of the model that no producer writes."""
+ID_BOUNDS: dict[str, Any] = {
+    "minLength": 1,
+    "maxLength": MAX_ID_BYTES,
+    "pattern": r"^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$",
+}
+"""No control characters; the most it may be is counted in bytes."""
+REFERENCES = "#/components/schemas/{name}"
+CHOICES: dict[str, list[dict[str, Any]]] = {
+    "mail": [{"anyOf": [{"required": ["to"]}, {"required": ["email"]}]}],
+    "sms": [
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("text", "template", "media_urls", "payload_ref")]},
+    ],
+    "push": [
+        {"required": ["to"]},
+        {"anyOf": [{"required": [name]} for name in ("title", "body", "data", "payload_ref")]},
+    ],
+    "fax": [{"required": ["to"]}, {"oneOf": [{"required": ["pdf_url"]}, {"required": ["payload_ref"]}]}],
+    "webhook": [{"anyOf": [{"required": ["payload"]}, {"required": ["payload_ref"]}]}],
+}
+"""What the contract's types cannot say of a channel's items."""
+
+
+def component_of(channel: str) -> str:
+    """The name of a channel's schema among the components."""
+    return CONTRACTS[channel].__name__
+
+
+def components_of(channels: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The schemas of these channels' items, and those that they refer to, by name."""
+    names = list(channels)
+    _, components = msgspec.json.schema_components(
+        [CONTRACTS[each] for each in names], ref_template=REFERENCES
+    )
+    schemas: dict[str, dict[str, Any]] = dict(components)
+    for channel in names:
+        schemas[component_of(channel)] |= _item(channel, schemas[component_of(channel)])
+    return schemas
+
+
+def _item(channel: str, contract: dict[str, Any]) -> dict[str, Any]:
+    properties = {name: each for name, each in contract["properties"].items() if name not in OURS}
+    properties["event_type"] = {"const": channel}
+    properties["id"] |= ID_BOUNDS
+    return {
+        "description": inspect.cleandoc(contract["description"]),
+        "properties": properties,
+        # An id may come from the Idempotency-Key instead.
+        "required": [name for name in contract["required"] if name != "id"],
+        **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
+        "additionalProperties": True,  # a template's variables, for one
+    }

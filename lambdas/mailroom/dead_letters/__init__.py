@@ -1,1 +1,1 @@
-"""What lies in the dead-letter queues: whose it is, why it failed, and what its producer is told."""
+"""Dead letters: what each is about, why it failed, and what to do about it."""

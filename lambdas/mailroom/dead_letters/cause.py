@@ -1,12 +1,116 @@
-"""Why a letter is dead, and what to do about it: told from the ledger, in a sentence for whoever is woken."""
+"""What a dead letter is about, why it is dead, and what to do: by its body and the ledger."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
-from mailroom.dead_letters.dead_letter import Letter
-from mailroom.dead_letters.subject import Subject
+from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
+from mailroom.channels.fax import contract as fax
+from mailroom.dead_letters.queue import DeadLetter
+from mailroom.errors import Malformed
+from mailroom.message.message import Key, Reference, decode, key_of, scheduled
+
+_DEEP = 5
+"""Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
+
+
+class Subject(Struct, frozen=True):
+    """`key` is None where there is no message to name. A `message` is asked for by the dead letter itself. A
+    `callback` and a provider's `event` are about one that is on its way or over: they do not mark it, and
+    no redrive of theirs would ever clear the mark. A `campaign` is a page of its audience, or people of it.
+    """
+
+    kind: Literal["message", "callback", "event", "campaign", "malformed"]
+    key: Key | None = None
+    attempt: int = 1
+    detail: str = ""
+    """A callback's name in the ledger item, a campaign and its run, or what is wrong with a body."""
+
+
+def subject_of(dead_letter: DeadLetter) -> Subject:
+    """What the dead letter is about. Raises nothing: a body may be anything."""
+    try:
+        if dead_letter.queue.startswith("feedback-"):
+            return Subject("event", _of_event(dead_letter.body))
+        if (read := _campaign_reader(dead_letter.queue)) is not None:
+            part = read(dead_letter.body)
+            return Subject("campaign", detail=f"{part.campaign:.60}, run {part.run:.60}")
+        body = (
+            scheduled(dead_letter.body)
+            if dead_letter.queue.startswith("scheduled-")
+            else decode(dead_letter.body)
+        )
+        # In other queues these are names like any other, and an item may have them.
+        if dead_letter.queue.startswith("webhook-") and "webhook_id" in body:
+            return Subject("callback", key_of(body), detail=str(body.get("name", ""))[:100])
+        item = fax.item_of(body) if dead_letter.queue.startswith("fax-") else body
+        attempt = item.get("attempt", 1)
+        known = isinstance(attempt, int) and not isinstance(attempt, bool)
+        return Subject("message", key_of(item), attempt if known else 1)
+    except Malformed as fault:
+        return Subject("malformed", detail=str(fault))
+
+
+def _campaign_reader(queue: str) -> Callable[[str], Start | Next | Chunk] | None:
+    if queue.startswith("collect-"):
+        return collect_body
+    return chunk_of if queue.startswith("audience-") else None
+
+
+def _of_event(body: str) -> Key | None:
+    """The message that a body of the feedback queue tells of; None where that is none, or not just one."""
+    keys = {key for key in map(_correlated, _events(_loaded(body), _DEEP)) if key is not None}
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Malformed("the body is not JSON") from None
+
+
+def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:
+    """The events within envelopes."""
+    if isinstance(value, list) and deep:
+        for each in value:
+            yield from _events(each, deep - 1)
+    elif isinstance(value, dict):
+        records, text = value.get("Records"), value.get("Message", value.get("Sns"))
+        if isinstance(records, list | dict) and deep:
+            yield from _events(records, deep - 1)
+        elif isinstance(text, dict) and deep:
+            yield from _events(text, deep - 1)
+        elif isinstance(text, str) and deep:
+            yield from _events(_loaded(text), deep - 1)
+        else:
+            yield value
+
+
+def _correlated(event: Mapping[str, Any]) -> Key | None:
+    """The message of one event: Twilio's carry our reference, AWS's SMS events our context, SES's our header
+    or tag."""
+    said, event_type = event.get("reference"), "sms"
+    if isinstance(event.get("context"), dict):
+        said = event["context"].get("reference")
+    elif isinstance(event.get("mail"), dict):
+        said, event_type = _of_mail(event["mail"]), "mail"
+    try:
+        return Key(Reference.read(said).id, event_type) if isinstance(said, str) else None
+    except Malformed:
+        return None
+
+
+def _of_mail(mail: Mapping[str, Any]) -> object:
+    headers, tags = mail.get("headers"), mail.get("tags")
+    for each in headers if isinstance(headers, list) else ():
+        if isinstance(each, dict) and str(each.get("name")).lower() == "x-correlation-id":
+            return each.get("value")
+    tag = tags.get("correlation") if isinstance(tags, dict) else None
+    return tag[0] if isinstance(tag, list) and tag else None
+
 
 Item = Mapping[str, Any]
 
@@ -48,8 +152,8 @@ _TROUBLES = {
 """By the code of what kept a message from being sent."""
 
 
-def cause_of(letter: Letter, subject: Subject, item: Item) -> Cause:
-    """`item` is the ledger's, of the message that the letter is about ({}: there is none)."""
+def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:
+    """`item` is the ledger's, of the message that the dead letter is about ({}: there is none)."""
     match subject.kind:
         case "malformed":
             return Cause(
@@ -58,10 +162,10 @@ def cause_of(letter: Letter, subject: Subject, item: Item) -> Cause:
         case "event":
             return _UNRECORDED
         case "campaign":
-            return _of_campaign(letter, subject)
+            return _of_campaign(dead_letter, subject)
         case "callback":
             return _of_callback(subject.detail, item)
-    return _settled(subject, item) or _of_message(letter, item)
+    return _settled(subject, item) or _of_message(dead_letter, item)
 
 
 def _settled(subject: Subject, item: Item) -> Cause | None:
@@ -80,11 +184,11 @@ def _settled(subject: Subject, item: Item) -> Cause | None:
     return None
 
 
-def _of_message(letter: Letter, item: Item) -> Cause:
+def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
     trouble = item.get("trouble")
-    if letter.undelivered:
-        return _undelivered(letter)
-    if letter.queue.startswith("scheduled-"):
+    if dead_letter.undelivered:
+        return _undelivered(dead_letter)
+    if dead_letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
     if "startedAt" in item:
@@ -96,18 +200,19 @@ def _of_message(letter: Letter, item: Item) -> Cause:
     return _UNSENT if item.get("status") == "sending" else _UNCLAIMED
 
 
-def _undelivered(letter: Letter) -> Cause:
+def _undelivered(dead_letter: DeadLetter) -> Cause:
     # SQS did not bring it here, and so knows no queue that it came from.
     return Cause(
         "undelivered",
-        f"EventBridge Scheduler could not send it: {letter.undelivered}; put that right, then redrive it",
+        f"EventBridge Scheduler could not send it: {dead_letter.undelivered}; "
+        "put that right, then redrive it",
     )
 
 
-def _of_campaign(letter: Letter, subject: Subject) -> Cause:
-    if letter.undelivered:
-        return _undelivered(letter)
-    if letter.queue.startswith("collect-"):
+def _of_campaign(dead_letter: DeadLetter, subject: Subject) -> Cause:
+    if dead_letter.undelivered:
+        return _undelivered(dead_letter)
+    if dead_letter.queue.startswith("collect-"):
         sentence = (
             f"a page of campaign {subject.detail}, was not collected; `mailroom campaign status` says why"
         )

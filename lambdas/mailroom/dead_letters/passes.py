@@ -5,29 +5,148 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.clock import Clock
-from mailroom.dead_letters.callbacks import CallbackResults
-from mailroom.dead_letters.log import DeadLetterLog
-from mailroom.dead_letters.look import Look
-from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetterQueue
+from mailroom.aws.dynamo import Sets, batch_get, number, plain, string
+from mailroom.clock import Clock, iso, milliseconds
+from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
+from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
 from mailroom.environment import DeadLetters as Settings
 from mailroom.ledger.ledger import Ledger
-from mailroom.telemetry import count, logger
+from mailroom.message.message import Key
+from mailroom.telemetry import count, logger, working_on
 
 if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
 RESERVE_SECONDS = 10.0
 """Kept at the end of an invocation, for what has begun and for putting back."""
 PUT_BACK_SECONDS = 0.003
-"""A letter's share of a call that puts ten back: kept as well, for each that is held."""
+"""A dead letter's share of a call that puts ten back: kept as well, for each that is held."""
+KEPT_SECONDS = 15 * 86400
+"""A dead-letter queue keeps nothing for more than 14 days."""
 
 
 class NotLookedAt(RuntimeError):
-    """Some letters could not be looked at. They lie where they were, and the next pass comes to them."""
+    """Some dead letters could not be looked at. They lie where they were, and the next pass comes to them."""
 
 
-class DeadLetters:
+class CallbackResults:
+    """Why callbacks were not taken. The ledger is only read: a callback that died says nothing about its
+    message."""
+
+    def __init__(self, client: "DynamoDBClient", table: str) -> None:
+        self._client = client
+        self._table = table
+
+    def find(self, key: Key) -> dict[str, Any]:
+        """Its message's item, with only `callbacks`; {} where there are none."""
+        where = {"id": string(key.id), "event_type": string(key.event_type)}
+        reply = self._client.get_item(TableName=self._table, Key=where, ProjectionExpression="callbacks")
+        return plain(reply.get("Item", {}))
+
+
+class DeadLetterLog:
+    """The memory of what was logged: each dead letter once, over all passes and cold starts.
+
+    One item a dead letter, by its SQS message id. A redriven one has a new id, and is logged anew if it dies
+    again (SQS developer guide, "dead-letter queue redrive").
+    """
+
+    def __init__(self, client: "DynamoDBClient", table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = table
+        self._clock = clock
+
+    def unknown(self, dead_letters: Iterable[DeadLetter]) -> list[DeadLetter]:
+        """Those that were not logged yet. Raises UnprocessedKeys.
+
+        An outage's dead letters lie for days. Reading what is known costs a fifth of a write that is refused.
+        """
+        asked = {each.message_id: each for each in dead_letters}
+        keys = [{"message_id": string(each)} for each in asked]
+        # Consistent: what a pass has just logged must not be logged by the next one.
+        for item in batch_get(self._client, {self._table: keys}, consistent=True)[self._table]:
+            asked.pop(item["message_id"], None)
+        return list(asked.values())
+
+    def remember(self, dead_letter: DeadLetter, key: Key | None, cause: Cause) -> None:
+        """Note that it was logged; the first note stays."""
+        now = self._clock()
+        item: Sets = {
+            "message_id": string(dead_letter.message_id),
+            "queue": string(dead_letter.queue),
+            "cause": {"M": {"code": string(cause.code), "message": string(cause.message)}},
+            "receives": number(dead_letter.receives),
+            "sent_at": number(dead_letter.sent_at),
+            "first_seen": number(milliseconds(now)),
+            "ttl": number(now + KEPT_SECONDS),
+        }
+        if key is not None:
+            item |= {"id": string(key.id), "event_type": string(key.event_type)}
+        try:
+            self._client.put_item(
+                TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(message_id)"
+            )
+        except self._client.exceptions.ConditionalCheckFailedException:
+            return  # the SDK asked twice, or another pass was at it too
+
+
+class Inspection:
+    """Of one queue: marks the ledger's item, writes the log line, remembers that it was written.
+
+    A process that dies before the last of these does all of it again: a line may then come twice, but none is
+    lost. The other way round a crash would leave a dead letter that was never logged. `new` counts the dead
+    letters that were logged, `failed` those that could not be.
+    """
+
+    def __init__(self, ledger: Ledger, callbacks: CallbackResults, log: DeadLetterLog) -> None:
+        self._ledger = ledger
+        self._callbacks = callbacks
+        self._log = log
+        self.new = 0
+        self.failed = 0
+
+    def inspect(self, dead_letters: Iterable[DeadLetter], in_time: Callable[[], bool]) -> None:
+        """Log those that are new, as long as there is time. Raises where the memory cannot be read."""
+        before = self.new
+        for dead_letter in self._log.unknown(dead_letters):
+            if not in_time():
+                break
+            subject = subject_of(dead_letter)
+            working_on(subject.key)
+            try:
+                self._log_one(dead_letter, subject)
+                self.new += 1
+            except Exception:  # noqa: BLE001 - logged and counted; the others of its queue are looked at
+                logger.exception("dead letter not looked at", message_id=dead_letter.message_id)
+                self.failed += 1
+            finally:
+                working_on(None)
+        if self.new > before:
+            count("DeadLetters", self.new - before)
+
+    def _log_one(self, dead_letter: DeadLetter, subject: Subject) -> None:
+        cause = cause_of(dead_letter, subject, self._item(subject))
+        logger.error(
+            "dead letter",
+            queue=dead_letter.queue,
+            cause={"code": cause.code, "message": cause.message},
+            receives=dead_letter.receives,
+            message_id=dead_letter.message_id,
+            sent_at=iso(dead_letter.sent_at / 1000),
+        )
+        self._log.remember(dead_letter, subject.key, cause)
+
+    def _item(self, subject: Subject) -> dict[str, Any]:
+        """What the ledger knows; where the dead letter asks for the message, it is marked on the way."""
+        if subject.key is None or subject.kind == "event":
+            return {}
+        if subject.kind == "callback":
+            return self._callbacks.find(subject.key)
+        return self._ledger.dead_lettered(subject.key)
+
+
+class DeadLetterInspector:
     """Looks through a stage's dead-letter queues. `urls` has them by short name, such as mail-dlq."""
 
     def __init__(
@@ -50,14 +169,14 @@ class DeadLetters:
         self._long_poll = long_poll
 
     @classmethod
-    def of(cls, settings: Settings, clock: Clock = time.time) -> "DeadLetters":
+    def of(cls, settings: Settings, clock: Clock = time.time) -> "DeadLetterInspector":
         """What a function's settings describe."""
         return cls(
             settings.dead_letter_queues,
             settings.stage,
             ledger=Ledger.of(settings),
-            callbacks=CallbackResults.of(settings.ledger_table),
-            log=DeadLetterLog.of(settings.dead_letters_table, clock),
+            callbacks=CallbackResults(clients.dynamodb(), settings.ledger_table),
+            log=DeadLetterLog(clients.dynamodb(), settings.dead_letters_table, clock),
             sqs=clients.sqs(),
             long_poll=LONG_POLL_SECONDS,
         )
@@ -65,26 +184,26 @@ class DeadLetters:
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """One pass: through an alarm's queue, the one that `queue` names, or all of them.
 
-        `remaining` is Lambda's `get_remaining_time_in_millis`. Returns how many letters were seen, and how
-        many of them were new, by queue. Raises ValueError for a queue or an alarm that the stage does not
+        `remaining` is Lambda's `get_remaining_time_in_millis`. Returns by queue how many dead letters were
+        seen, and how many of them were new. Raises ValueError for a queue or an alarm that the stage does not
         have and, when all else is done, NotLookedAt.
         """
         found: dict[str, Any] = {}
         failed = 0
         left = self._smallest_first(self._asked(event))
         for at, (queue, waiting) in enumerate(left):
-            # One queue of very many letters must not keep a pass from the others.
+            # One queue of very many dead letters must not keep a pass from the others.
             share = (remaining() / 1000 - RESERVE_SECONDS) / (len(left) - at)
-            look = self._go_through(queue, waiting, share, remaining)
-            found[queue.name] = {"seen": queue.seen, "new": look.new}
-            failed += look.failed
+            inspection = self._go_through(queue, waiting, share, remaining)
+            found[queue.name] = {"seen": queue.seen, "new": inspection.new}
+            failed += inspection.failed
         if failed:
             count("DeadLettersNotLookedAt", failed)
             raise NotLookedAt(f"{failed} looks at dead letters failed; the lines before say why")
         return found
 
     def _asked(self, event: Mapping[str, Any]) -> Iterable[str]:
-        """The names of the queues that an event is about. An alarm that is over is about none."""
+        """The names of the queues that an event is about. An alarm that is over names no queue."""
         detail = event.get("detail")
         if isinstance(detail, Mapping) and "alarmName" in detail:
             if detail.get("state", {}).get("value") != "ALARM":
@@ -95,35 +214,35 @@ class DeadLetters:
         return self._urls
 
     def _smallest_first(self, names: Iterable[str]) -> list[tuple[DeadLetterQueue, int]]:
-        """The queues with their approximate numbers of letters."""
+        """The queues with their approximate numbers of dead letters."""
         queues = (DeadLetterQueue(self._sqs, each, self._urls[each], self._long_poll) for each in names)
         return sorted(((each, _waiting(each)) for each in queues), key=lambda pair: pair[1])
 
     def _go_through(
         self, queue: DeadLetterQueue, waiting: int, share: float, remaining: Callable[[], int]
-    ) -> Look:
+    ) -> Inspection:
         """Look through one queue for `share` seconds at most, and put back all that it handed out."""
-        look = Look(self._ledger, self._callbacks, self._log)
+        inspection = Inspection(self._ledger, self._callbacks, self._log)
         end = remaining() / 1000 - share
 
         def in_time() -> bool:
             return remaining() / 1000 - queue.seen * PUT_BACK_SECONDS > end
 
-        letters = None
+        dead_letters = None
         try:
-            while letters != [] and in_time() and not queue.full:
-                letters = queue.receive(remaining() / 1000)
-                look.at(letters, in_time)
+            while dead_letters != [] and in_time() and not queue.full:
+                dead_letters = queue.receive(remaining() / 1000)
+                inspection.inspect(dead_letters, in_time)
         except Exception:  # noqa: BLE001 - logged and counted; the other queues are looked through
             logger.exception("dead-letter queue not looked through", queue=queue.name)
-            look.failed += 1
+            inspection.failed += 1
         finally:
             queue.put_back()
         if not queue.ended:
             logger.warning(
                 "dead letters left for the next pass", queue=queue.name, seen=queue.seen, waiting=waiting
             )
-        return look
+        return inspection
 
 
 def _waiting(queue: DeadLetterQueue) -> int:

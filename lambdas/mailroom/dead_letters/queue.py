@@ -4,32 +4,70 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
+from msgspec import Struct
 
 from mailroom.aws import queues
-from mailroom.dead_letters.dead_letter import Letter, letter_of
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
+MAX_ERROR = 200
+"""Characters kept of what EventBridge Scheduler says."""
+
 MAX_HELD = 50_000
-"""Letters of one pass: SQS hands out none beyond 120,000 in flight, and each takes half a kilobyte."""
+"""Dead letters of one pass: SQS hands out none beyond 120,000 in flight, and each takes half a kilobyte."""
 LONG_POLL_SECONDS = 1
-"""Without a wait SQS asks a few of its servers alone, and an empty answer proves nothing."""
+"""Without a wait SQS asks only some of its servers, and an empty answer proves nothing."""
 SEEN_AGAIN = 10
-"""Receives in a row that bring only letters that the pass has seen: those behind them may be out of reach."""
+"""Receives in a row that bring only what the pass has seen: what lies behind may be out of reach."""
 _MARGIN_SECONDS = 30
 OF_THE_SCHEDULER = ("ERROR_CODE", "ERROR_MESSAGE")
-"""Attributes by which EventBridge Scheduler says why it could not send a letter."""
+"""Attributes by which EventBridge Scheduler says why it could not send a dead letter."""
+
+
+class DeadLetter(Struct, frozen=True):
+    """`queue` is the dead-letter queue's short name. `receives` counts every receive that SQS knows of, this
+    look among them. `sent_at` is in epoch milliseconds: when it was first enqueued or, on a FIFO queue, when
+    it became a dead letter. `undelivered` is why EventBridge Scheduler could not send it; "": SQS moved it.
+    """
+
+    queue: str
+    message_id: str
+    receipt: str
+    body: str
+    receives: int
+    sent_at: int
+    undelivered: str = ""
+
+
+def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
+    """What ReceiveMessage handed out, with all of its system attributes.
+
+    SQS names the queue that it moved a dead letter from. What EventBridge Scheduler said of an earlier death
+    goes along when SQS's own task redrives it, and then explains nothing any more.
+    """
+    attributes = message["Attributes"]
+    moved = "DeadLetterQueueSourceArn" in attributes
+    said = message.get("MessageAttributes", {})
+    errors = [said[name].get("StringValue", "") for name in OF_THE_SCHEDULER if name in said]
+    return DeadLetter(
+        queue,
+        message["MessageId"],
+        message["ReceiptHandle"],
+        message["Body"],
+        int(attributes["ApproximateReceiveCount"]),
+        int(attributes["SentTimestamp"]),
+        "" if moved else ": ".join(errors)[:MAX_ERROR],
+    )
 
 
 class DeadLetterQueue:
-    """A pass through a queue. What it hands out stays hidden until `put_back`, or else the same few letters
-    would come again and again and those behind them never.
+    """A pass through a queue. What it hands out stays hidden until `put_back`: else the same few would come
+    again and again, and those behind them never.
 
-    A letter that nobody puts back, because the process died, comes back by itself soon after the function's
-    own end. Of a FIFO queue's group one receive returns up to ten, and none behind them comes: a group is
-    locked while any of it is held, so the others are seen once those ten are gone.
+    What nobody puts back, because the process died, comes back by itself soon after the function's own end.
+    Of a FIFO queue's group one receive returns up to ten and locks the group, so those behind them are seen
+    once the ten are gone.
     """
 
     def __init__(self, client: "SQSClient", name: str, url: str, long_poll: int) -> None:
@@ -54,38 +92,38 @@ class DeadLetterQueue:
     @property
     def ended(self) -> bool:
         """Whether nothing was left to be handed out. Not so where a pass was full, was left early, or met too
-        many letters a second time."""
+        many dead letters a second time."""
         return self._emptied
 
     def complete(self) -> bool:
-        """Whether it has ended, and nothing is locked behind letters of a FIFO queue that it holds: which
-        only the queue's count can tell. What others hold is not its own: see the queue's count of those."""
+        """Whether it has ended, and nothing is locked behind what it holds of a FIFO queue: only the queue's
+        count can tell. What others hold is not counted here."""
         return self._emptied and not (self._crowded and self.waiting() > self.seen)
 
     def waiting(self) -> int:
-        """About how many letters lie there, hidden ones among them."""
+        """About how many dead letters lie there, hidden ones among them."""
         asked: Any = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
         reply = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=asked)
         return sum(int(value) for value in reply["Attributes"].values())
 
-    def receive(self, seconds_left: float) -> list[Letter]:
-        """Up to ten letters that this pass has not seen; [] ends it, and `complete` says whether that was
-        the queue's end.
+    def receive(self, seconds_left: float) -> list[DeadLetter]:
+        """Up to ten that this pass has not seen; [] ends it, and `complete` says whether that was the queue's
+        end.
 
-        `seconds_left` is how long the function can still run: letters stay hidden a little longer, so that
-        none can be redriven while it is looked at.
+        `seconds_left` is how long the function can still run: what is received stays hidden a little longer,
+        so that nothing is redriven while it is looked at.
         """
         for _ in range(SEEN_AGAIN):
-            letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
-            new = [each for each in letters if each.message_id not in self._held]
-            for each in letters:
+            dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
+            new = [each for each in dead_letters if each.message_id not in self._held]
+            for each in dead_letters:
                 self._held[each.message_id] = each.receipt  # the last receipt is the one that counts
-            self._emptied = not letters
-            if new or not letters:
+            self._emptied = not dead_letters
+            if new or not dead_letters:
                 return new
         return []
 
-    def _receive(self, hidden_seconds: int) -> list[Letter]:
+    def _receive(self, hidden_seconds: int) -> list[DeadLetter]:
         reply = self._client.receive_message(
             QueueUrl=self._url,
             MaxNumberOfMessages=queues.MAX_ENTRIES,
@@ -94,20 +132,12 @@ class DeadLetterQueue:
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=[*OF_THE_SCHEDULER],
         )
-        letters = [_letter(self.name, each) for each in reply.get("Messages", [])]
+        dead_letters = [dead_letter_of(self.name, each) for each in reply.get("Messages", [])]
         # Less than it may return is all of the groups that it took from; of ten the last may have more.
-        full = len(letters) == queues.MAX_ENTRIES
+        full = len(dead_letters) == queues.MAX_ENTRIES
         self._crowded = self._crowded or (full and self.name.endswith(".fifo"))
-        return letters
+        return dead_letters
 
     def put_back(self) -> None:
         """All that was received is there for everybody again."""
         queues.set_visibility(self._client, self._url, [(receipt, 0) for receipt in self._held.values()])
-
-
-def _letter(queue: str, message: Mapping[str, Any]) -> Letter:
-    """SQS names the queue that it moved a letter from; what EventBridge Scheduler said of an earlier death
-    goes along with a letter that SQS's own task redrives, and explains nothing any more."""
-    letter = letter_of(queue, message)
-    moved = "DeadLetterQueueSourceArn" in message["Attributes"]
-    return structs.replace(letter, undelivered="") if moved else letter

@@ -1,9 +1,11 @@
 """Routes messages: into the queue of their channel and lane, to wait for their time, or into the ledger."""
 
+import hashlib
 import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -12,20 +14,69 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.schedules import Schedules
-from mailroom.dispatch.validator import Admission
+from mailroom.dispatch.validator import Validator
 from mailroom.environment import Dispatch
 from mailroom.errors import Invalid, Malformed
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import Message, encode
+from mailroom.message.message import Key, Message, encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
+    from types_boto3_scheduler import EventBridgeSchedulerClient
     from types_boto3_sqs import SQSClient
 
 Routes = Mapping[str, Mapping[str, str]]
 """The queue's URL by channel and lane."""
+
+
+def name_of(key: Key, due: int) -> str:
+    """The schedule's name: the same for the same message and time, in the 64 characters that there are."""
+    return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
+
+
+class Schedules:
+    """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
+
+    What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
+    """
+
+    def __init__(
+        self,
+        client: "EventBridgeSchedulerClient",
+        group: str,
+        *,
+        role_arn: str,
+        target_arn: str,
+        dead_letter_arn: str,
+    ) -> None:
+        self._client = client
+        self._group = group
+        self._role_arn = role_arn
+        self._target_arn = target_arn
+        self._dead_letter_arn = dead_letter_arn
+
+    def put(self, key: Key, due: float) -> None:
+        """Make the message's schedule for `due` (epoch seconds), unless it stands already."""
+        second = math.ceil(due)  # an expression holds whole seconds
+        moment = datetime.fromtimestamp(second, UTC)
+        try:
+            self._client.create_schedule(
+                Name=name_of(key, second),
+                GroupName=self._group,
+                ScheduleExpression=f"at({moment:%Y-%m-%dT%H:%M:%S})",
+                ScheduleExpressionTimezone="UTC",
+                FlexibleTimeWindow={"Mode": "OFF"},
+                ActionAfterCompletion="DELETE",
+                Target={
+                    "Arn": self._target_arn,
+                    "RoleArn": self._role_arn,
+                    "DeadLetterConfig": {"Arn": self._dead_letter_arn},
+                    "Input": encode({"id": key.id, "event_type": key.event_type}),
+                },
+            )
+        except self._client.exceptions.ConflictException:
+            return  # an earlier try made it
 
 
 class Dispatcher:
@@ -41,16 +92,16 @@ class Dispatcher:
         sqs: "SQSClient",
         clock: Clock = time.time,
         delayed_routes: Mapping[str, str] = MappingProxyType({}),
-        callbacks: Guard | None = None,
+        callbacks: UrlPolicy | None = None,
         default_region: str = "",
     ) -> None:
         self._routes = routes
         self._delayed_routes = delayed_routes
-        self._admission = Admission(
+        self._validator = Validator(
             contracts_of(default_region),
             routes,
             payloads=payloads,
-            callbacks=callbacks or Guard(),
+            callbacks=callbacks or UrlPolicy(),
             clock=clock,
             waiting=delayed_routes,
         )
@@ -75,7 +126,7 @@ class Dispatcher:
             payloads=Payloads(clients.s3(), settings.payload_bucket),
             sqs=clients.sqs(),
             delayed_routes=settings.delayed_routes,
-            callbacks=Guard(schemes=settings.callback_schemes, ports=settings.callback_ports),
+            callbacks=UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports),
             default_region=settings.default_region,
         )
 
@@ -145,7 +196,7 @@ class Dispatcher:
         )
 
     def _read(self, item: Mapping[str, Any]) -> tuple[Message, str]:
-        message = self._admission.admit(item)
+        message = self._validator.validate(item)
         body = encode(item)
         if len(body.encode()) > queues.MAX_BYTES - 1024:
             raise Invalid("item", "is over 1 MiB as JSON; put the content in the payload bucket")

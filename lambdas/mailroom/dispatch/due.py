@@ -28,7 +28,7 @@ _GONE = (
 
 
 class Mailbox:
-    """Reads items; producers alone write them."""
+    """Reads items of the mailbox, which only producers write."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._client = client
@@ -69,8 +69,8 @@ class Due:
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """One batch; the records that must come back.
 
-        An item that is gone when its time comes was taken back: cancelled. Where that is long ago, nobody can
-        tell whether it was gone before: failed, for a delay of ours must not read as its producer's wish. One
+        An item that is gone when its time comes was taken back: cancelled. If its time was long ago, it may
+        have been there then: failed, because a delay of ours must not read as its producer's wish. An item
         whose `send_at` was moved on waits again.
         """
         keys: dict[str, Key] = {}

@@ -1,4 +1,4 @@
-"""What an item must be to enter: its channel's contract, and what only the place and the hour decide."""
+"""Whether an item may enter: by its channel's contract, by the stage's settings and by the time."""
 
 import math
 import time
@@ -9,14 +9,14 @@ from mailroom.aws.queues import MAX_DELAY_SECONDS
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import DAY, NEEDED_AFTER
 from mailroom.message.message import MAX_AHEAD_SECONDS, Message, parse
 
 
-class Admission:
-    """Judges items for one stage. `lanes` are those that each of its channels has; `waiting` are the channels
-    whose queue cannot delay a message, so that one of another queue's attributes is taken."""
+class Validator:
+    """Validates items for one stage. `lanes` are those of each of its channels; `waiting` are the channels
+    whose queue cannot delay a message: their delayed messages carry an attribute of the system's own."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class Admission:
         lanes: Mapping[str, Collection[str]],
         *,
         payloads: Payloads,
-        callbacks: Guard,
+        callbacks: UrlPolicy,
         clock: Clock = time.time,
         waiting: Collection[str] = (),
     ) -> None:
@@ -35,7 +35,7 @@ class Admission:
         self._clock = clock
         self._waiting = waiting
 
-    def admit(self, item: Mapping[str, Any]) -> Message:
+    def validate(self, item: Mapping[str, Any]) -> Message:
         """The message that the item asks for. Raises Malformed where it has no key, Invalid otherwise."""
         message = parse(item, self._contracts)
         self._check(message)
@@ -45,7 +45,7 @@ class Admission:
         now = self._clock()
         if message.attempt != 1:
             raise Invalid("attempt", "is the system's own; name that attribute otherwise")
-        self._callbacks.admit("callback_url", message.callback_url)
+        self._callbacks.validate("callback_url", message.callback_url)
         if message.event_type in self._waiting and "not_before" in message.variables:
             raise Invalid("not_before", "is the system's own; use send_at")
         if message.lane not in self._lanes[message.event_type]:

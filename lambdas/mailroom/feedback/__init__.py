@@ -1,1 +1,1 @@
-"""What providers tell afterwards: read into one form, and brought into the ledger."""
+"""Providers' events: read into one form, and brought into the ledger."""

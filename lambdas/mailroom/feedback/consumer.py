@@ -37,11 +37,11 @@ class Attempt(Struct, frozen=True):
 
 
 class Gathered(Struct):
-    """A batch, read: what is told of each attempt, by which records, and the receipts of those that tell
-    nothing that could be understood; all by the records' ids."""
+    """A batch, read: the events of each attempt, the ids of the records that they came in, and by their ids
+    the receipts of malformed records."""
 
-    told: dict[Attempt, list[Event]]
-    tellers: dict[Attempt, set[str]]
+    events: dict[Attempt, list[Event]]
+    records: dict[Attempt, set[str]]
     malformed: dict[str, str]
 
 
@@ -67,9 +67,9 @@ class Feedback:
         batch = self._gather(event["Records"])
         failed = {
             id_
-            for attempt, events in batch.told.items()
-            if not self._take_in(events, remaining)
-            for id_ in batch.tellers[attempt]
+            for attempt, events in batch.events.items()
+            if not self._record(events, remaining)
+            for id_ in batch.records[attempt]
         }
         # What failed for want of DynamoDB waits out its visibility.
         receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
@@ -84,8 +84,8 @@ class Feedback:
             events, fault = self._read(record["body"])
             for event in events:
                 attempt = Attempt(event.key, event.attempt)
-                batch.told[attempt].append(event)
-                batch.tellers[attempt].add(id_)
+                batch.events[attempt].append(event)
+                batch.records[attempt].add(id_)
             if fault is not None:
                 logger.error("not an event", reason=str(fault), message_id=id_)
                 count("Malformed")
@@ -101,8 +101,8 @@ class Feedback:
         except Malformed as fault:
             return [], fault
 
-    def _take_in(self, events: list[Event], remaining: Callable[[], int]) -> bool:
-        """False where they must be told again."""
+    def _record(self, events: list[Event], remaining: Callable[[], int]) -> bool:
+        """Bring the events of one attempt into the ledger. False: their records must come back."""
         if remaining() < RESERVE_MS:
             return False
         key = events[0].key
@@ -123,7 +123,7 @@ class Feedback:
         return True
 
     def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:
-        """Mark whom an event of this message says that nothing will reach, or who wants nothing more.
+        """Mark recipients that nothing will reach, or who want nothing more.
 
         Only the message's own recipients: what a provider says of others is not believed.
         """
@@ -136,7 +136,7 @@ class Feedback:
                 if recipient not in own:
                     logger.warning("an event names somebody else's recipient", extra=about(event.key))
                     continue
-                at = _first_told(event, item.get("recipients", {}).get(recipient, item))
+                at = _first_time(event, item.get("recipients", {}).get(recipient, item))
                 channel, message_id = event.key.event_type, event.key.id
                 mark = Suppression(recipient, channel, event.suppress, at, event.detail, message_id)
                 if self._suppressions.mark(mark):
@@ -156,8 +156,8 @@ class Feedback:
         return address.bare(recipient)
 
 
-def _first_told(event: Event, told: Mapping[str, Any]) -> int:
-    """When what an event tells was told first. A callback that is posted again comes with the time of that,
-    and would undo what an operator has lifted meanwhile."""
+def _first_time(event: Event, known: Mapping[str, Any]) -> int:
+    """When this was known first. A callback that is posted again has the time of that, and would undo what an
+    operator has lifted meanwhile."""
     names = [name for name in event.facts if name.endswith("At") and name != "sentAt"]
-    return min([event.at, *(int(told[name]) for name in names if name in told)])
+    return min([event.at, *(int(known[name]) for name in names if name in known)])

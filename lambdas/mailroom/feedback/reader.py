@@ -1,17 +1,24 @@
-"""Reads a record of the feedback queue, whoever wrote it, into events."""
+"""Reads a record of the feedback queue into events: out of its envelopes, by its provider's reader."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from mailroom.errors import Malformed
-from mailroom.feedback import bounded, envelope, ses_events, sms_events, twilio_status
-from mailroom.feedback.ses_facts import READERS
+from mailroom.feedback import aws_sms, ses, twilio, values
+from mailroom.feedback.ses import READERS
 from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
+VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
+"""What SES publishes once, to a topic that becomes the destination of a configuration set."""
+_OF_THE_SUBSCRIPTION = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
+
 
 class PartlyMalformed(Malformed):
-    """A batch of which some cannot be understood; `events` are those of the others, and good."""
+    """A part of a batch cannot be understood; `events` are those of the rest, and good."""
 
     def __init__(self, fault: Malformed, events: list[Event]) -> None:
         super().__init__(str(fault))
@@ -27,7 +34,7 @@ def read(body: str, topics: Container[str], region: str = "") -> list[Event]:
     """
     events: list[Event] = []
     fault: Malformed | None = None
-    for each in envelope.contents(body):
+    for each in contents(body):
         try:
             events += _read(each, topics, region)
         except Malformed as malformed:
@@ -38,9 +45,9 @@ def read(body: str, topics: Container[str], region: str = "") -> list[Event]:
 
 
 def _read(value: Any, topics: Container[str], region: str) -> list[Event]:
-    if isinstance(value, dict) and value.get("source") == twilio_status.SOURCE:
-        return twilio_status.read(value, region)
-    words = envelope.opened(value, topics)
+    if isinstance(value, dict) and value.get("source") == twilio.SOURCE:
+        return twilio.read(value, region)
+    words = opened(value, topics)
     return [] if words is None else _said(words, region)
 
 
@@ -49,9 +56,63 @@ def _said(words: Mapping[str, Any], region: str) -> list[Event]:
     if not isinstance(kind, str):
         raise Malformed("neither an event of SES nor one of an SMS nor a callback of Twilio")
     if kind in READERS:
-        return ses_events.read(kind, words)
-    if kind.startswith(sms_events.PREFIXES):
-        return sms_events.read(words, region)
-    logger.warning("an event of a type that is not known", kind=bounded.word(kind))
+        return ses.read(kind, words)
+    if kind.startswith(aws_sms.PREFIXES):
+        return aws_sms.read(words, region)
+    logger.warning("an event of a type that is not known", kind=values.word(kind))
     count("EventsUnknown")
     return []
+
+
+class _Notification(Struct, frozen=True, rename="pascal"):
+    topic_arn: str
+    message: str
+    type: str = "Notification"  # Lambda's own form has no type that matters
+
+
+def contents(body: str) -> Iterator[Any]:
+    """The single things that a body holds: itself, the elements of an array, or the notifications of Lambda's
+    SNS event. Raises Malformed for what is no JSON, and for nothing at all."""
+    if body.strip() == VALIDATED:  # as a queue gets it with raw delivery
+        return
+    value = _json("the body", body)
+    elements = value if isinstance(value, list) else [value]
+    if not elements:
+        raise Malformed("the body is empty")
+    for each in elements:
+        yield from _notifications(each)
+
+
+def _notifications(value: Any) -> Iterator[Any]:
+    records = value.get("Records") if isinstance(value, dict) else None
+    if not isinstance(records, list) or not records:
+        yield value
+        return
+    for each in records:
+        yield each.get("Sns") if isinstance(each, dict) else each
+
+
+def opened(value: Any, topics: Container[str]) -> Mapping[str, Any] | None:
+    """A provider's words, without SNS's envelope where there is one; None: SNS or SES speaks of the topic
+    itself. Raises Malformed, also for a topic that is not among `topics`: anybody may have one."""
+    if not isinstance(value, dict):
+        raise Malformed("not a JSON object")
+    if "TopicArn" not in value:
+        return value
+    envelope = values.convert("SNS's envelope", value, _Notification)
+    if envelope.topic_arn not in topics:
+        raise Malformed("from an SNS topic that is not one of the stage's")
+    if envelope.type in _OF_THE_SUBSCRIPTION or envelope.message.strip() == VALIDATED:
+        logger.info("a notice about the topic itself", kind=values.word(envelope.type))
+        return None
+    words = _json("SNS's message", envelope.message)
+    if not isinstance(words, dict):
+        raise Malformed("SNS's message is not a JSON object")
+    return words
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Malformed(f"{name} is not JSON") from None

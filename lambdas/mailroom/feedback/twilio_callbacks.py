@@ -6,24 +6,28 @@ is taken again and changes nothing, like any event that comes twice.
 """
 
 import hmac
+import re
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Struct
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
-from mailroom.channels.sms.twilio_account import TwilioAccount, Unconfigured, account_of
+from mailroom.channels.provider import Unconfigured
+from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacks as Settings
-from mailroom.feedback.bounded import word
-from mailroom.feedback.twilio_request import Said, read
-from mailroom.feedback.twilio_status import SOURCE
-from mailroom.http.event import Refused
-from mailroom.message.message import encode
+from mailroom.errors import Malformed
+from mailroom.feedback.twilio import SOURCE
+from mailroom.feedback.values import word
+from mailroom.http import event as http_event
+from mailroom.http.event import HttpError
+from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -33,6 +37,33 @@ SECRET_SECONDS = 30
 """Twilio signs with a new auth token from one moment to the next."""
 KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "RawDlrDoneDate")
 """The fields that go on: never a message's text."""
+
+MAX_BODY_BYTES = 64 * 1024
+"""A callback has less than 1 KB."""
+MAX_FIELDS = 100
+"""A callback has some twenty."""
+FORM = "application/x-www-form-urlencoded"
+_PATH = re.compile(r"/callbacks/twilio/([A-Za-z0-9_.-]{1,256})", re.ASCII)
+_QUERY = re.compile(r"[!-~]*", re.ASCII)
+_HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASCII)
+
+
+class CallbackRequest(Struct, frozen=True):
+    """What a request says. `path` is path and query as they were signed. `host` is not the request's own word
+    but API Gateway's, who found this API by it; "": it names none."""
+
+    reference: Reference
+    path: str
+    host: str
+    signature: str
+    fields: dict[str, str]
+
+
+class _Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
+    """The API hands the path on decoded. No path that is taken here has anything to decode."""
+
+    raw_path: str
+    raw_query_string: str = ""
 
 
 class TwilioCallbacks:
@@ -54,16 +85,16 @@ class TwilioCallbacks:
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the callback lies in the queue; who is refused is told nothing but that.
+        """The response: 204 once the callback is in the queue. A refusal has no body.
 
         500 and 503 say that the fault is ours: after these Twilio tries again, a few times within 15 s, as
         the sender asks it to.
         """
         try:
-            said = read(event)
-            self._check(said)
-            self._send(said)
-        except Refused as fault:
+            request = read(event)
+            self._check(request)
+            self._send(request)
+        except HttpError as fault:
             logger.warning("callback refused", status=fault.status, reason=str(fault))
             count("TwilioCallbacksRefused")
             return {"statusCode": fault.status}
@@ -75,22 +106,22 @@ class TwilioCallbacks:
             return _failed(503)
         return {"statusCode": 204}
 
-    def _check(self, said: Said) -> None:
-        """Raise Refused for what Twilio has not signed, or signed for another account."""
+    def _check(self, request: CallbackRequest) -> None:
+        """Raise HttpError for what Twilio has not signed, or signed for another account."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
-        signature = said.signature.encode("utf-8", "replace")
+        signature = request.signature.encode("utf-8", "replace")
         # All are always compared, and in constant time.
         matches = [
             hmac.compare_digest(
-                validator.compute_signature(origin + said.path, said.fields).encode(), signature
+                validator.compute_signature(origin + request.path, request.fields).encode(), signature
             )
-            for origin in (*self._origins, *_own_origins(said))
+            for origin in (*self._origins, *_own_origins(request))
         ]
         if not any(matches):
-            raise Refused(403, "the signature is missing or wrong")
-        if said.fields.get("AccountSid") != account.account_sid:
-            raise Refused(403, "it is about another account")
+            raise HttpError(403, "the signature is missing or wrong")
+        if request.fields.get("AccountSid") != account.account_sid:
+            raise HttpError(403, "it is about another account")
 
     def _account(self) -> TwilioAccount:
         try:
@@ -98,21 +129,21 @@ class TwilioCallbacks:
         except (ClientError, BotoCoreError, LookupError) as error:
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
-    def _send(self, said: Said) -> None:
-        """Raises Refused for one that tells nothing, and botocore's errors."""
-        fields = {name: said.fields[name] for name in KEPT if said.fields.get(name)}
+    def _send(self, request: CallbackRequest) -> None:
+        """Raises HttpError for a callback without a status, and botocore's errors."""
+        fields = {name: request.fields[name] for name in KEPT if request.fields.get(name)}
         if not {"MessageSid", "MessageStatus"} <= fields.keys():
-            raise Refused(400, "signed, but without MessageSid or MessageStatus")
+            raise HttpError(400, "signed, but without MessageSid or MessageStatus")
         callback = {
             "source": SOURCE,
-            "reference": said.reference.text,
+            "reference": request.reference.text,
             "received_at": milliseconds(self._clock()),
             "fields": fields,
         }
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(callback))
         logger.info(
             "callback taken",
-            id=said.reference.id,
+            id=request.reference.id,
             event_type="sms",
             message_sid=word(fields["MessageSid"]),
             message_status=word(fields["MessageStatus"]),
@@ -126,16 +157,55 @@ def _origins(url: str) -> tuple[str, str]:
     return remove_port(parsed), add_port(parsed)
 
 
-def _own_origins(said: Said) -> tuple[str, ...]:
+def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
     """Those of the host by which the callback came to this API.
 
     A message that was sent before the stage's public URL became another one has its callbacks signed for the
-    API's own host. API Gateway finds the API by this name, so none but the API's own or a custom domain of
-    it can stand here, whatever the headers say; and it opens to nobody without the token.
+    API's own host. API Gateway finds the API by this name, so it is the API's own or a custom domain of
+    it, whatever the headers say; and without the token a signature for it proves nothing.
     """
-    return _origins(f"https://{said.host}") if said.host else ()
+    return _origins(f"https://{request.host}") if request.host else ()
 
 
 def _failed(status: int) -> dict[str, Any]:
     count("TwilioCallbacksFailed")
     return {"statusCode": status}
+
+
+def read(event: Mapping[str, Any]) -> CallbackRequest:
+    """What a request says, nothing of which is proved. Raises HttpError: 415 no form, 404 no path of a
+    message, 413 too large, 400 anything else."""
+    request = http_event.read(event, _Request)
+    if request.media_type != FORM:
+        raise HttpError(415, "not a form")
+    found = _reference(request.raw_path)
+    if not _QUERY.fullmatch(request.raw_query_string):
+        raise HttpError(400, "the query is not printable ASCII")
+    query = f"?{request.raw_query_string}" if request.raw_query_string else ""
+    signature = request.header("x-twilio-signature")
+    return CallbackRequest(
+        found, request.raw_path + query, _host(request), signature, _fields(request.text(MAX_BODY_BYTES))
+    )
+
+
+def _reference(path: str) -> Reference:
+    found = _PATH.fullmatch(path)
+    try:
+        return Reference.read(found[1] if found else "")
+    except Malformed:
+        raise HttpError(404, "the path names no message") from None
+
+
+def _host(request: _Request) -> str:
+    # What is signed is one text, without marks between its parts: nothing but a name may pass for one.
+    name = request.request_context.domain_name or ""
+    return name if _HOST.fullmatch(name) else ""
+
+
+def _fields(form: str) -> dict[str, str]:
+    fields = http_event.unique(http_event.urlencoded(form, MAX_FIELDS))
+    try:
+        "".join(f"{name}{value}" for name, value in fields.items()).encode()
+    except ValueError:  # characters that UTF-8 has none for: no signature is made of them
+        raise HttpError(400, "the form cannot be read") from None
+    return fields

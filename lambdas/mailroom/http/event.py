@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 
-class Refused(Exception):
+class HttpError(Exception):
     """Answered with `status`; the sentence is for the log and quotes nothing."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -54,42 +54,42 @@ class Request(Struct, frozen=True, kw_only=True, rename="camel"):
         return next((value for each, value in self.headers.items() if each.lower() == name), "")
 
     def text(self, limit: int) -> str:
-        """The body. Raises Refused: 413 over `limit` bytes, 400 where it is no text."""
+        """The body. Raises HttpError: 413 over `limit` bytes, 400 where it is no text."""
         body = self.body or ""
         size = len(body.encode("utf-8", "surrogatepass"))
         if self.is_base64_encoded:  # three bytes in four characters; what is too large is never decoded
             size = size // 4 * 3 - 2
         if size > limit:
-            raise Refused(413, "the body is too large")
+            raise HttpError(413, "the body is too large")
         try:
             return base64.b64decode(body, validate=True).decode() if self.is_base64_encoded else body
         except ValueError:
-            raise Refused(400, "the body is not the base64 of UTF-8") from None
+            raise HttpError(400, "the body is not the base64 of UTF-8") from None
 
 
 R = TypeVar("R", bound=Request)
 
 
 def read(event: Mapping[str, Any], form: type[R]) -> R:
-    """The request of an event, in its reader's form. Raises Refused with 400 for what is none."""
+    """The request of an event, in its reader's form. Raises HttpError with 400 for any other event."""
     try:
         return msgspec.convert(event, form)
     except msgspec.ValidationError as error:
-        raise Refused(400, f"not a request of an HTTP API: {error}") from None
+        raise HttpError(400, f"not a request of an HTTP API: {error}") from None
 
 
 def urlencoded(text: str, most: int) -> list[tuple[str, str]]:
-    """The fields of a form, `most` of them. Raises Refused with 400 for what cannot be read."""
+    """The fields of a form, `most` of them. Raises HttpError with 400 for what cannot be read."""
     try:
         return parse_qsl(text, keep_blank_values=True, max_num_fields=most, errors="strict")
     except ValueError:
-        raise Refused(400, "the form cannot be read") from None
+        raise HttpError(400, "the form cannot be read") from None
 
 
-def once(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The fields by name. Raises Refused with 400 where one stands there twice: nobody's form has that, and
-    of two values one would have to be believed."""
+def unique(fields: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The fields by name. Raises HttpError with 400 for a repeated field: no form of ours has one, and either
+    value would have to be believed."""
     named = dict(fields)
     if len(named) < len(fields):
-        raise Refused(400, "a field stands in the form twice")
+        raise HttpError(400, "a field stands in the form twice")
     return named

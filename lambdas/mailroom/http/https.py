@@ -1,68 +1,159 @@
-"""One POST to a checked target: pinned to its addresses, verified, bounded in time and size.
+"""One HTTP request out, to a checked target: pinned to its addresses, verified, bounded in time and size.
 
-Plain sockets and the standard library's reader of answers. Of what there is, `requests-hardened` 1.3.0 checks
-the first address alone, has no list of allowed networks and no time-out for the whole; urllib3 and
-http.client resolve the host themselves and let a server that drips bytes hold them for ever.
+Plain sockets and the standard library's reader of answers. `requests-hardened` 1.3.0 checks the first address
+only, and has neither a list of allowed networks nor a time-out for the whole request. urllib3 and http.client
+resolve the host themselves, and a server that drips bytes can hold them for ever.
 """
 
+import io
+import math
 import re
 import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from email.utils import parsedate_to_datetime
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.http.deadline import BoundedStream, Deadline
 from mailroom.http.url_policy import Target
 
 MAX_HEAD_BYTES = 64 * 1024
-MAX_BODY_BYTES = 16 * 1024
-"""Of an answer; what is beyond stays unread."""
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Of an answer that is wanted whole."""
+MAX_COURTESY_BYTES = 16 * 1024
+"""Of an answer whose status is enough; the rest stays unread."""
 COURTESY_SECONDS = 1.0
-"""What a body may take once the status is known."""
+"""What such a body may take once the status is known."""
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
 _HEADER = re.compile(r"[ -~]*")
-_SECONDS = re.compile(r"[0-9]+")
-
-
-class Answer(Struct, frozen=True):
-    """What the other side said; `retry_after` in seconds from now, where it asked for a wait."""
-
-    status: int
-    retry_after: float | None
 
 
 class Unanswered(Exception):
-    """No usable answer: whether the request arrived is not known. The sentence does not name the host."""
+    """No usable answer. The sentence follows the other side's name, and holds neither host nor URL."""
+
+
+class NotSent(Unanswered):
+    """No connection was made, so nothing went out."""
+
+
+class Unclear(Unanswered):
+    """No answer, or one that cannot be understood: nobody knows what the request did."""
+
+
+class Deadline:
+    """The end of an exchange, `seconds` from now."""
+
+    def __init__(self, seconds: float, monotonic: Clock = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._end = monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds, more than 0: fit for a socket's time-out. Raises TimeoutError."""
+        left = self._end - self._monotonic()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+    def share(self, among: int) -> "Deadline":
+        """A deadline for the first of so many that divide what is left."""
+        return Deadline(self.left() / among, self._monotonic)
+
+    def within(self, seconds: float) -> "Deadline":
+        """The end in so many seconds, or this one if it is nearer. Raises TimeoutError."""
+        return Deadline(min(seconds, self.left()), self._monotonic)
+
+
+class AnswerTooLong(HTTPException):
+    """More bytes than an answer may have."""
+
+
+class BoundedStream(io.RawIOBase):
+    """A socket's bytes, up to a number of them and to a deadline, however they drip."""
+
+    def __init__(self, sock: socket.socket, deadline: Deadline, room: int) -> None:
+        self._sock = sock
+        self._deadline = deadline
+        self._room = room
+
+    def hurry(self, seconds: float) -> None:
+        """From here on, no more than that."""
+        self._deadline = self._deadline.within(seconds)
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # what BufferedReader hands in
+        if not self._room:
+            raise AnswerTooLong
+        self._sock.settimeout(self._deadline.left())
+        size = self._sock.recv_into(buffer[: self._room])
+        self._deadline.left()  # the last bytes, too, have to come in time
+        self._room -= size
+        return size
+
+
+class Answer(Struct, frozen=True):
+    """What the other side said; names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str] = {}
+    body: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """The body as UTF-8, as JSON is."""
+        return self.body.decode("utf-8", "replace")
 
 
 class Https:
-    """Makes the requests. No redirect is followed, no cookie kept, no proxy of the environment asked."""
+    """Makes the requests, each once. No redirect is followed, no cookie or connection kept, and neither proxy
+    nor credentials are taken from the environment."""
 
     def __init__(
         self,
         context: ssl.SSLContext | None = None,
         connect: Connect = socket.create_connection,
-        clock: Clock = time.time,
+        connect_seconds: float = math.inf,
     ) -> None:
-        self._context = context or tls()
+        """`connect_seconds` is the longest that one address is tried."""
+        self._context = context
         self._connect = connect
-        self._clock = clock
+        self._connect_seconds = connect_seconds
 
     def post(self, target: Target, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
-        """The answer to one POST, had before the deadline. Raises Unanswered."""
+        """The status and the headers that answer one POST. Raises NotSent or Unclear."""
+        return self.request("POST", target, headers, body, deadline, whole=False)
+
+    def request(
+        self,
+        method: str,
+        target: Target,
+        headers: Mapping[str, str],
+        body: bytes,
+        deadline: Deadline,
+        *,
+        whole: bool = True,
+    ) -> Answer:
+        """The answer to one request, with its body if it is wanted `whole`. Raises NotSent or Unclear."""
+        request = _head(method, target, headers, len(body)) + body
+        # `from None`: a cause may quote what was sent, and a log has no use for it.
         try:
-            with self._open(target, deadline) as sock:
-                _send(sock, _head(target, headers, len(body)) + body, deadline)
-                return self._read(sock, deadline)
-        except (OSError, HTTPException) as error:
-            raise Unanswered(_reason(error)) from error
+            sock = self._open(target, deadline)
+        except OSError as error:
+            raise NotSent(_reason(error, "cannot be reached")) from None
+        try:
+            with sock:
+                _send(sock, request, deadline)
+                return _read(sock, method, deadline, whole=whole)
+        except (OSError, HTTPException, ValueError) as error:
+            raise Unclear(_reason(error, "broke off")) from None
 
     def _open(self, target: Target, deadline: Deadline) -> socket.socket:
         """A connection to the first address that takes one; the others share what time is left."""
@@ -70,7 +161,7 @@ class Https:
         for tried, address in enumerate(target.addresses):
             share = deadline.share(len(target.addresses) - tried)
             try:
-                return self._open_at(address, target, share)
+                return self._open_at(address, target, share.within(self._connect_seconds))
             except OSError as error:
                 trouble = error
         raise trouble
@@ -79,24 +170,13 @@ class Https:
         sock = self._connect((address, target.port), deadline.left())
         if target.scheme == "http":
             return sock
+        self._context = self._context or tls()
         try:
             sock.settimeout(deadline.left())
             return self._context.wrap_socket(sock, server_hostname=target.host)
         except BaseException:
             sock.close()
             raise
-
-    def _read(self, sock: socket.socket, deadline: Deadline) -> Answer:
-        stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES + MAX_BODY_BYTES)
-        response = HTTPResponse(stream, method="POST")  # type: ignore[arg-type] # it only calls makefile
-        with response:
-            response.begin()
-            # The status is the answer. The rest is read as a courtesy, a short one: closing on it would look
-            # like a crash, waiting for it would keep a worker from the next endpoint.
-            with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
-                stream.hurry(COURTESY_SECONDS)
-                response.read(MAX_BODY_BYTES)
-            return Answer(response.status, _retry_after(response.getheader("Retry-After"), self._clock()))
 
 
 def tls() -> ssl.SSLContext:
@@ -107,17 +187,20 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-def _head(target: Target, headers: Mapping[str, str], length: int) -> bytes:
-    fields = {"Host": target.authority, **headers, "Content-Length": str(length), "Connection": "close"}
+def _head(method: str, target: Target, headers: Mapping[str, str], length: int) -> bytes:
+    fields = {"Host": target.authority, **headers}
+    if length or method == "POST":
+        fields["Content-Length"] = str(length)
+    fields["Connection"] = "close"
     for name, value in fields.items():
         if not _HEADER.fullmatch(value):
             raise ValueError(f"{name}: not a header's value; use printable ASCII")
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-    return f"POST {target.path_and_query} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
+    return f"{method} {target.path_and_query} HTTP/1.1\r\n{lines}\r\n".encode("ascii")
 
 
 def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Piece by piece, as `sendall` of a TLS socket has a time-out for each piece alone."""
+    """Piece by piece, as `sendall` of a TLS socket has a time-out for each piece, and not for all."""
     rest = memoryview(data)
     # Who answers before it has read everything (413, 410) may close on us: its answer is there to be read.
     with suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
@@ -126,19 +209,38 @@ def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
             rest = rest[sock.send(rest[:65536]) :]
 
 
-def _retry_after(text: str | None, now: float) -> float | None:
-    """Seconds; the header has them, or a date."""
-    if text is None:
-        return None
-    if _SECONDS.fullmatch(text.strip(" ")):
-        return float(text)
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
-    except (ValueError, TypeError, OverflowError):
-        return None
+def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) -> Answer:
+    most = MAX_BODY_BYTES if whole else MAX_COURTESY_BYTES
+    stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES + most)
+    response = HTTPResponse(stream, method=method)  # type: ignore[arg-type] # it only calls makefile
+    body = b""
+    with response:
+        response.begin()
+        headers = {name.lower(): value for name, value in response.getheaders()}
+        if whole:
+            body = _whole(response)
+        else:
+            # The status is the answer. The rest is read as a courtesy, a short one: closing on it would look
+            # like a crash, waiting for it would keep a worker from the next endpoint.
+            with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
+                stream.hurry(COURTESY_SECONDS)
+                response.read(most)
+        return Answer(response.status, headers, body)
 
 
-def _reason(error: OSError | HTTPException) -> str:
+def _whole(response: HTTPResponse) -> bytes:
+    """In pieces: what a length or a chunk announces is never set aside at once."""
+    body = b""
+    while piece := response.read1(65536):
+        body += piece
+        if len(body) > MAX_BODY_BYTES:
+            raise AnswerTooLong
+    if response.length:
+        raise IncompleteRead(body)
+    return body
+
+
+def _reason(error: Exception, what: str) -> str:
     """For people; never what the other side wrote, which may echo the URL."""
     match error:
         case TimeoutError():
@@ -148,6 +250,6 @@ def _reason(error: OSError | HTTPException) -> str:
         case ssl.SSLError():
             return f"cannot be spoken to by TLS: {error.reason}"
         case OSError():
-            return f"cannot be reached or broke off: {error.strerror or type(error).__name__}"
+            return f"{what}: {error.strerror or type(error).__name__}"
         case _:
             return f"gave no usable HTTP answer ({type(error).__name__})"

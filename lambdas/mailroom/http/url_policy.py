@@ -1,23 +1,37 @@
-"""The guard in front of every URL that somebody else chose: from its text to the addresses to connect to.
+"""Where a request of ours may go: from a URL that somebody else chose to the addresses to connect to.
 
 A request made for others must not reach what only we can reach. So the text is read here once, strictly,
-and everything after works with the parts; a name is resolved once, and whoever connects takes the
-addresses that were checked and no name, so that a name cannot change its meaning in between.
+and everything after works with the parts. A name is resolved once, and the connection goes to the addresses
+that were checked, never to the name: so a name cannot change its meaning in between.
 """
 
 import re
-from collections.abc import Collection, Iterable
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+import socket
+from collections.abc import Callable, Collection, Iterable
+from ipaddress import (
+    AddressValueError,
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from queue import Empty, SimpleQueue
+from threading import Thread
 
 from msgspec import Struct
 
 from mailroom.errors import Invalid
-from mailroom.http.networks import Networks
-from mailroom.http.resolver import Resolve, Unresolved, resolve
-from mailroom.http.url import MAX_URL
 
+MAX_URL = 2000
+"""Characters of a URL."""
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
+_HOST_OF = re.compile(
+    r"https?://(?:[^/?#@]*@)?(\[[^\]/?#]*\]|[^/?#:@\[\]]+)(?::[0-9]*)?(?:[/?#][!-~]*)?", re.IGNORECASE
+)
+_PRINTABLE = re.compile(r"[!-~]+")
 _TEXT = re.compile(r"[!-\[\]-~]*")  # printable ASCII without the backslash, which browsers read as a slash
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(?:#.*)?")
 _AUTHORITY = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]+)(?::(.*))?")
@@ -26,13 +40,52 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _MAX_HOST = 253
 
+Resolve = Callable[[str, float], list[str]]
+"""All addresses of a name, found within so many seconds. Raises Unresolved."""
 
-class Refused(Exception):
+
+class Unresolved(Exception):
+    """The name has no address now: the names' servers may be at fault, so it may have one later."""
+
+
+def resolve(host: str, seconds: float) -> list[str]:
+    """The system's answer. It is asked in a thread of its own, for it keeps no time-out but its own, which is
+    longer than a request may take; a thread that is given up ends with that."""
+    answer: SimpleQueue[list[str] | Exception] = SimpleQueue()
+    Thread(target=lambda: answer.put(_ask(host)), name="resolve", daemon=True).start()
+    try:
+        found = answer.get(timeout=max(0.0, seconds))
+    except Empty:
+        raise Unresolved(f"the name {host} was not resolved in time") from None
+    if isinstance(found, OSError):
+        raise Unresolved(f"the name {host} does not resolve: {found.strerror}") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+def _ask(host: str) -> list[str] | Exception:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except Exception as error:  # noqa: BLE001 - raised where somebody waits for it
+        return error
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def host_of(url: str) -> str:
+    """The host of an http or https URL in lower case; "" where there is none. The URL is not checked:
+    `UrlPolicy` does that."""
+    found = _HOST_OF.fullmatch(url)
+    host = found[1].lower() if found else ""
+    return host if _PRINTABLE.fullmatch(host) else ""
+
+
+class BadUrl(Exception):
     """The URL is at fault, now and at every later try; the sentence says what would be right."""
 
 
 class Target(Struct, frozen=True):
-    """Where a request goes. `host` is for TLS and the Host header alone: connect to an address."""
+    """Where a request goes. `host` is only for TLS and the Host header: connect to an address."""
 
     scheme: str
     host: str
@@ -47,7 +100,7 @@ class Target(Struct, frozen=True):
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-class Guard:
+class UrlPolicy:
     """The rules of a stage. `ports` empty: any port; `networks`: open though they are not public."""
 
     def __init__(
@@ -64,35 +117,35 @@ class Guard:
         self._resolve = resolve
 
     def read(self, url: str) -> Target:
-        """The URL's parts, still without addresses; nothing is asked of the network. Raises Refused."""
+        """The URL's parts, still without addresses; nothing is asked of the network. Raises BadUrl."""
         if len(url) > MAX_URL:
-            raise Refused(f"has {len(url)} characters; use at most {MAX_URL}")
+            raise BadUrl(f"has {len(url)} characters; use at most {MAX_URL}")
         if not _TEXT.fullmatch(url):
-            raise Refused(
+            raise BadUrl(
                 "holds a space, control character, backslash or one beyond ASCII; percent-encode it, "
                 "and write a host's name in its xn-- form"
             )
         found = _URL.fullmatch(url)
         if found is None:
-            raise Refused("is not a URL; use one like https://hooks.example.com/path")
+            raise BadUrl("is not a URL; use one like https://hooks.example.com/path")
         scheme, authority, rest = found[1].lower(), found[2], found[3]
         if scheme not in self._schemes:
-            raise Refused(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
+            raise BadUrl(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
         return Target(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
 
-    def admit(self, field: str, url: str | None) -> None:
+    def validate(self, field: str, url: str | None) -> None:
         """Raise Invalid for a URL that can never be sent to; its host's addresses are checked when it is."""
         if url is not None:
             try:
                 self.read(url)
-            except Refused as fault:
+            except BadUrl as fault:
                 raise Invalid(field, str(fault)) from None
 
     def check(self, url: str, seconds: float) -> Target:
         """The target with its addresses, every one of them checked; `seconds` is the time to resolve in.
 
-        Raises Refused, and Unresolved where it may go well later.
+        Raises BadUrl, and Unresolved where it may go well later.
         """
         target = self.read(url)
         literal = ":" in target.host or _NUMBER.fullmatch(target.host.rpartition(".")[2])
@@ -101,25 +154,25 @@ class Guard:
             raise Unresolved(f"the name {target.host} has no address")
         for each in addresses:
             # One bad address among good ones refuses the name: its owner chose them all. The address is not
-            # quoted: the sentence may reach whoever wrote the URL, and our inner names are not theirs to map.
+            # quoted: the sentence may reach the URL's author, who must not map our inner names.
             problem = self._networks.problem(each)
             if problem is not None:
-                raise Refused(
+                raise BadUrl(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
                 )
         return Target(target.scheme, target.host, target.port, target.path_and_query, tuple(addresses))
 
     def _authority(self, authority: str, default_port: int) -> tuple[str, int]:
         if "@" in authority:
-            raise Refused("carries a user's name or password; leave them out and check the signature instead")
+            raise BadUrl("carries a user's name or password; leave them out and check the signature instead")
         found = _AUTHORITY.fullmatch(authority)
         if found is None:
-            raise Refused("has no usable host; use one like https://hooks.example.com/path")
+            raise BadUrl("has no usable host; use one like https://hooks.example.com/path")
         if found[2] is not None and not (_PORT.fullmatch(found[2]) and int(found[2]) < 65536):
-            raise Refused("has a port that is none; use one from 1 to 65535, or leave it out with its colon")
+            raise BadUrl("has no valid port; use one from 1 to 65535, or leave it out with its colon")
         port = default_port if found[2] is None else int(found[2])
         if self._ports and port not in self._ports:
-            raise Refused(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
+            raise BadUrl(f"has the port {port}; use {' or '.join(map(str, sorted(self._ports)))}")
         return _host(found[1].lower()), port
 
 
@@ -133,11 +186,11 @@ def _host(text: str) -> str:
         try:
             return str(IPv4Address(text))
         except AddressValueError:
-            raise Refused("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
+            raise BadUrl("has a host that ends in a number; write an IPv4 address as 203.0.113.7") from None
     if len(text) > _MAX_HOST or not all(_LABEL.fullmatch(each) for each in labels):
-        raise Refused(
-            "has a host that is no DNS name; use one like hooks.example.com, of labels of up to 63 letters, "
-            f"digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
+        raise BadUrl(
+            "has a host that is not a DNS name; use one like hooks.example.com, of labels of up to 63 "
+            f"letters, digits and hyphens, {_MAX_HOST} characters in all, with no dot at its end"
         )
     return text
 
@@ -147,7 +200,99 @@ def _ipv6(text: str) -> str:
     try:
         address = IPv6Address(text)
     except AddressValueError:
-        raise Refused("has a host in brackets that is no IPv6 address; use one like [2001:db8::1]") from None
+        raise BadUrl("has a host in brackets that is no IPv6 address; use one like [2001:db8::1]") from None
     if address.scope_id is not None:
-        raise Refused("has an IPv6 address with a zone; leave the zone out")
+        raise BadUrl("has an IPv6 address with a zone; leave the zone out")
     return str(address)
+
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+
+
+def _networks(*texts: str) -> tuple[Network, ...]:
+    return tuple(ip_network(each) for each in texts)
+
+
+# Link-local as a whole, and AWS's own corner of fd00::/8: metadata and credentials (169.254.169.254,
+# .170.2, .170.23, fd00:ec2::254, ::23), name and time servers, Lambda's runtime. What answers there speaks
+# for the machine that asks; nobody's receiver is there, so no setting opens it.
+_NEVER = _networks("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")
+_NOT_PUBLIC = _networks(
+    "0.0.0.0/8",  # this network
+    "10.0.0.0/8",
+    "100.64.0.0/10",  # shared: carriers' NAT, and some clouds' services
+    "127.0.0.0/8",
+    "172.16.0.0/12",
+    "192.0.0.0/24",  # IETF protocols
+    "192.0.2.0/24",  # documentation
+    "192.88.99.0/24",  # 6to4 relays
+    "192.168.0.0/16",
+    "198.18.0.0/15",  # benchmarks
+    "198.51.100.0/24",  # documentation
+    "203.0.113.0/24",  # documentation
+    "224.0.0.0/4",  # multicast
+    "240.0.0.0/4",  # reserved, broadcast
+    "2001::/23",  # IETF protocols: Teredo, benchmarks, ORCHID
+    "2001:db8::/32",  # documentation
+    "2002::/16",  # 6to4, given up by RFC 7526
+    "3fff::/20",  # documentation
+)
+# All that IANA gives out for use; loopback, unique local, site-local, multicast, 5f00::/16 lie outside.
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+
+_MAPPED, _NAT64 = IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96")
+_TEREDO, _6TO4, _LOCAL_NAT64 = (IPv6Network(each) for each in ("2001::/32", "2002::/16", "64:ff9b:1::/48"))
+_LAST_FOUR = _networks("::/96", "::ffff:0:0:0/96")  # IPv4-compatible, IPv4-translated
+_ISATAP = (bytes.fromhex("00005efe"), bytes.fromhex("02005efe"))
+
+
+class Networks:
+    """The rule, with the networks that a setting lets through in spite of it. Raises ValueError for one
+    that is none."""
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed = _networks(*allowed)
+
+    def problem(self, text: str) -> str | None:
+        """What speaks against an address: the rest of a sentence; None: nothing does."""
+        reached = _reached(ip_address(text))
+        if any(_in(each, _NEVER) for each in reached):
+            return "is link-local or a cloud's metadata service, which no setting allows; use a public host"
+        if not all(_in(each, self._allowed) or _public(each) for each in reached):
+            return "is not public; use a host on the internet, or have its network put on allowed_networks"
+        return None
+
+
+def _in(address: Address, networks: tuple[Network, ...]) -> bool:
+    return any(address in each for each in networks)
+
+
+def _public(address: Address) -> bool:
+    if _in(address, _NOT_PUBLIC):
+        return False
+    return isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST
+
+
+def _reached(address: Address) -> list[Address]:
+    """All addresses that a packet for this one may end at: itself, and those it carries inside."""
+    if isinstance(address, IPv4Address):
+        return [address]
+    inside: list[Address] = [IPv4Address(each) for each in _inside(address)]
+    # These two are only other spellings of the IPv4 address: the kernel or a NAT gateway sends IPv4.
+    return inside if address in _MAPPED or address in _NAT64 else [address, *inside]
+
+
+def _inside(address: IPv6Address) -> list[bytes]:
+    packed = address.packed
+    last = packed[12:]
+    if address in _MAPPED or address in _NAT64 or _in(address, _LAST_FOUR):
+        return [last]
+    if address in _6TO4:
+        return [packed[2:6]]
+    if address in _TEREDO:  # its server, and its client with all bits turned
+        return [packed[4:8], bytes(each ^ 0xFF for each in last)]
+    if address in _LOCAL_NAT64:  # RFC 6052: which of its forms a network uses cannot be told from outside
+        without_u = packed[:8] + packed[9:]
+        return [last, *(without_u[start : start + 4] for start in (6, 7, 8))]
+    return [last] if packed[8:12] in _ISATAP else []

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from mailroom.http.url import host_of
+from mailroom.http.url_policy import host_of
 from mailroom.ledger.change import LedgerChange
 from mailroom.message.message import MAX_GROUP, Key
 

@@ -23,6 +23,9 @@ MAX_LINK = 993
 RENEW_SECONDS = 5
 """A wrong signature has the secret read anew no oftener than that, so that forged ones cost nothing."""
 
+ONE_CLICK = "List-Unsubscribe=One-Click"
+"""What a mail promises that a mail program may post (RFC 8058)."""
+
 _SALT = b"mailroom.unsubscribe.unsubscribe"
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'

@@ -1,6 +1,6 @@
 """The pages behind a link for opting out: plain HTML with one button, no scripts, nothing from elsewhere.
 
-They name the address shortened: whoever has the mail knows it, and whoever was forwarded it need not.
+They show the address shortened: its owner knows it, and a person who was forwarded the mail need not.
 """
 
 import base64
@@ -11,7 +11,7 @@ from mailroom.message.address import readable
 from mailroom.recipients.unsubscribe_links import Choice
 
 FIELD = "choice"
-"""The page's own form field, told apart from the one of a mail program (RFC 8058)."""
+"""The page's own form field; that of a mail program is another one (RFC 8058)."""
 OUT, IN = "unsubscribe", "subscribe"
 """Its values."""
 
@@ -66,7 +66,7 @@ def opted_in(choice: Choice) -> str:
 
 
 def unknown() -> str:
-    """No link of ours; what was wrong with it is not told."""
+    """No link of ours. The page does not say what is wrong with it."""
     text = "Perhaps it was cut off on its way: please open it from the mail itself, whole."
     return _page("This link does not work", text)
 

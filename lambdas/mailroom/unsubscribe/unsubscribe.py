@@ -4,23 +4,23 @@ A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind th
 and HEAD change nothing, for programs that look at mails follow every link in them; nothing redirects.
 """
 
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
-from mailroom.channels.mail.headers import ONE_CLICK
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.errors import Malformed
-from mailroom.http.event import Refused
+from mailroom.http import event as http_event
+from mailroom.http.event import HttpError
 from mailroom.recipients.choices import By, Preferences
-from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import count, logger
 from mailroom.unsubscribe import page as unsubscribe_page
-from mailroom.unsubscribe.request import Request, read
 
 SECRET_SECONDS = 60
 """For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process
@@ -28,6 +28,40 @@ signs with it at once, so that a wrong signature has the secret read anew."""
 _FIELD, _CLICK = ONE_CLICK.split("=")
 RETRY_AFTER_SECONDS = 60
 _METHODS = ("GET", "HEAD", "POST")
+
+MAX_BODY_BYTES = 8 * 1024
+"""What mail programs and the page post has some 200."""
+MAX_FIELDS = 20
+_PARAMETER = r'(?:^|;)\s*{}=(?:"([^"\r\n]*)"|([^\s;"]+))'
+_BOUNDARY = re.compile(_PARAMETER.format("boundary"), re.IGNORECASE)
+_NAME = re.compile(
+    r"^content-disposition:\s*form-data\b[^\r\n]*?" + _PARAMETER.format("name"), re.IGNORECASE | re.MULTILINE
+)
+
+
+class Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
+    """A request to the page."""
+
+    path_parameters: dict[str, str] | None = None
+
+    @property
+    def token(self) -> str:
+        """What stands in the path, and proves nothing yet."""
+        return (self.path_parameters or {}).get("token", "")
+
+    def fields(self) -> dict[str, str]:
+        """What was posted: a form in either encoding, for mail providers use both.
+
+        Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
+        """
+        match self.media_type:
+            case "application/x-www-form-urlencoded":
+                text = self.text(MAX_BODY_BYTES).strip()
+                return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
+            case "multipart/form-data":
+                parameters = self.header("content-type").partition(";")[2]
+                return http_event.unique(_parts(self.text(MAX_BODY_BYTES), parameters))
+        raise HttpError(415, "not a form")
 
 
 class Unsubscribe:
@@ -49,9 +83,9 @@ class Unsubscribe:
         requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
         cannot be read: then nothing was changed."""
         try:
-            request = read(event)
+            request = http_event.read(event, Request)
             page = self._page(request)
-        except Refused as fault:
+        except HttpError as fault:
             return _refused(fault)
         except (ClientError, BotoCoreError) as error:
             logger.error("choice not taken: the table cannot be reached", error=str(error))
@@ -63,7 +97,7 @@ class Unsubscribe:
 
     def _page(self, request: Request) -> str:
         if request.method not in _METHODS:
-            raise Refused(405, "not a method of the page")
+            raise HttpError(405, "not a method of the page")
         choice = self._choice(request.token)
         if request.method == "POST":
             return self._change(choice, request.fields())
@@ -75,7 +109,7 @@ class Unsubscribe:
         try:
             return self._tokens.read(token)
         except Malformed:
-            raise Refused(404, "no token of ours") from None
+            raise HttpError(404, "no token of ours") from None
         except (ClientError, BotoCoreError) as error:
             raise InvalidSigningKey(f"the secret cannot be read: {error}; let the function read it") from None
 
@@ -87,7 +121,7 @@ class Unsubscribe:
                 return self._opt_out(choice, "page")
             case unsubscribe_page.IN:
                 return self._opt_in(choice)
-        raise Refused(400, "a form that says nothing")
+        raise HttpError(400, "a form that says nothing")
 
     def _opt_out(self, choice: Choice, by: By) -> str:
         if self._preferences.opt_out(choice.recipient, choice.topic, by):
@@ -102,7 +136,7 @@ class Unsubscribe:
         return unsubscribe_page.opted_in(choice)
 
 
-def _refused(fault: Refused) -> dict[str, Any]:
+def _refused(fault: HttpError) -> dict[str, Any]:
     logger.warning("request refused", status=fault.status, reason=str(fault))
     count("UnsubscribeRefused")
     page = unsubscribe_page.unknown() if fault.status == 404 else unsubscribe_page.refused()
@@ -111,3 +145,19 @@ def _refused(fault: Refused) -> dict[str, Any]:
 
 def _response(status: int, page: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     return {"statusCode": status, "headers": {**unsubscribe_page.HEADERS, **(headers or {})}, "body": page}
+
+
+def _parts(text: str, parameters: str) -> list[tuple[str, str]]:
+    """The fields of a multipart form (RFC 7578); files among them are fields like any other."""
+    found = _BOUNDARY.search(";" + parameters)
+    if found is None:
+        raise HttpError(400, "a multipart form without a boundary")
+    return list(_fields(text, found[1] or found[2]))
+
+
+def _fields(text: str, boundary: str) -> Iterator[tuple[str, str]]:
+    for part in ("\r\n" + text).split(f"\r\n--{boundary}")[1 : MAX_FIELDS + 1]:
+        head, _, value = part.partition("\r\n\r\n")
+        name = _NAME.search(head)
+        if name:
+            yield name[1] or name[2] or "", value

@@ -11,16 +11,15 @@ import requests
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret
 from mailroom.channels.fax.adapter import FaxAdapter
-from mailroom.channels.fax.adapter import Unconfigured as FaxUnconfigured
 from mailroom.channels.fax.contract import Fax
+from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
-from mailroom.channels.sms.twilio_account import Unconfigured as TwilioUnconfigured
-from mailroom.channels.sms.twilio_client import client as twilio_client
+from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.channels.webhook.signing import Signer, UnusableKey
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
-from mailroom.http.answers import body_of
-from mailroom.http.once import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import body_of
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import redact
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
@@ -46,7 +45,7 @@ def _twilio(stage: DeployedStage, function: DeployedFunction) -> Iterator[CheckF
         own = _asked(
             account, (account.account_sid, account.auth_token), f"{base}/2010-04-01/Accounts/{{sid}}.json"
         )
-    except TwilioUnconfigured as fault:
+    except Unconfigured as fault:
         yield failed(f"{fault}.", put)
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
@@ -177,10 +176,10 @@ def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
         question = Fax(id="doctor", event_type="fax", to=settings.fax_senders[0], pdf_url=_NOWHERE)
         try:
             FaxAdapter.of(settings).look_up(question, int(stage.clock() * 1000), ())
-        except FaxUnconfigured as fault:
+        except Unconfigured as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
         except NotSent as trouble:
-            yield failed(f"{settings.fax_provider} cannot be reached: {trouble}.", "Check fax.base_url.")
+            yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)
         else:

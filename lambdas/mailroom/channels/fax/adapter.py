@@ -2,42 +2,48 @@
 
 from collections.abc import Callable, Container, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
-from mailroom.aws.secret import unreadable
-from mailroom.channels.fax.contract import Fax
-from mailroom.channels.fax.provider import FaxProvider, FaxRequest, FaxState
+from mailroom.channels.fax.contract import Fax, FaxRequest, FaxState
+from mailroom.channels.provider import OpenedProvider, Provider, Unconfigured
 from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.address import to_e164
-from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
-T = TypeVar("T")
-Open = Callable[[], FaxProvider]
-"""Opens the provider's API with its credentials. Raises Unconfigured."""
 
+class FaxProvider(Provider[FaxRequest], Protocol):
+    """A fax provider's API."""
 
-class Unconfigured(RuntimeError):
-    """The provider's credentials are not there, or not in the form that it needs."""
+    def fetch(self, provider_id: str) -> FaxState:
+        """How it stands. Raises whatever went wrong: that says nothing about the fax."""
+
+    def find(self, to: str, reference: str, since: float) -> list[str]:
+        """The ids of faxes that may be the one: to that number, created at `since` (epoch seconds) or later;
+        only with that reference where the provider keeps it. Oldest first. Raises where it cannot tell.
+
+        By nothing that the settings say, such as our own number: they may have changed since."""
+
+    def cancel(self, provider_id: str) -> None:
+        """Ask for it to be stopped; whether it was, `fetch` tells. Raises whatever went wrong."""
 
 
 class FaxAdapter:
-    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+    """The provider, and what an item becomes for it."""
 
     contract = Fax
 
     def __init__(
         self,
         provider: str,
-        open_: Open,
+        open_: Callable[[], FaxProvider],
         payloads: Payloads,
         *,
         senders: list[str],
@@ -45,8 +51,7 @@ class FaxAdapter:
         clock_skew_seconds: float,
     ) -> None:
         self.provider = provider
-        self._open = open_
-        self._opened: FaxProvider | None = None
+        self._opened = OpenedProvider(provider, "the fax provider's secret", open_)
         self._payloads = payloads
         self._senders = senders
         self._media_seconds = media_seconds
@@ -66,59 +71,34 @@ class FaxAdapter:
 
     @property
     def account(self) -> str:
-        """The provider, and our account there. While its credentials cannot be read, the provider alone: that
-        is no account's name, and the submit will say what is wrong."""
-        try:
-            return f"{self.provider}/{self._api().account}"
-        except Exception:  # noqa: BLE001 - nothing was asked of the provider yet
-            return self.provider
+        """The provider, and our account there."""
+        return self._opened.account
 
     def prepare(self, message: Fax) -> FaxRequest:
         """The request, with a URL for a PDF in our bucket that is made now: a retry hours later works too."""
         return FaxRequest(message.line, self._sender(message), self._media_url(message), _reference(message))
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
-        try:
-            api = self._api()
-        except Unconfigured as fault:
-            return Misconfigured(str(fault))
-        except (ClientError, BotoCoreError) as error:
-            return unreadable("the fax provider's secret", error)
-        outcome = api.submit(request)
-        if isinstance(outcome, Misconfigured):
-            self._opened = None
-        return outcome
+        """Hand it to the provider."""
+        return self._opened.submit(request)
 
     def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
         """Ask the provider which faxes to that number it has; those of other messages are `known`."""
         to, reference, oldest = message.line, _reference(message), since / 1000 - self._skew
-        found = self._asked(lambda api: api.find(to, reference, oldest))
+        found = self._opened.ask(lambda api: api.find(to, reference, oldest))
         ours = [each for each in found if each not in known]
         if not ours:
             return NotFound()
-        # Several that nobody accounts for: someone else uses the account, and any of them could be ours.
+        # Several unknown ones: someone else uses the account, and any of them could be ours.
         return Sent(ours[0]) if len(ours) == 1 else Unknowable()
 
     def fetch(self, provider_id: str) -> FaxState:
         """How a fax stands. Raises whatever went wrong."""
-        return self._asked(lambda api: api.fetch(provider_id))
+        return self._opened.ask(lambda api: api.fetch(provider_id))
 
     def cancel(self, provider_id: str) -> None:
         """Ask for a fax to be stopped. Raises whatever went wrong."""
-        self._asked(lambda api: api.cancel(provider_id))
-
-    def _asked(self, question: Callable[[FaxProvider], T]) -> T:
-        try:
-            return question(self._api())
-        except Exception:
-            self._opened = None  # whatever it was: the next one asks with the credentials of its time
-            raise
-
-    def _api(self) -> FaxProvider:
-        if self._opened is None:
-            self._opened = self._open()
-        return self._opened
+        self._opened.ask(lambda api: api.cancel(provider_id))
 
     def _sender(self, message: Fax) -> str:
         if message.from_ is None:
@@ -140,7 +120,7 @@ def _reference(message: Fax) -> str:
 
 
 def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
-    """The provider of the settings; its package alone is imported."""
+    """The provider of the settings. Only its own package is imported."""
     secret = _credentials(client, settings.fax_secret_arn)
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,

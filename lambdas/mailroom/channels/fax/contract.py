@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from msgspec import Meta, field
+from msgspec import Meta, Struct, field
 
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.address import to_e164
@@ -82,3 +82,34 @@ def _number(name: str, text: str | None) -> str:
         return to_e164(text or "")
     except ValueError as error:
         raise Invalid(name, f"{error}") from None
+
+
+class FaxRequest(Struct, frozen=True):
+    """One fax to be submitted. `reference` is ours, unique to the attempt, for providers that keep it."""
+
+    to: str
+    sender: str
+    media_url: str
+    reference: str
+
+
+class Pending(Struct, frozen=True):
+    """The provider is still at it: the line may be in use."""
+
+    status: str
+
+
+class Delivered(Struct, frozen=True):
+    """The whole fax arrived."""
+
+
+class Undelivered(Struct, frozen=True):
+    """It ended without success. `status` is for callbacks (`busy`, `no-answer`), `again` tells whether
+    another attempt may do better, `detail` is the provider's own explanation."""
+
+    status: str
+    again: bool
+    detail: str = ""
+
+
+FaxState = Pending | Delivered | Undelivered

@@ -11,13 +11,12 @@ from typing import Any
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax.adapter import FaxAdapter
-from mailroom.channels.fax.contract import Fax, item_of
-from mailroom.channels.fax.provider import Delivered, FaxState, Pending, Undelivered
+from mailroom.channels.fax.contract import Delivered, Fax, FaxState, Pending, Undelivered, item_of
 from mailroom.delivery.delivery import Delivery, Steps
 from mailroom.delivery.worker import Record, Tools, Wait
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
-from mailroom.http.url_policy import Guard
+from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.items import Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
@@ -38,7 +37,7 @@ class FaxDelivery:
         self._tools = tools
         self._ledger = tools.ledger
         self._tally = tools.tally
-        self._callbacks = Guard(schemes=settings.callback_schemes, ports=settings.callback_ports)
+        self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
         steps = Steps[Fax](
             permit=self._permit,
             accepted=self._accepted,
@@ -90,7 +89,7 @@ class FaxDelivery:
         wait for its time. That is asked before the first submit and never again: settings may change while a
         fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
         if message.attempt == 1:
-            self._callbacks.admit("callback_url", message.callback_url)
+            self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
         return message
 

@@ -1,28 +1,24 @@
 """Fax by SignalWire's Compatibility API, which has Twilio's shape and so is spoken with Twilio's client."""
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from twilio.http.response import Response
-
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending, Undelivered
-from mailroom.channels.fax.signalwire_errors import reason_of
-from mailroom.channels.sms.twilio_client import client, next_page
-from mailroom.http.answers import body_of, epoch, refusal, text_of
-from mailroom.http.once import NotSent, Unclear
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.twilio_api import TwilioApi
+from mailroom.http.https import NotSent, Unclear
+from mailroom.http.provider import body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
 _TRY_AGAIN = {"busy", "no-answer", "failed"}
 
-_PAGE_SIZE = 1000  # the most there is: a busy line has hundreds a day
-_MAX_PAGES = 5
 _SLACK_SECONDS = 86_400
-"""The list is asked for a day more than is needed: where the provider takes the date alone of a date-time,
+"""The list is asked for a day more than is needed: where the provider takes only the date of a date-time,
 and excludes it, today's faxes would be missing, and one that is missing is sent twice."""
 
 
@@ -37,27 +33,32 @@ class SignalWire:
         """`base_url` is the space's (https://example.signalwire.com), `ttl_minutes` how long a fax may wait
         at the provider, `seconds` the longest that one request may take."""
         self.account = project
-        self._client = client(project, token, project, seconds)
-        self._base = base_url.rstrip("/")
-        self._faxes = f"{self._base}/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
+        self._api = TwilioApi(
+            (project, token),
+            project,
+            base_url=base_url,
+            seconds=seconds,
+            reason=lambda status, text: reason_of(status, text)[0],
+        )
+        self._faxes = f"/api/laml/2010-04-01/Accounts/{quote(project, safe='')}/Faxes"
         # Faxes hold personal data: the provider is asked to keep none.
         self._constant = {"Quality": quality, "Ttl": str(ttl_minutes), "StoreMedia": "false"}
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         numbers = {"To": request.to, "From": request.sender, "MediaUrl": request.media_url}
         try:
-            answer = self._client.request("POST", self._faxes, data={**numbers, **self._constant})
+            answer = self._api.post(self._faxes, {**numbers, **self._constant})
         except NotSent as error:
-            return Retry(f"SignalWire cannot be reached: {error}")
+            return Retry(f"SignalWire {error}")
         if answer.status_code in {200, 201}:
-            return Sent(text_of(_body(answer), "sid"))
+            return Sent(text_of(body_of(answer.status_code, answer.text), "sid"))
         reason, ours = reason_of(answer.status_code, answer.text)
         return refusal(answer.status_code, answer.headers or {}, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. A status that nobody knows ends nothing."""
-        fax = self._get(self._of(provider_id))
+        """How it stands. An unknown status ends nothing."""
+        fax = self._api.get(self._of(provider_id))
         status = text_of(fax, "status")
         if status == "delivered":
             return Delivered()
@@ -77,45 +78,19 @@ class SignalWire:
         return [text_of(fax, "sid") for fax in sorted(found, key=_created)]
 
     def cancel(self, provider_id: str) -> None:
-        """Ask for it to be stopped, which SignalWire does to a queued one alone."""
-        answer = self._client.request("POST", self._of(provider_id), data={"Status": "canceled"})
+        """Ask for it to be stopped, which SignalWire does only to a queued one."""
+        answer = self._api.post(self._of(provider_id), {"Status": "canceled"})
         if answer.status_code not in {200, 201, 204}:
             raise Unclear(reason_of(answer.status_code, answer.text)[0])
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
 
-    def _get(self, url: str, params: dict[str, object] | None = None) -> dict[str, Any]:
-        answer = self._client.request("GET", url, params=params)
-        if answer.status_code != 200:
-            raise Unclear(reason_of(answer.status_code, answer.text)[0])
-        return _body(answer)
-
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
         after = datetime.fromtimestamp(oldest - _SLACK_SECONDS, UTC)
-        page = self._get(
-            self._faxes,
-            {
-                "To": to,
-                "DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "PageSize": _PAGE_SIZE,
-            },
-        )
-        for number in range(1, _MAX_PAGES + 1):
-            faxes = page.get("faxes")
-            if not isinstance(faxes, list):
-                raise Unclear("a list of faxes without faxes")
+        filters = {"To": to, "DateCreatedAfter": after.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        for faxes in self._api.pages(self._faxes, filters, "faxes"):
             yield from faxes
-            following = page.get("next_page_uri")
-            if not following:
-                return
-            if number < _MAX_PAGES:
-                page = self._get(next_page(self._base, str(following)))
-        raise Unclear(f"a list of faxes of more than {_MAX_PAGES} pages")
-
-
-def _body(answer: Response) -> dict[str, Any]:
-    return body_of(answer.status_code, answer.text)
 
 
 def _created(fax: dict[str, Any]) -> float:
@@ -125,3 +100,40 @@ def _created(fax: dict[str, Any]) -> float:
 def _may_be(fax: dict[str, Any], to: str, oldest: int) -> bool:
     # What the answer leaves out cannot rule a fax out.
     return fax.get("direction") != "inbound" and fax.get("to", to) == to and _created(fax) >= oldest
+
+
+_OUR_CODES = {
+    "4001",  # the balance
+    "10001",  # not enabled for the space
+    "10002",  # a trial account
+    "10004",  # the project
+    "20003",  # permission denied
+    "20005",  # the account is not active
+    "21210",  # From not verified
+    "21212",  # From invalid
+    "21213",  # From missing
+    "21215",  # the account may not call there
+    "21606",  # From is not the account's
+}
+_OUR_WORDS = re.compile(
+    r"\bFrom\b(?! the\b)|\bfrom (?:phone )?number|\bcaller id\b|\b(?:Ttl|Quality|StoreMedia)\b"
+    r"|(?i:\baccount\b|\bproject\b|\bbalance\b)"
+)
+
+
+def reason_of(status: int, text: str) -> tuple[str, bool]:
+    """A sentence for the ledger and the log, and whether the fault is our account's or our settings'.
+
+    The Compatibility API's errors have `code` and `message`; the space's own come as a list, with `detail`.
+    """
+    try:
+        body = body_of(status, text)
+    except Unclear:
+        body = {}
+    errors = body.get("errors")
+    first = errors[0] if isinstance(errors, list) and errors else body
+    said = first if isinstance(first, dict) else {}
+    code = str(said.get("code") or "")
+    words = str(said.get("message") or said.get("detail") or "no reason given")
+    ours = code in _OUR_CODES or _OUR_WORDS.search(words) is not None
+    return f"SignalWire answered {status}{f' ({code})' if code else ''}: {redact(words)}", ours

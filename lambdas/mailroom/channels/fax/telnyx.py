@@ -1,18 +1,16 @@
 """Fax by Telnyx's Programmable Fax API, spoken in plain HTTP: its SDK repeats POSTs on its own."""
 
 import math
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from requests import Response
-
-from mailroom.channels.fax.provider import Delivered, FaxRequest, FaxState, Pending
-from mailroom.channels.fax.telnyx_errors import reason_of, undelivered
-from mailroom.http.answers import body_of, epoch, refusal, text_of
-from mailroom.http.once import NotSent, OnceSession, Unclear
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.http.https import Answer, NotSent, Unclear
+from mailroom.http.provider import ProviderApi, body_of, epoch, refusal, text_of
 from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 
@@ -35,8 +33,7 @@ class Telnyx:
         """`base_url` is https://api.telnyx.com, `connection_id` the fax application's, `quality` standard,
         fine or superfine, `seconds` the longest that one request may take."""
         self.account = connection_id  # the key says nothing of its account, and changes
-        self._session = OnceSession(seconds)
-        self._session.headers["Authorization"] = f"Bearer {api_key}"
+        self._api = ProviderApi(seconds, {"Authorization": f"Bearer {api_key}"})
         self._faxes = f"{base_url.rstrip('/')}/v2/faxes"
         self._constant = {
             "connection_id": connection_id,
@@ -46,7 +43,7 @@ class Telnyx:
         }
 
     def submit(self, request: FaxRequest) -> Outcome:
-        """Ask for the fax. A 5xx, no answer, or one that cannot be read raises: then nobody knows."""
+        """Ask for the fax. Raises where nobody knows: a 5xx, no answer, or one that cannot be read."""
         fax = {
             "to": request.to,
             "from": request.sender,
@@ -54,17 +51,17 @@ class Telnyx:
             "client_state": _state(request.reference),
         }
         try:
-            answer = self._session.post(self._faxes, json={**fax, **self._constant})
+            answer = self._api.post(self._faxes, json={**fax, **self._constant})
         except NotSent as error:
-            return Retry(f"Telnyx cannot be reached: {error}")
-        if answer.status_code in {200, 201, 202}:
+            return Retry(f"Telnyx {error}")
+        if answer.status in {200, 201, 202}:
             return Sent(text_of(_fax(answer), "id"))
-        reason, ours = reason_of(answer.status_code, answer.text)
-        return refusal(answer.status_code, answer.headers, reason, ours=ours)
+        reason, ours = reason_of(answer.status, answer.text)
+        return refusal(answer.status, answer.headers, reason, ours=ours)
 
     def fetch(self, provider_id: str) -> FaxState:
-        """How it stands. A status that nobody knows ends nothing."""
-        fax = _fax(self._ok(self._session.get(self._of(provider_id))))
+        """How it stands. An unknown status ends nothing."""
+        fax = _fax(self._ok(self._api.get(self._of(provider_id))))
         status = text_of(fax, "status")
         if status == "delivered":
             return Delivered()
@@ -85,14 +82,14 @@ class Telnyx:
 
     def cancel(self, provider_id: str) -> None:
         """Ask for it to be stopped, which Telnyx does up to its last page."""
-        self._ok(self._session.post(f"{self._of(provider_id)}/actions/cancel"))
+        self._ok(self._api.post(f"{self._of(provider_id)}/actions/cancel"))
 
     def _of(self, provider_id: str) -> str:
         return f"{self._faxes}/{quote(provider_id, safe='')}"
 
-    def _ok(self, answer: Response) -> Response:
-        if not 200 <= answer.status_code < 300:
-            raise Unclear(reason_of(answer.status_code, answer.text)[0])
+    def _ok(self, answer: Answer) -> Answer:
+        if not 200 <= answer.status < 300:
+            raise Unclear(reason_of(answer.status, answer.text)[0])
         return answer
 
     def _listed(self, to: str, oldest: int) -> Iterator[dict[str, Any]]:
@@ -104,8 +101,8 @@ class Telnyx:
             "page[size]": str(_PAGE_SIZE),
         }
         for number in range(1, _MAX_PAGES + 1):
-            answer = self._ok(self._session.get(self._faxes, params={**filters, "page[number]": str(number)}))
-            body = body_of(answer.status_code, answer.text)
+            answer = self._ok(self._api.get(self._faxes, {**filters, "page[number]": str(number)}))
+            body = body_of(answer.status, answer.text)
             faxes = body.get("data")
             if not isinstance(faxes, list):
                 raise Unclear("a list of faxes without data")
@@ -120,12 +117,72 @@ def _state(reference: str) -> str:
     return b64encode(reference.encode()).decode()
 
 
-def _fax(answer: Response) -> dict[str, Any]:
-    fax = body_of(answer.status_code, answer.text).get("data")
+def _fax(answer: Answer) -> dict[str, Any]:
+    fax = body_of(answer.status, answer.text).get("data")
     if not isinstance(fax, dict):
-        raise Unclear(f"an answer ({answer.status_code}) without data")
+        raise Unclear(f"an answer ({answer.status}) without data")
     return fax
 
 
 def _created(fax: dict[str, Any]) -> float:
     return epoch(text_of(fax, "created_at"))
+
+
+_STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
+_GIVE_UP = {
+    "page_count_limit_exceeded",
+    "receiver_invalid_number_format",
+    "receiver_unallocated_number",
+    "sender_canceled",  # by us, or by somebody at the provider's console
+    "unverified_destination_not_allowed",
+}
+_GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_", "file_")
+"""All other reasons, also ones that Telnyx adds one day, are worth another attempt: a page too many costs
+less than a fax that was given up for no cause. So is `account_disabled`: it is no fault of the fax, and its
+next submit is refused, which rings an alarm."""
+
+_THE_MESSAGES_OWN = {"to", "media_url"}
+_OUR_CODES = ("10009", "10010", "20")
+"""Authentication, authorization, and all that Telnyx says of accounts."""
+_OUR_WORDS = re.compile(
+    r"['\"`]from['\"`]|\bfrom (?:phone )?number|\bcaller id|\bconnection_?id\b|\bconnection\b|\baccount\b"
+    r"|\boutbound[ _](?:voice[ _])?profile|\bbalance\b"
+)
+_THEIR_WORDS = re.compile(r"\bmedia|\burl\b|\bdownload|['\"`]to['\"`]|\bto number\b|\bdestination\b")
+
+
+def undelivered(reason: str) -> Undelivered:
+    """What a failure reason means: its status in the other provider's words where these have one."""
+    again = reason not in _GIVE_UP and not reason.startswith(_GIVE_UP_PREFIXES)
+    shown = redact(reason)
+    return Undelivered(_STATUSES.get(reason, shown), again, detail=shown)
+
+
+def reason_of(status: int, text: str) -> tuple[str, bool]:
+    """A sentence for the ledger and the log, and whether the fault is our account's or our settings'."""
+    errors = _errors(status, text)
+    said = [
+        f"{each.get('code', '')}: {each.get('detail') or each.get('title') or ''}".strip() for each in errors
+    ]
+    shown = redact("; ".join(said) or "no reason given")
+    return f"Telnyx answered {status}: {shown}", any(_is_ours(each) for each in errors)
+
+
+def _errors(status: int, text: str) -> list[dict[str, Any]]:
+    try:
+        errors = body_of(status, text).get("errors")
+    except Unclear:
+        return []
+    return [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
+
+
+def _is_ours(error: dict[str, Any]) -> bool:
+    """All of a request but `to` and `media_url` comes from our settings."""
+    source = error.get("source")
+    pointer = str(source.get("pointer") or source.get("parameter") or "") if isinstance(source, dict) else ""
+    if pointer:
+        return pointer.strip("/").split("/")[-1] not in _THE_MESSAGES_OWN
+    words = f"{error.get('title', '')} {error.get('detail', '')}".lower()
+    if str(error.get("code", "")).startswith(_OUR_CODES):
+        return True
+    return _OUR_WORDS.search(words) is not None and _THEIR_WORDS.search(words) is None

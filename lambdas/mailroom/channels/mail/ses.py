@@ -7,26 +7,26 @@ from email.utils import formataddr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    NoCredentialsError,
-)
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
-from mailroom.channels.mail.contract import Attachment, Mail, listed, normalised
-from mailroom.channels.mail.headers import ONE_CLICK, UNSUBSCRIBE, UNSUBSCRIBE_POST
-from mailroom.channels.mail.ses_errors import outcome_of
+from mailroom.channels.mail.contract import (
+    UNSUBSCRIBE,
+    UNSUBSCRIBE_POST,
+    Attachment,
+    Mail,
+    listed,
+    normalised,
+)
+from mailroom.channels.provider import Refusal, ask_aws, refused
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
 from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
-from mailroom.recipients.unsubscribe_links import InvalidSigningKey, Links
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
 Request = dict[str, Any]
 """The arguments of `send_email`."""
 Prepared = Request | Outcome
-"""A request, or why there can be none now: the key that links for opting out are signed with was not read."""
+"""A request; or the outcome where the key that signs links for opting out could not be read."""
 
 LINK = "unsubscribe_url"
 """The template's variable."""
+_QUOTA_SECONDS = 900
+"""The daily quota opens again by the hour: a long wait, or it burns receives."""
 
 _ONE_ALONE = (
     "is given to a mail with a `topic` and one recipient, cc and bcc counted; make it such a mail, or let "
@@ -69,7 +71,7 @@ class SesMail:
         self._templates = templates
         self._payloads = payloads
         self._default_sender = address.normalise(senders[0])
-        # SES tells the case of an identity's local part apart; whoever writes an item need not.
+        # SES distinguishes upper and lower case in an identity's local part; items need not.
         self._senders = {bare.lower(): bare for bare in (address.split(each)[1] for each in senders)}
         self._configuration_set = configuration_set
         self._max_attachment_bytes = max_attachment_bytes
@@ -92,7 +94,7 @@ class SesMail:
 
         A mail with a topic and one addressee carries a link for opting out: in its headers (RFC 8058), and as
         the template's variable `unsubscribe_url`, whatever the item calls so itself. One to several has
-        neither: all would get the same link, and whoever used it would choose for somebody else.
+        neither: all would get the same link, and one of them would choose for the others.
         """
         try:
             link = self._link(message)
@@ -128,23 +130,14 @@ class SesMail:
         return request
 
     def submit(self, request: Prepared) -> Outcome:
-        """Hand it to SES. A 5xx answer or none at all raises: then nobody knows."""
+        """Hand it to SES. Raises where nobody knows: a 5xx answer, or no answer."""
         if not isinstance(request, dict):
             return request  # nothing was asked of anybody
-        try:
-            reply = self._client.send_email(**request)
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
-                raise
-            return outcome_of(error)
-        except NoCredentialsError as error:
-            return Misconfigured(str(error))
-        except (EndpointConnectionError, ConnectTimeoutError) as error:
-            return Retry(f"SES cannot be reached: {error}")  # no connection, so nothing went out
-        return Sent(reply["MessageId"])
+        said = ask_aws("SES", lambda: self._client.send_email(**request)["MessageId"], refusal_of)
+        return Sent(said) if isinstance(said, str) else said
 
     def look_up(self, message: Mail, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """SES cannot tell. What its events told stands in the ledger, and a claim would have met it there."""
+        """SES cannot tell. Its events are in the ledger, where the claim would have met them."""
         return Unknowable()
 
     def _link(self, mail: Mail) -> str | None:
@@ -227,3 +220,14 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
+
+
+def refusal_of(error: ClientError) -> Refusal:
+    """What SES's answer means."""
+    code, text = error.response["Error"]["Code"], error.response["Error"].get("Message", "")
+    reason = f"{code}: {text}"
+    if code == "LimitExceededException" or "daily message quota" in text.lower():
+        return Retry(reason, after=_QUOTA_SECONDS)
+    # In the sandbox, and for a sender that nobody verified, SES says so only in words.
+    own = code in {"MessageRejected", "BadRequestException"} and "not verified" not in text
+    return refused(error, reason, own=own)

@@ -23,7 +23,7 @@ _RESERVED_PREFIXES = ("google", "gcm")
 
 
 class Push(Message, frozen=True, kw_only=True):
-    """A push notification: `to` one device or topic, and `title`, `body` or both; with `data` alone the app
+    """A push notification: `to` one device or topic, and `title`, `body` or both; with only `data` the app
     is woken and shows nothing by itself."""
 
     addressing: ClassVar[tuple[str, ...]] = ("to", "platform")
@@ -62,18 +62,18 @@ class Push(Message, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The endpoint, or the token with its application. A topic is nobody in particular."""
+        """The endpoint, or the token with its application. A topic names no recipient."""
         if self.is_token:
             return (f"{self.application}#{self.recipient}",)
         return (self.recipient,) if ENDPOINT.fullmatch(self.recipient) else ()
 
     @property
     def silent(self) -> bool:
-        """Whether it is for the app alone, with nothing to be shown."""
+        """Whether it is only for the app, with nothing to be shown."""
         return not self.title and not self.body
 
     def check(self) -> None:
-        """Raise Invalid for the first thing that SNS could send to nobody."""
+        """Raise Invalid for the first thing that SNS could not send."""
         super().check()
         if self.to is None:
             raise Invalid("to", "is missing; give the ARN of an endpoint or topic, or a device token")
@@ -108,15 +108,8 @@ class Push(Message, frozen=True, kw_only=True):
 
 def push_to(applications: Iterable[str]) -> type[Push]:
     """The contract of a stage with these platform applications."""
-    bound = defstruct(
-        "Push",
-        [],
-        bases=(Push,),
-        namespace={"applications": tuple(applications), "__doc__": Push.__doc__},
-        frozen=True,
-        kw_only=True,
-    )
-    return cast(type[Push], bound)
+    bound = {"applications": tuple(applications), "__doc__": Push.__doc__}
+    return cast(type[Push], defstruct("Push", [], bases=(Push,), namespace=bound, frozen=True, kw_only=True))
 
 
 def _either(names: Iterable[str]) -> str:

@@ -1,28 +1,119 @@
 """Push notifications by Amazon SNS: platform endpoints and topics."""
 
+import hashlib
+import re
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.aws_answers import Refusal, asked
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
-from mailroom.channels.push.payload import MAX_TTL, PLATFORMS, attributes_of, message_for
-from mailroom.channels.push.sns_errors import existing_endpoint, refusal_to_publish, refusal_to_register
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
-from mailroom.message.outcome import Evidence, Facts, Outcome, Sent, Unknowable
+from mailroom.message.message import Key, encode
+from mailroom.message.outcome import Evidence, Facts, Outcome, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient
 
+MAX_BYTES = 4096
+"""FCM's and Apple's limit of one notification."""
+MAX_TTL = 2_419_200
+"""FCM's longest, four weeks, and SNS's default."""
+
+_ATTRIBUTE = "AWS.SNS.MOBILE."
+_TTLS = ("FCM.TTL", "APNS.TTL", "APNS_SANDBOX.TTL")
+
+Json = dict[str, Any]
+
+
+def identity(key: Key) -> str:
+    """The same for every try at a message: on the device the later one takes the place of the earlier.
+
+    32 characters: Apple takes 64 bytes.
+    """
+    return hashlib.sha256(f"{key.event_type}\0{key.id}".encode()).hexdigest()[:32]
+
+
+def message_for(push: Push, platforms: Iterable[str]) -> str:
+    """SNS's `Message`: a payload for each of the platforms, and a text for whatever else a topic may have.
+
+    Raises Invalid, naming the largest part, where one is too large.
+    """
+    payloads = {name: encode(PLATFORMS[name](push)) for name in platforms}
+    for name, payload in payloads.items():
+        size = len(payload.encode())
+        if size > MAX_BYTES:
+            raise Invalid(
+                _largest(push), f"makes a payload of {size} bytes for {name}; use at most {MAX_BYTES}"
+            )
+    return encode({"default": push.body or push.title or encode(push.data), **payloads})
+
+
+def attributes_of(push: Push, seconds_left: int | None) -> dict[str, Json]:
+    """SNS's `MessageAttributes`: Apple's headers, and for how long a platform may try."""
+    values = {
+        "APNS.COLLAPSE_ID": identity(push.key),
+        "APNS.PUSH_TYPE": "background" if push.silent else "alert",
+        # Apple refuses 10 for what shows nothing.
+        "APNS.PRIORITY": "5" if push.silent else "10",
+    }
+    if seconds_left is not None:
+        values |= dict.fromkeys(_TTLS, str(seconds_left))
+    return {_ATTRIBUTE + name: {"DataType": "String", "StringValue": value} for name, value in values.items()}
+
+
+def _shown(push: Push) -> dict[str, str]:
+    return {name: text for name, text in (("title", push.title), ("body", push.body)) if text}
+
+
+def _fcm(push: Push) -> Json:
+    id_ = identity(push.key)
+    # Its iOS apps get Apple's headers by Google, not by SNS's attributes.
+    apns: Json = {"headers": {"apns-collapse-id": id_}}
+    android: Json = {"collapse_key": id_}
+    message: Json = {"android": android, "apns": apns}
+    if push.silent:
+        apns["headers"] |= {"apns-push-type": "background", "apns-priority": "5"}
+        apns["payload"] = {"aps": {"content-available": 1}}
+    else:
+        message["notification"] = _shown(push)
+        # FCM's collapse key is for what waits at Google; what is shown already goes by its tag.
+        android |= {"priority": "high", "notification": {"tag": id_}}
+    if push.data:
+        message["data"] = {name: _string(value) for name, value in push.data.items()}
+    return {"fcmV1Message": {"message": message}}
+
+
+def _apns(push: Push) -> Json:
+    aps: Json = {"content-available": 1} if push.silent else {"alert": _shown(push)}
+    return {"aps": aps, **push.data}
+
+
+PLATFORMS: dict[str, Callable[[Push], Json]] = {"GCM": _fcm, "APNS": _apns, "APNS_SANDBOX": _apns}
+"""The payloads by the platforms' names in ARNs and in SNS's `Message`. GCM is FCM's old name."""
+
+
+def _string(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value)
+
+
+def _largest(push: Push) -> str:
+    sizes = {
+        "title": len((push.title or "").encode()),
+        "body": len((push.body or "").encode()),
+        "data": len(encode(push.data).encode()),
+    }
+    return max(sizes, key=lambda name: sizes[name])
+
 
 class PushRequest(Struct, frozen=True):
-    """The arguments of `publish`; or why there will be none, where a token's endpoint was refused."""
+    """The arguments of `publish`; or the refusal of a token's endpoint, with which nothing is published."""
 
     arguments: dict[str, Any]
     facts: Facts = {}
@@ -77,11 +168,11 @@ class SnsPush:
         return PushRequest({to: message.recipient, **arguments})
 
     def submit(self, request: PushRequest) -> Outcome:
-        """Hand it to SNS. A 5xx answer or none at all raises: then nobody knows."""
+        """Hand it to SNS. Raises where nobody knows: a 5xx answer, or no answer."""
         if request.refusal is not None:
             return request.refusal
         to_endpoint = "TargetArn" in request.arguments
-        said = asked(
+        said = ask_aws(
             "SNS",
             lambda: self._client.publish(**request.arguments)["MessageId"],
             lambda error: refusal_to_publish(error, to_endpoint=to_endpoint),
@@ -100,7 +191,9 @@ class SnsPush:
         endpoint = ENDPOINT.fullmatch(message.recipient)
         if endpoint is None:
             if message.recipient not in self._topics:
-                raise Invalid("to", "is none of this stage's topics; ask for it to be added, or use another")
+                raise Invalid(
+                    "to", "is not one of this stage's topics; ask for it to be added, or use another"
+                )
             return tuple(PLATFORMS)
         application = f"{endpoint['start']}app/{endpoint['platform']}/{endpoint['name']}"
         if application not in self._applications.values():
@@ -108,14 +201,13 @@ class SnsPush:
         return (endpoint["platform"],)
 
     def _check_region(self, arn: str) -> None:
-        """Raise Invalid for an ARN of another region: SNS would call it wrong, or know of none."""
+        """Raise Invalid for an ARN of another region, in which SNS does not publish."""
         region = arn.split(":")[3]
         if self._region and region != self._region:
-            here = f"SNS publishes in its own alone, here {self._region}"
-            raise Invalid("to", f"is of region {region}, and {here}; use one of there")
+            raise Invalid("to", f"is in region {region}, not in the stage's; use an ARN in {self._region}")
 
     def _registered(self, message: Push, arguments: dict[str, Any]) -> PushRequest:
-        endpoint = asked("SNS", lambda: self._endpoint(message), refusal_to_register)
+        endpoint = ask_aws("SNS", lambda: self._endpoint(message), refusal_of)
         if not isinstance(endpoint, str):
             return PushRequest({}, refusal=endpoint)
         return PushRequest({"TargetArn": endpoint, **arguments}, {"endpoint_arn": endpoint})
@@ -141,3 +233,30 @@ class SnsPush:
 
 def _platform(application: str) -> str:
     return application.rsplit(":app/", 1)[1].split("/", 1)[0]
+
+
+_EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")
+_INVALID = {"InvalidParameter", "InvalidParameterValue", "ParameterValueInvalid", "Validation"}
+_OUR_PARAMETERS = ("TargetArn", "TopicArn", "PlatformApplicationArn")
+
+
+def existing_endpoint(error: ClientError) -> str | None:
+    """The endpoint that a token has already, where its other attributes are not ours to change."""
+    found = _EXISTS.search(error.response["Error"].get("Message", ""))
+    return found[1] if found else None
+
+
+def refusal_to_publish(error: ClientError, *, to_endpoint: bool) -> Refusal:
+    """What an answer to `publish` means. An endpoint that is disabled or deleted stays so until its app
+    registers again: nothing later reaches it either."""
+    code, text = code_of(error), error.response["Error"].get("Message", "")
+    if code == "EndpointDisabled" or (code == "NotFound" and to_endpoint) or "No endpoint found" in text:
+        return Rejected(reason_of(error), gone=True)
+    return refusal_of(error)
+
+
+def refusal_of(error: ClientError) -> Refusal:
+    """What any other answer means: the message, or its token, is wrong; or our settings are."""
+    text = error.response["Error"].get("Message", "")
+    own = code_of(error) in _INVALID and not any(name in text for name in _OUR_PARAMETERS)
+    return refused(error, reason_of(error), own=own)

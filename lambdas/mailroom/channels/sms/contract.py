@@ -4,11 +4,12 @@ import re
 from functools import cache
 from typing import Annotated, ClassVar, cast
 
-from msgspec import Meta, defstruct, field
+from msgspec import Meta, Struct, defstruct, field
 
 from mailroom.errors import Invalid
 from mailroom.message.address import has_control, to_e164
 from mailroom.message.message import Message
+from mailroom.message.outcome import Facts
 
 MAX_TEXT = 1600
 """Characters: the most that Twilio takes, and AWS."""
@@ -51,7 +52,7 @@ class Sms(Message, frozen=True, kw_only=True):
 
     @property
     def addressees(self) -> tuple[str, ...]:
-        """The number: whoever writes it otherwise means the same person."""
+        """The number in its one form: other spellings mean the same person."""
         return (self.number,)
 
     @property
@@ -105,15 +106,8 @@ class Sms(Message, frozen=True, kw_only=True):
 @cache
 def sms_in(region: str) -> type[Sms]:
     """The contract where numbers without a country are dialled as in `region` (ISO 3166, such as US)."""
-    bound = defstruct(
-        "Sms",
-        [],
-        bases=(Sms,),
-        namespace={"default_region": region, "__doc__": Sms.__doc__},
-        frozen=True,
-        kw_only=True,
-    )
-    return cast(type[Sms], bound)
+    bound = {"default_region": region, "__doc__": Sms.__doc__}
+    return cast(type[Sms], defstruct("Sms", [], bases=(Sms,), namespace=bound, frozen=True, kw_only=True))
 
 
 def check_text(name: str, text: str) -> None:
@@ -124,3 +118,28 @@ def check_text(name: str, text: str) -> None:
         raise Invalid(name, f"has {len(text)} characters; use at most {MAX_TEXT}")
     if has_control(text.replace("\n", "")):
         raise Invalid(name, "holds a control character; plain text and \\n are all that a phone shows")
+
+
+class SmsRequest(Struct, frozen=True):
+    """One text message to be submitted: to a number in E.164, text ("" where media are all), URLs of media.
+
+    `reference` is ours and comes back in the provider's events; `expires` is in epoch seconds; `facts` are
+    for the ledger.
+    """
+
+    to: str
+    text: str
+    media: tuple[str, ...]
+    reference: str
+    expires: float | None = None
+    facts: Facts = {}
+    exact: bool = True
+    """Whether the text is what was submitted before: a template may have been deployed anew since."""
+
+
+def seconds_left(expires: float | None, now: float, bounds: tuple[int, int]) -> int | None:
+    """For how long a provider may still try, within the bounds that it takes; None: as long as it likes."""
+    if expires is None:
+        return None
+    least, most = bounds
+    return int(max(least, min(most, expires - now)))

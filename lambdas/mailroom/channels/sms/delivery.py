@@ -1,7 +1,6 @@
 """The way of a text message: as any to people, and told apart from others of the same words."""
 
-from mailroom.channels.sms.contract import Sms
-from mailroom.channels.sms.provider import SmsRequest
+from mailroom.channels.sms.contract import Sms, SmsRequest
 from mailroom.delivery.delivery import Adapter, Delivery, to_people
 from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender

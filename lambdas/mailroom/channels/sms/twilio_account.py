@@ -7,15 +7,12 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.aws.secret import Secret
+from mailroom.channels.provider import Unconfigured
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
 
 _SHAPE = '{"account_sid": "AC…", "auth_token": "…"}, with "api_key" and "api_key_secret" if you have a pair'
-
-
-class Unconfigured(RuntimeError):
-    """The provider's credentials are not there, or not in the form that it needs."""
 
 
 class TwilioAccount(Struct, frozen=True):
@@ -28,8 +25,8 @@ class TwilioAccount(Struct, frozen=True):
 
     @property
     def login(self) -> tuple[str, str]:
-        """User and password of the REST API: the pair of an API key, which can be revoked alone, where there
-        is one."""
+        """User and password of the REST API: those of an API key where there is one, as it can be revoked
+        without the account's token."""
         return (self.api_key, self.api_key_secret) if self.api_key else (self.account_sid, self.auth_token)
 
     def __repr__(self) -> str:

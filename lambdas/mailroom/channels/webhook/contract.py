@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec import UNSET, Meta
 
 from mailroom.errors import Invalid
-from mailroom.http.url import MAX_URL, host_of
+from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
@@ -25,7 +25,7 @@ class Webhook(Message, frozen=True, kw_only=True):
 
     @property
     def recipient(self) -> str:
-        """The host alone: a URL's path and query may hold secrets, and the ledger is read by people."""
+        """The host. A URL's path and query may hold secrets, and people read the ledger."""
         return host_of(self.url)
 
     @property

@@ -11,12 +11,11 @@ from mailroom.aws import clients
 from mailroom.aws.secret import Secret, unreadable
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.signing import Signer, StageKey, UnusableKey
+from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
-from mailroom.http.deadline import Deadline
-from mailroom.http.https import Answer, Https, Unanswered
-from mailroom.http.resolver import Unresolved
-from mailroom.http.url import host_of
-from mailroom.http.url_policy import Guard, Refused
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.provider import seconds_until
+from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 
@@ -48,25 +47,33 @@ class StandardWebhooks:
     contract = Webhook
 
     def __init__(
-        self, guard: Guard, signer: Signer, https: Https, *, seconds: float, retry_after_cap: float
+        self,
+        policy: UrlPolicy,
+        signer: Signer,
+        https: Https,
+        *,
+        seconds: float,
+        retry_after_cap: float,
+        clock: Clock = time.time,
     ) -> None:
         """`seconds` bounds a request as a whole, `retry_after_cap` how long a receiver may make us wait."""
-        self._guard = guard
+        self._policy = policy
         self._signer = signer
         self._https = https
         self._seconds = seconds
         self._retry_after_cap = retry_after_cap
+        self._clock = clock
 
     @classmethod
     def of(cls, settings: WebhookSender) -> "StandardWebhooks":
         """The adapter that a function's settings describe."""
-        guard = Guard(
+        policy = UrlPolicy(
             schemes=settings.allowed_schemes,
             ports=settings.allowed_ports,
             networks=settings.allowed_networks,
         )
         return cls(
-            guard,
+            policy,
             _signer(settings),
             Https(),
             seconds=settings.submit_seconds,
@@ -84,14 +91,12 @@ class StandardWebhooks:
     def exchange(self, request: Post) -> Said:
         """Make the request, and say what the status was."""
         host = host_of(request.url)
+        deadline = Deadline(self._seconds)
         try:
-            signed = self._signer.headers(
-                self._guard.read(request.url).host, request.webhook_id, request.body
-            )
-            deadline = Deadline(self._seconds)
-            target = self._guard.check(request.url, deadline.left())
+            target = self._policy.check(request.url, self._seconds)
+            signed = self._signer.headers(target.host, request.webhook_id, request.body)
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
-        except Refused as fault:
+        except BadUrl as fault:
             return Said(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
             return Said(Misconfigured(str(fault)))
@@ -112,7 +117,8 @@ class StandardWebhooks:
             return Sent(webhook_id)
         if answer.status == GONE:
             return Rejected(f"{host} answered 410 Gone")
-        return Retry(f"{host} answered {answer.status}", min(answer.retry_after or 0, self._retry_after_cap))
+        wait = seconds_until(answer.headers.get("retry-after", ""), answer.headers, self._clock())
+        return Retry(f"{host} answered {answer.status}", min(wait, self._retry_after_cap))
 
 
 def _signer(settings: WebhookSender) -> Signer:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import bounded, recipients
+from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
@@ -22,7 +22,7 @@ CONTEXT = "reference"
 _ON_ITS_WAY = {"QUEUED", "PENDING", "SENT"}
 
 
-class Said(Struct, frozen=True, rename="camel"):
+class SmsEvent(Struct, frozen=True, rename="camel"):
     """An event, as far as it is used; times are epoch milliseconds."""
 
     event_type: str
@@ -39,61 +39,61 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     """The event of a type that begins with one of PREFIXES; [] where it carries no reference of Mailroom's.
     Raises Malformed for an event of such an SMS that cannot be understood, and for values that no event of
     an SMS has."""
-    said = bounded.convert("an event of an SMS", words, Said)
-    found = _reference(said)
+    event = values.convert("an event of an SMS", words, SmsEvent)
+    found = _reference(event)
     if found is None:
-        logger.info("event of an SMS that is not Mailroom's", kind=bounded.word(said.event_type))
+        logger.info("event of an SMS that is not Mailroom's", kind=values.word(event.event_type))
         count("EventsUncorrelated")
         return []
-    at = bounded.milliseconds("eventTimestamp", said.event_timestamp)
-    status = _status(said)
+    at = values.milliseconds("eventTimestamp", event.event_timestamp)
+    status = _status(event)
     return [
         Event(
             key=Key(found.id, "sms"),
             attempt=found.attempt,
             provider="aws",
-            provider_id=bounded.provider_id(said.message_id),
-            kind=bounded.word(said.event_type),
+            provider_id=values.provider_id(event.message_id),
+            kind=values.word(event.event_type),
             status=status,
-            facts=_facts(said, status, at),
-            recipients=recipients.number(said.destination_phone_number, region),
+            facts=_facts(event, status, at),
+            recipients=values.number(event.destination_phone_number, region),
             at=at,
-            detail=_detail(said) if status == "undelivered" else "",
+            detail=_detail(event) if status == "undelivered" else "",
         )
     ]
 
 
-def _reference(said: Said) -> Reference | None:
+def _reference(event: SmsEvent) -> Reference | None:
     """None: the SMS is another program's, whose context may have the same key."""
-    text = (said.context or {}).get(CONTEXT)
+    text = (event.context or {}).get(CONTEXT)
     try:
         return Reference.read(text if isinstance(text, str) else "")
     except Malformed:
         return None
 
 
-def _status(said: Said) -> Status:
+def _status(event: SmsEvent) -> Status:
     """SUCCESSFUL is the carrier's acceptance. In countries where nothing follows it, it is final and stands
     for DELIVERED."""
-    ending = said.event_type.partition("_")[2]
+    ending = event.event_type.partition("_")[2]
     if ending in _ON_ITS_WAY:
         return "sent"
     if ending == "SUCCESSFUL":
-        return "delivered" if said.is_final else "sent"
+        return "delivered" if event.is_final else "sent"
     return "delivered" if ending == "DELIVERED" else "undelivered"
 
 
-def _facts(said: Said, status: Status, at: int) -> Facts:
+def _facts(event: SmsEvent, status: Status, at: int) -> Facts:
     facts: Facts = {}
-    if said.message_request_timestamp is not None:
-        facts["sentAt"] = bounded.milliseconds("messageRequestTimestamp", said.message_request_timestamp)
+    if event.message_request_timestamp is not None:
+        facts["sentAt"] = values.milliseconds("messageRequestTimestamp", event.message_request_timestamp)
     if status == "delivered":
         facts["deliveredAt"] = at
     if status == "undelivered":
-        facts |= {"undeliveredAt": at, "error_code": bounded.word(said.event_type)}
+        facts |= {"undeliveredAt": at, "error_code": values.word(event.event_type)}
     return facts
 
 
-def _detail(said: Said) -> str:
-    kind, description = bounded.word(said.event_type), said.message_status_description
-    return bounded.without_numbers(f"{kind}: {description}") if description else kind
+def _detail(event: SmsEvent) -> str:
+    kind, description = values.word(event.event_type), event.message_status_description
+    return values.without_numbers(f"{kind}: {description}") if description else kind

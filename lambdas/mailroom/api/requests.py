@@ -1,4 +1,10 @@
-"""A request's body and headers, read strictly; none of it is judged here."""
+"""A request's path, body and headers, read strictly; what they ask for is judged elsewhere.
+
+Ids in paths may hold anything, and do not arrive everywhere alike. An HTTP API hands its function a path that
+is decoded already, all but `%25`; a function URL hands it on as it was. The API decodes before it looks for
+the route, so an encoded slash ends the id, and it cuts the path at a decoded question mark. Ids with those
+characters are therefore named by the query instead.
+"""
 
 import base64
 import binascii
@@ -6,10 +12,11 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
-from mailroom.api.problems import Refusal
+from mailroom.api.answers import Refusal
 from mailroom.errors import Malformed
 from mailroom.message.message import decode
 
@@ -103,3 +110,28 @@ def _content(event: Mapping[str, Any]) -> bytes:
 def _header(event: Mapping[str, Any], name: str) -> str:
     headers: Mapping[str, str] = event.get("headers") or {}
     return next((value for each, value in headers.items() if each.lower() == name), "")
+
+
+_MESSAGE = re.compile(r"(?P<before>.*?/messages/)(?P<id>.+)", re.DOTALL)
+_CANCEL = "/cancel"
+_UNSAFE = re.compile(r".*[/?%\\].*|\.{1,2}", re.DOTALL)
+"""What does not come through in a path, or means another one."""
+
+
+def routable(event: Mapping[str, Any]) -> dict[str, Any]:
+    """The event with its id percent-encoded once, however it came, so that a route can match it."""
+    path = _MESSAGE.fullmatch(event["rawPath"])
+    if path is None:
+        return {**event}
+    id_, ending = path["id"], ""
+    if event["requestContext"]["http"]["method"].upper() == "POST" and id_.endswith(_CANCEL):
+        id_, ending = id_.removesuffix(_CANCEL), _CANCEL
+    return {**event, "rawPath": path["before"] + quote(unquote(id_), safe="", errors="replace") + ending}
+
+
+def href_of(id_: str, event_type: str) -> str:
+    """Where a message's status is, below the API's URL."""
+    channel = f"event_type={quote(event_type, safe='')}"
+    if _UNSAFE.fullmatch(id_):
+        return f"/messages?id={quote(id_, safe='')}&{channel}"
+    return f"/messages/{quote(id_, safe='')}?{channel}"

@@ -1,4 +1,4 @@
-"""A provider's words and times, as they may stand in a ledger item."""
+"""What a provider says (words, times, numbers), as it may stand in a ledger item."""
 
 import re
 from typing import Any, TypeVar
@@ -7,7 +7,8 @@ import msgspec
 
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
-from mailroom.telemetry import masked
+from mailroom.message.address import to_e164
+from mailroom.telemetry import logger, masked
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ def without_numbers(text: str) -> str:
 
 
 def word(text: str | None) -> str:
-    """A type or code; "" where there is none."""
+    """A type or code; "" for a missing one."""
     return sentence(text or "")[:MAX_WORD]
 
 
@@ -64,3 +65,14 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise Malformed(f"{name}: {error}") from None
+
+
+def number(text: str | None, region: str) -> tuple[str, ...]:
+    """The number of an SMS in E.164; () where it cannot be read: some providers hide it."""
+    if not text:
+        return ()
+    try:
+        return (to_e164(text, region or None),)
+    except ValueError:
+        logger.warning("the recipient of an event cannot be read")
+        return ()

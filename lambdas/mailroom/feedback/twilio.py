@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import bounded, recipients
+from mailroom.feedback import values
 from mailroom.message.message import Key, Reference
 from mailroom.message.outcome import Event, Facts, Status
 from mailroom.telemetry import count, logger
@@ -31,7 +31,7 @@ _NO_HANDSET = "30006"
 
 
 class Callback(Struct, frozen=True):
-    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends none."""
+    """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends no time."""
 
     reference: str
     received_at: int
@@ -39,34 +39,34 @@ class Callback(Struct, frozen=True):
 
 
 def read(words: Mapping[str, Any], region: str) -> list[Event]:
-    """The event in a callback; [] where its status is none that is known. Raises Malformed.
+    """The event in a callback; [] where its status is not known. Raises Malformed.
 
     RawDlrDoneDate is kept as it is and is no `deliveredAt`: it is a carrier's own clock, to the minute, and
     Twilio says that its time zone varies.
     """
-    callback = bounded.convert("a callback of Twilio", words, Callback)
+    callback = values.convert("a callback of Twilio", words, Callback)
     found = Reference.read(callback.reference)
-    at = bounded.milliseconds("received_at", callback.received_at)
+    at = values.milliseconds("received_at", callback.received_at)
     fields = callback.fields
     said = fields.get("MessageStatus")
     if not said:
         raise Malformed("a callback of Twilio without MessageStatus")
     if said not in _STATUSES:
-        logger.warning("a status of Twilio's that is not known", kind=bounded.word(said))
+        logger.warning("a status of Twilio's that is not known", kind=values.word(said))
         count("EventsUnknown")
         return []
     status, fact = _STATUSES[said]
-    code = bounded.word(fields.get("ErrorCode")) if status == "undelivered" else ""
+    code = values.word(fields.get("ErrorCode")) if status == "undelivered" else ""
     return [
         Event(
             key=Key(found.id, "sms"),
             attempt=found.attempt,
             provider="twilio",
-            provider_id=bounded.provider_id(fields.get("MessageSid")),
+            provider_id=values.provider_id(fields.get("MessageSid")),
             kind=said,
             status=status,
             facts=_facts(fact, at, code, fields),
-            recipients=recipients.number(fields.get("To"), region),
+            recipients=values.number(fields.get("To"), region),
             suppress="bounce" if code == _NO_HANDSET else None,
             at=at,
             detail=_detail(said, code) if status == "undelivered" else "",

@@ -1,0 +1,232 @@
+"""Messages in: validated by their channel's contract and put into the mailbox, each on its own. Messages
+looked up: where they are. Messages taken back, while they wait for their time."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
+from mailroom.api.requests import href_of
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import Clock
+from mailroom.dispatch.validator import Validator
+from mailroom.errors import Invalid, Malformed
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
+from mailroom.mailbox import MailboxWriter, PutResult
+from mailroom.message.address import has_control
+from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
+from mailroom.telemetry import about, count, logger
+
+WORKERS = 16
+"""Puts at a time: 1,000 of 10 ms each take less than a second of waiting."""
+CONFLICT = "is used for another message; use a new one"
+_METRICS: dict[Result, str] = {
+    "accepted": "ApiAccepted",
+    "existed": "ApiExisted",
+    "refused": "ApiRefused",
+    "conflict": "ApiRefused",
+    "failed": "ApiFailed",
+}
+
+TAKEN_BACK = "it was taken back by the API before its send_at"
+WAITING = frozenset((READY, "scheduled"))
+
+
+class Intake:
+    """One stage's entrance. The same entries again, after any crash, end as the first time."""
+
+    def __init__(self, validator: Validator, writer: MailboxWriter, workers: int = WORKERS) -> None:
+        self._validator = validator
+        self._writer = writer
+        self._workers = workers
+
+    def take(self, entries: Sequence[Any], prefix: str | None) -> list[EntryResult]:
+        """What became of each entry, in their order. `prefix` is how the keys begin of the objects that their
+        caller may name; "": it may name all; None: none."""
+        entries = [_held(each, prefix) for each in entries]
+        taken: dict[int, EntryResult] = {}
+        first: dict[Key, int] = {}
+        again: list[int] = []
+        for at, entry in enumerate(entries):
+            judged = self._judged(entry, prefix)
+            if isinstance(judged, EntryResult):
+                taken[at] = judged
+            elif judged in first:
+                again.append(at)
+            else:
+                first[judged] = at
+        # Of two entries with one key the first counts, so the second waits until that one stands there.
+        for wave in (list(first.values()), again):
+            taken |= self._put(wave, entries)
+        _report(taken.values())
+        return [taken[at] for at in range(len(entries))]
+
+    def _judged(self, entry: Any, prefix: str | None) -> Key | EntryResult:
+        try:
+            _check_key(entry)
+            message = self._validator.validate(entry)
+            if prefix != "":
+                message.check_objects(prefix)
+        except Invalid as fault:
+            return _faulty("refused", entry, fault.field, fault.problem)
+        except Malformed as fault:
+            return _faulty("refused", entry, "item", str(fault))
+        except RecursionError:
+            return _faulty("refused", entry, "item", "lies too deep; use fewer levels of lists and maps")
+        return message.key
+
+    def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
+        items = [entries[at] for at in wave]
+        workers = min(self._workers, len(items))
+        written = self._writer.put_all(items, workers) if items else []
+        return {at: _taken(entries[at], each) for at, each in zip(wave, written, strict=True)}
+
+
+def _held(entry: Any, prefix: str | None) -> Any:
+    """The entry, and where it names a payload what that may name in its turn: its caller can change the
+    object until a sender reads it."""
+    if prefix and isinstance(entry, dict) and entry.get("payload_ref") is not None:
+        return {**entry, "payload_prefix": prefix}
+    return entry
+
+
+def _check_key(entry: Any) -> None:
+    if not isinstance(entry, dict):
+        raise Invalid("item", "is no object; use one with id and event_type")
+    if entry.get("id") is None:
+        raise Invalid("id", "is missing; give one, or an Idempotency-Key")
+    if entry.get("event_type") is None:
+        raise Invalid("event_type", "is missing; name a channel, such as mail")
+    for name in ("id", "event_type"):
+        if not isinstance(entry[name], str) or not entry[name]:
+            raise Invalid(name, "is no string, or empty; use a string")
+
+
+def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryResult:
+    key = Key(entry["id"], entry["event_type"])
+    match written.state:
+        case "put":
+            return EntryResult("accepted", key.id, key.event_type, href=href_of(key.id, key.event_type))
+        case "existed" if written.same:
+            return EntryResult("existed", key.id, key.event_type, href=href_of(key.id, key.event_type))
+        case "existed":
+            return _faulty("conflict", entry, "id", CONFLICT)
+        case "refused":
+            return _faulty("refused", entry, written.field, written.problem)
+    logger.error("not put into the mailbox", extra=about(key), error=written.error)
+    return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
+
+
+def _faulty(result: Result, entry: Any, field: str, problem: str) -> EntryResult:
+    said = entry_of(field, problem)
+    item = entry if isinstance(entry, dict) else {}
+    id_, event_type = _shown(item.get("id")), _shown(item.get("event_type"))
+    return EntryResult(result, id_, event_type, said["field"], said["problem"])
+
+
+def _shown(text: object) -> str | None:
+    """A part of a key that may stand in an answer and in a log."""
+    if not isinstance(text, str) or has_control(text) or len(text.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        return None
+    return text
+
+
+def _report(taken: Iterable[EntryResult]) -> None:
+    counts: Counter[str] = Counter()
+    for each in taken:
+        counts[_METRICS[each.result]] += 1
+        if each.result in {"refused", "conflict"}:
+            logger.warning(
+                "not accepted", id=each.id, event_type=each.event_type, result=each.result, field=each.field
+            )
+    for name, times in counts.items():
+        count(name, times)
+
+
+class States:
+    """Answers for one stage."""
+
+    def __init__(
+        self,
+        reader: LedgerReader,
+        ledger: Ledger,
+        contracts: Mapping[str, type[Message]],
+        clock: Clock = time.time,
+    ) -> None:
+        self._reader = reader
+        self._ledger = ledger
+        self._contracts = contracts
+        self._clock = clock
+
+    def of(self, id_: str, event_type: str | None) -> MessageStatus:
+        """Where a message is. Raises Refusal: 404 there is none, 409 there are several, 422 no such key."""
+        _check(id_, event_type)
+        found = self._reader.find(id_, event_type)
+        if not found:
+            raise Refusal(HTTPStatus.NOT_FOUND, "there is no such message; it may be past its retention")
+        if len(found) > 1:
+            there = [each.event_type for each in found]
+            raise Refusal(
+                HTTPStatus.CONFLICT,
+                f"several messages have that id; add event_type, one of {', '.join(there)}",
+                [("event_type", f"is missing; use one of {', '.join(there)}")],
+                event_types=there,
+            )
+        return found[0]
+
+    def cancel(self, id_: str, event_type: str | None) -> MessageStatus:
+        """Take it back; once more changes nothing. Raises Refusal: as `of`, and 409 past waiting."""
+        status = self.of(id_, event_type)
+        if status.status == "cancelled":
+            return status
+        if status.status not in WAITING:
+            raise _past(status)
+        self._withdraw(status)
+        now = self.of(id_, status.event_type)
+        if now.status != "cancelled":
+            raise _past(now)
+        return now
+
+    def _withdraw(self, status: MessageStatus) -> None:
+        key = Key(status.id, status.event_type)
+        item = self._reader.item(key.id, key.event_type)
+        if item is None:  # its producer took it back: that counts at its time, and may as well count now
+            cancelled = self._ledger.withdraw(key, TAKEN_BACK)
+        else:
+            message = self._waiting(item)
+            if message is None:
+                raise _past(status)
+            cancelled = self._ledger.withdraw(
+                key, TAKEN_BACK, message.recipient, message.callback_url, due=message.due() or 0
+            )
+        if cancelled:
+            logger.info("cancelled", extra=about(key))
+            count("Cancelled")
+
+    def _waiting(self, item: Mapping[str, Any]) -> Message | None:
+        """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses
+        it."""
+        try:
+            message = parse(item, self._contracts)
+        except (Invalid, Malformed):
+            return None
+        return message if (message.due() or 0) > self._clock() else None
+
+
+def _past(status: MessageStatus) -> Refusal:
+    detail = f"it is {status.status} and waits for no send_at; only what waits can be cancelled"
+    return Refusal(HTTPStatus.CONFLICT, detail, message_status=status.status)
+
+
+def _check(id_: str, event_type: str | None) -> None:
+    """Raise Refusal for what no message can have."""
+    length = len(id_.encode("utf-8", "replace"))
+    if length > MAX_ID_BYTES:
+        raise Refusal.of_field("id", f"is {length} bytes long; no message's is over {MAX_ID_BYTES}")
+    if not id_ or has_control(id_):
+        raise Refusal.of_field("id", "is empty or holds control characters; no message's does")
+    if event_type is not None and event_type not in CONTRACTS:
+        raise Refusal.of_field("event_type", f"{event_type!r:.60} is no channel; use {', '.join(CONTRACTS)}")

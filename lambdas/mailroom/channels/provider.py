@@ -1,0 +1,126 @@
+"""What adapters share: a provider opened with credentials, and what AWS's answers to a submit prove."""
+
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+)
+
+from mailroom.aws.secret import unreadable
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.telemetry import redact
+
+T = TypeVar("T")
+R_contra = TypeVar("R_contra", contravariant=True)
+Refusal = Retry | Rejected | Misconfigured
+"""Proved not sent."""
+
+_THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
+
+
+class Unconfigured(RuntimeError):
+    """The provider's credentials are not there, or not in the form that it needs."""
+
+
+class Provider(Protocol[R_contra]):
+    """A provider's API. Each method asks once; nothing is sent twice."""
+
+    @property
+    def provider(self) -> str:
+        """Its name in the ledger."""
+
+    @property
+    def account(self) -> str:
+        """Our account's name there: what `find` knows is of that account, and of no other."""
+
+    def submit(self, request: R_contra) -> Outcome:
+        """Ask for the message. An exception means that nobody knows whether it was accepted."""
+
+
+P = TypeVar("P", bound=Provider[Any])
+
+
+class OpenedProvider(Generic[P]):
+    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+
+    def __init__(self, name: str, secret: str, open_: Callable[[], P]) -> None:
+        """`secret` is what holds its credentials, in words. `open_` reads them: it raises Unconfigured, or
+        botocore's errors."""
+        self._name = name
+        self._secret = secret
+        self._open = open_
+        self._api: P | None = None
+
+    @property
+    def account(self) -> str:
+        """The provider, and our account there. While its credentials cannot be read, only the provider: the
+        submit will say what is wrong."""
+        try:
+            return f"{self._name}/{self._opened().account}"
+        except (Unconfigured, ClientError, BotoCoreError):
+            return self._name
+
+    def submit(self, request: object) -> Outcome:
+        """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
+        try:
+            api = self._opened()
+        except Unconfigured as fault:
+            return Misconfigured(str(fault))
+        except (ClientError, BotoCoreError) as error:
+            return unreadable(self._secret, error)
+        outcome = api.submit(request)
+        if isinstance(outcome, Misconfigured):
+            self._api = None
+        return outcome
+
+    def ask(self, question: Callable[[P], T]) -> T:
+        """The provider's answer. Raises whatever went wrong."""
+        try:
+            return question(self._opened())
+        except Exception:
+            self._api = None  # whatever it was: the next one asks with the credentials of its time
+            raise
+
+    def _opened(self) -> P:
+        if self._api is None:
+            self._api = self._open()
+        return self._api
+
+
+def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:
+    """What a call answers, or what its refusal means, by `refusal`. Raises where nobody knows: a 5xx answer,
+    or no answer."""
+    try:
+        return call()
+    except ClientError as error:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] >= 500:
+            raise
+        return refusal(error)
+    except NoCredentialsError as error:
+        return Misconfigured(f"{service}: {error}")
+    except (EndpointConnectionError, ConnectTimeoutError) as error:
+        return Retry(f"{service} cannot be reached: {type(error).__name__}")  # so nothing went out
+
+
+def refused(error: ClientError, reason: str, *, own: bool) -> Refusal:
+    """What a refusal by AWS means; `own`: it blames the message. All else is ours to put right: credentials,
+    permissions, limits, settings."""
+    throttled = code_of(error).removeprefix("KMS").startswith(_THROTTLED)
+    if throttled or error.response["ResponseMetadata"]["HTTPStatusCode"] == 429:
+        return Retry(reason)
+    return Rejected(reason) if own else Misconfigured(reason)
+
+
+def code_of(error: ClientError) -> str:
+    """The error's name, without the ending that some of a service's protocols leave out."""
+    return error.response["Error"]["Code"].removesuffix("Exception")
+
+
+def reason_of(error: ClientError) -> str:
+    """A sentence for the ledger and the log."""
+    return f"{code_of(error)}: {redact(error.response['Error'].get('Message', ''))}"

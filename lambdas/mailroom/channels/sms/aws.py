@@ -1,0 +1,117 @@
+"""Text messages by AWS End User Messaging."""
+
+import time
+from collections.abc import Container
+from typing import TYPE_CHECKING, Any, cast
+
+from botocore.exceptions import ClientError
+
+from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
+from mailroom.channels.sms.contract import SmsRequest, seconds_left
+from mailroom.clock import Clock
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
+from mailroom.telemetry import redact
+
+if TYPE_CHECKING:
+    from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
+
+VALID_SECONDS = (5, 259_200)
+"""TimeToLive, by the service's model; the longest is the default."""
+
+
+class AwsSms:
+    """It has no idempotency key and no list of what was sent; `Context` comes back in its events."""
+
+    provider = "aws"
+    account = "own"
+
+    def __init__(
+        self,
+        client: "PinpointSMSVoiceV2Client",
+        *,
+        sender: str,
+        configuration_set: str,
+        clock: Clock = time.time,
+    ) -> None:
+        """`sender` is the origination identity: a number, its id or ARN, a pool's, or a sender id."""
+        self._client = client
+        self._sender = sender
+        self._configuration_set = configuration_set
+        self._clock = clock
+
+    def submit(self, request: SmsRequest) -> Outcome:
+        """Ask for the message. Raises where nobody knows: a 5xx answer, or no answer."""
+        if request.media and not self._sender:
+            return Misconfigured("media need an origination identity: set sms.sender")
+        said = ask_aws("AWS End User Messaging", lambda: self._sent(request), refusal_of)
+        return Sent(said, request.facts) if isinstance(said, str) else said
+
+    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
+        """It cannot tell. Its events are in the ledger, where the claim would have met them."""
+        return Unknowable()
+
+    def _sent(self, request: SmsRequest) -> str:
+        arguments = self._arguments(request)
+        if request.media:
+            return self._client.send_media_message(**arguments, MediaUrls=list(request.media))["MessageId"]
+        return self._client.send_text_message(**arguments, MessageType="TRANSACTIONAL")["MessageId"]
+
+    def _arguments(self, request: SmsRequest) -> dict[str, Any]:
+        valid = seconds_left(request.expires, self._clock(), VALID_SECONDS)
+        arguments = {
+            "DestinationPhoneNumber": request.to,
+            "OriginationIdentity": self._sender,
+            "MessageBody": request.text,
+            "ConfigurationSetName": self._configuration_set,
+            "TimeToLive": valid,
+            "Context": {"reference": request.reference},
+        }
+        return {name: value for name, value in arguments.items() if value}
+
+
+_NOT_TO_THAT_NUMBER = {
+    "DESTINATION_PHONE_NUMBER_OPTED_OUT",
+    # Our own list of numbers that get nothing: what it blocks is meant to be blocked.
+    "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
+    "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
+}
+_OUR_SETTINGS = {
+    "CHANNEL_NOT_ENABLED",
+    "COUNTRY_CODE_MISMATCH",
+    "COUNTRY_NOT_ENABLED",
+    "INTERNATIONAL_SENDING_NOT_SUPPORTED",
+    "INVALID_ARN",
+    "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY",
+    "PRICE_OVER_THRESHOLD",
+    "RESOURCE_NOT_ACCESSIBLE",
+    "SENDER_ID_NOT_REGISTERED",
+    "SENDER_ID_NOT_SUPPORTED",
+    "SENDER_ID_REQUIRES_REGISTRATION",
+    "UNKNOWN_OPERATION",
+}
+_THE_MESSAGES_OWN = {"destinationphonenumber", "messagebody", "mediaurls"}
+
+
+def refusal_of(error: ClientError) -> Refusal:
+    """What an answer means that proves that nothing was sent.
+
+    A spend limit (ServiceQuotaExceeded) is ours: AWS or the account's owner raises it, and until then every
+    message is refused alike.
+    """
+    answer = cast(dict[str, Any], error.response)
+    said = str(answer.get("Reason") or "")
+    reason = reason_of(error) + (f" ({redact(said)})" if said else "")
+    match code_of(error):
+        case "Conflict":
+            own = said in _NOT_TO_THAT_NUMBER
+        case "Validation":
+            own = said not in _OUR_SETTINGS and _names_the_message(answer.get("Fields"))
+        case _:
+            own = False
+    return refused(error, reason, own=own)
+
+
+def _names_the_message(fields: list[dict[str, str]] | None) -> bool:
+    """Whether a field at fault is the message's own: all others come from our settings. None named: the
+    number or the text, for the rest is the same in every request."""
+    return not fields or any(each.get("Name", "").lower() in _THE_MESSAGES_OWN for each in fields)

@@ -1,0 +1,124 @@
+"""Requests to a provider's API: each goes out once, and its answer says what it proves."""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlencode
+
+from mailroom.clock import Clock
+from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
+from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
+from mailroom.message.message import encode
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+
+CONNECT_SECONDS = 3.0
+# The address of a provider stands in our settings, so it may be anywhere: on a developer's machine, too.
+_ANYWHERE = UrlPolicy(schemes=DEFAULT_PORTS, ports=(), networks=("0.0.0.0/0", "::/0"))
+
+
+class ProviderApi:
+    """A provider's HTTP API, asked with the same `headers` each time. A request takes at most `seconds`, with
+    the whole of its answer."""
+
+    def __init__(
+        self, seconds: float, headers: Mapping[str, str] | None = None, monotonic: Clock = time.monotonic
+    ) -> None:
+        self._seconds = seconds
+        self._headers = {"User-Agent": "mailroom", "Accept": "application/json", **(headers or {})}
+        self._monotonic = monotonic
+        self._https = Https(connect_seconds=CONNECT_SECONDS)
+
+    def get(self, url: str, params: Mapping[str, object] | None = None) -> Answer:
+        """The answer to a GET. Raises NotSent or Unclear."""
+        return self.request("GET", url, params=params)
+
+    def post(self, url: str, json: Mapping[str, Any] | None = None) -> Answer:
+        """The answer to a POST of JSON; None: of nothing. Raises NotSent or Unclear."""
+        if json is None:
+            return self.request("POST", url)
+        body = encode(json).encode()
+        return self.request("POST", url, headers={"Content-Type": "application/json"}, body=body)
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        params: Mapping[str, object] | None = None,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+    ) -> Answer:
+        """The answer to any request. Raises NotSent or Unclear."""
+        deadline = Deadline(self._seconds, self._monotonic)
+        query = f"?{urlencode(params, doseq=True)}" if params else ""
+        try:
+            target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
+            return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
+        except (BadUrl, Unresolved, ValueError) as fault:  # the last: a header that cannot be one
+            raise NotSent(f"cannot be reached: {fault}") from None
+
+
+def body_of(status: int, text: str) -> dict[str, Any]:
+    """The JSON object of an answer. Raises Unclear for anything else."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = None
+    if not isinstance(body, dict):
+        raise Unclear(f"an answer ({status}) that is no JSON object")
+    return body
+
+
+def text_of(answer: dict[str, Any], name: str) -> str:
+    """A value that has to be there. Raises Unclear where it is not."""
+    value = answer.get(name)
+    if not isinstance(value, str) or not value:
+        raise Unclear(f"an answer without {name}")
+    return value
+
+
+def refusal(status: int, headers: Mapping[str, str], reason: str, *, ours: bool) -> Outcome:
+    """What an answer outside 2xx to a submit proves; `ours`: the reason names something of ours.
+
+    Raises Unclear for one that does not prove that nothing was sent.
+    """
+    if status == 429:
+        return Retry(reason, retry_after(headers))
+    if status in {400, 422} and not ours:
+        return Rejected(reason)
+    if 400 <= status < 500 and status != HTTPStatus.REQUEST_TIMEOUT:
+        return Misconfigured(reason)  # credentials, the account, the address: the same for every message
+    raise Unclear(reason)  # a redirect may well follow what was done
+
+
+def retry_after(headers: Mapping[str, str]) -> float:
+    """The wait that a provider asks for, in seconds; 0 where its words cannot be understood."""
+    return seconds_until(headers.get("retry-after") or headers.get("x-ratelimit-reset", ""), headers)
+
+
+def seconds_until(text: str, headers: Mapping[str, str], now: float | None = None) -> float:
+    """The wait that a value like that of Retry-After means: seconds, or a date by the answer's own clock, as
+    ours may differ; `now` is for an answer without one. 0 for what cannot be understood."""
+    if re.fullmatch(r" *[0-9]{1,9} *", text):
+        return float(text)
+    try:
+        sent = now if now is not None and "date" not in headers else epoch(headers.get("date", ""))
+        return max(0.0, epoch(text) - sent)
+    except Unclear:
+        return 0.0
+
+
+def epoch(text: str) -> float:
+    """Epoch seconds of a date as providers write it: ISO 8601 or RFC 9110; UTC where it names no zone."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            moment = read(text)
+        except (ValueError, OverflowError):
+            continue
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    raise Unclear("a date that cannot be read")
