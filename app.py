@@ -5,7 +5,7 @@ import os
 import sys
 
 from stacks.application import NagError, synthesize
-from stacks.sentences import SettingsError
+from stacks.settings.sentences import SettingsError
 
 
 def main() -> None:

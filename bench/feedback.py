@@ -6,16 +6,12 @@ mail that come in one batch of the function are one write.
 
 import json
 import random
-import subprocess
 import sys
 import time
 from collections import Counter
 from typing import Any
 
-from bench import REPOSITORY
-from bench.environment import clean
-from bench.events import Context
-from bench.stubs import answer_at_once
+from bench.functions import answer_at_once, context, create_table, in_a_process, records, report
 
 MAILS = 300
 BATCH = 100
@@ -28,70 +24,60 @@ DOUBLED = 0.05
 
 def measure() -> dict[str, Any]:
     """Events a second of one function's CPU, and ledger writes an event."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.feedback"],
-        cwd=REPOSITORY,
-        env=clean(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    figures: dict[str, Any] = json.loads(done.stderr.splitlines()[-1])
+    figures: dict[str, Any] = in_a_process("bench.feedback")
     return figures
 
 
-def main() -> None:
-    """Measure in this process; the figures go to standard error."""
+def _figures() -> dict[str, Any]:
+    speed = _speed(_bodies(REACH["apart"]))
+    writes = {name: _writes(_bodies(reach)) for name, reach in REACH.items()}
+    return {"feedback_events_per_cpu_second": speed, "feedback_writes_per_event": writes}
+
+
+def _function() -> Any:
+    """The function as a new process loads it, with clients of its own."""
     from mailroom.aws import clients
 
-    clients.dynamodb()
-    told = _told(REACH["apart"])
-    figures = {"feedback_events_per_cpu_second": _speed(told)}
-    clients.dynamodb.cache_clear()
-    sys.modules.pop("feedback")
-    writes = {name: _writes(_told(reach)) for name, reach in REACH.items()}
-    print(json.dumps({**figures, "feedback_writes_per_event": writes}), file=sys.stderr)
+    for each in (clients.dynamodb, clients.sqs):
+        each.cache_clear()
+    sys.modules.pop("feedback", None)
+    import feedback
+
+    return feedback
 
 
-def _speed(told: list[str]) -> int:
+def _speed(bodies: list[str]) -> int:
     """The whole function, botocore's own work included, up to the socket."""
     from mailroom.aws import clients
 
-    for client in (clients.dynamodb(), clients.sqs()):
-        answer_at_once(client)
-    import feedback
-
+    feedback = _function()
+    answer_at_once(clients.dynamodb(), clients.sqs())
     best = float("inf")
     for _ in range(ROUNDS):
         started = time.process_time()
-        for start in range(0, len(told), BATCH):
-            feedback.handler(_batch(told[start : start + BATCH]), Context())
+        for start in range(0, len(bodies), BATCH):
+            feedback.handler(records(*bodies[start : start + BATCH]), context())
         best = min(best, time.process_time() - started)
-    return round(len(told) / best)
+    return round(len(bodies) / best)
 
 
-def _writes(told: list[str]) -> float:
+def _writes(bodies: list[str]) -> float:
     """Updates of the ledger an event, each mail having been sent before."""
     from moto import mock_aws
 
     with mock_aws():
         from mailroom.aws import clients
 
-        clients.dynamodb.cache_clear()
-        clients.sqs.cache_clear()
-        client = clients.dynamodb()
-        _make_ledger(client)
+        feedback = _function()
+        _make_ledger(clients.dynamodb())
         calls: Counter[str] = Counter()
-        client.meta.events.register("before-call.dynamodb", lambda model, **_: calls.update([model.name]))
-        import feedback
-
-        for start in range(0, len(told), BATCH):
-            answer = feedback.handler(_batch(told[start : start + BATCH]), Context())
+        events = clients.dynamodb().meta.events
+        events.register("before-call.dynamodb", lambda model, **_: calls.update([model.name]))
+        for start in range(0, len(bodies), BATCH):
+            answer = feedback.handler(records(*bodies[start : start + BATCH]), context())
             if answer["batchItemFailures"]:
                 raise RuntimeError("events came back; the figure would be wrong")
-        sys.modules.pop("feedback")
-        clients.dynamodb.cache_clear()
-        return round(calls["UpdateItem"] / len(told), 2)
+        return round(calls["UpdateItem"] / len(bodies), 2)
 
 
 def _make_ledger(client: Any) -> None:
@@ -99,13 +85,7 @@ def _make_ledger(client: Any) -> None:
     from mailroom.ledger.claim import Claimed
     from mailroom.ledger.ledger import Ledger
 
-    keys = {"id": "HASH", "event_type": "RANGE"}
-    client.create_table(
-        TableName="ledger",
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
-    )
+    create_table(client, "ledger", "id", "event_type")
     ledger = Ledger(client, "ledger", lease=120, ttl=1e6, clock=time.time)
     for number in range(MAILS):
         claim = ledger.claim(Mail(id=f"m-{number}", event_type="mail", to=f"p{number}@example.com"))
@@ -113,7 +93,7 @@ def _make_ledger(client: Any) -> None:
             ledger.complete(claim, "ses", f"ses-{number}")
 
 
-def _told(reach: int) -> list[str]:
+def _bodies(reach: int) -> list[str]:
     """Two events a mail and some twice, each at most about `reach` places from where it belongs."""
     chance = random.Random(1)
     placed = [
@@ -149,14 +129,5 @@ def _body(kind: str, number: int) -> str:
     return json.dumps({"Type": "Notification", "TopicArn": TOPIC, "Message": json.dumps(event)})
 
 
-def _batch(bodies: list[str]) -> dict[str, Any]:
-    return {
-        "Records": [
-            {"messageId": f"m-{at}", "receiptHandle": f"r-{at}", "body": body}
-            for at, body in enumerate(bodies)
-        ]
-    }
-
-
 if __name__ == "__main__":
-    main()
+    report(_figures())

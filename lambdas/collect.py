@@ -3,16 +3,16 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.campaigns.wiring import Collecting
+from mailroom.campaigns.wiring import collector_of
 from mailroom.environment import Collect
 from mailroom.telemetry import instrumented
 
-collecting = Collecting(environment.read(Collect))
+collector = collector_of(environment.read(Collect))
 
 
 @instrumented
 def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
     """A batch of the collect queue, and the records that must come back; or an operator's dry run."""
     if "dry_run" in event:
-        return collecting.dry_run(event["dry_run"])
-    return collecting.collector.handle(event)
+        return collector.dry_run(event["dry_run"])
+    return collector.handle(event)

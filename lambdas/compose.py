@@ -3,16 +3,16 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.campaigns.wiring import Composing
+from mailroom.campaigns.wiring import composer_of
 from mailroom.environment import Compose
 from mailroom.telemetry import instrumented
 
-composing = Composing(environment.read(Compose))
+composer = composer_of(environment.read(Compose))
 
 
 @instrumented
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """A batch of the audience queue, and the records that must come back; or an operator's dry run."""
     if "dry_run" in event:
-        return composing.dry_run(event["dry_run"], context.get_remaining_time_in_millis)
-    return composing.composer.handle(event, context.get_remaining_time_in_millis)
+        return composer.dry_run(event["dry_run"], context.get_remaining_time_in_millis)
+    return composer.handle(event, context.get_remaining_time_in_millis)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ops.campaigns import answers as campaigns
+from ops.campaigns.dry_run import DryRunAnswer
 from ops.cost.answer import Cost
 from ops.dead_letters.answers import LettersShown, Listed, Redriven
 from ops.doctor.verdict import Diagnosis
@@ -27,10 +28,10 @@ from ops.settle import Settled
 from ops.webhook_key import WebhookKey
 
 ANSWERS: dict[str, Any] = {
-    "campaign list": campaigns.Listed,
-    "campaign start": (campaigns.Started, campaigns.Tried, campaigns.Stands | None),
-    "campaign status": campaigns.Runs,
-    "campaign stop": campaigns.Stands,
+    "campaign list": campaigns.CampaignsAnswer,
+    "campaign start": (campaigns.RunStarted, DryRunAnswer, campaigns.RunStatus | None),
+    "campaign status": campaigns.RunsAnswer,
+    "campaign stop": campaigns.RunStatus,
     "cost": Cost,
     "dead-letters list": Listed,
     "dead-letters redrive": Redriven,

@@ -1,23 +1,25 @@
 """What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
 say what became of an SMS."""
 
-import string
+import json
 
-from aws_cdk import App, Aws
+from aws_cdk import App, Aws, Stack
 from aws_cdk import aws_apigatewayv2 as http
 from aws_cdk import aws_secretsmanager as secretsmanager
 from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
+from constructs import Construct
 
-from stacks.api_functions import messages_api, twilio_callbacks, unsubscribe
-from stacks.constructs.api_alarms import server_errors
-from stacks.constructs.api_stage import open_stage
-from stacks.constructs.door import Door
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.function import FunctionSpec, HandlerFunction
+from stacks.constructs.grants import Grant
+from stacks.constructs.http_api import RouteGroup, open_stage, server_errors
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.api import Api
+from stacks.settings.channels import OWN_SECTIONS
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 MESSAGES = (
     ("POST", "/messages", "send"),
@@ -29,7 +31,6 @@ where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 UNSUBSCRIBE_PATH = "/unsubscribe"
-KEY_LENGTH = 44  # letters and digits: over 256 bits
 
 
 class ApiStack(StageStack):
@@ -55,8 +56,6 @@ class ApiStack(StageStack):
             self,
             ApiUrl=self.public_url,
             UnsubscribeUrl=self.unsubscribe_url,
-            UnsubscribeSecretName=settings.name("unsubscribe"),
-            UnsubscribeSecretArn=self.secret.secret_arn,
         )
 
     @property
@@ -83,28 +82,25 @@ class ApiStack(StageStack):
             generated=secretsmanager.SecretStringGenerator(
                 secret_string_template="{}",  # noqa: S106 - the key comes into it
                 generate_string_key="key",
-                password_length=KEY_LENGTH,
-                include_space=False,
-                exclude_punctuation=True,
-                exclude_characters=string.punctuation,  # the emulator knows this way alone
+                **RANDOM_KEY,
             ),
             not_rotated="The links in mails of years ago have to go on working: whoever puts a new key in "
             "keeps the old one in the list of previous ones, which AWS's rotation would not.",
         )
 
     def _messages(self, settings: Settings, storage: MailboxStack) -> None:
-        function = messages_api(self, settings, storage, self.public_url)
-        door = Door(self.api, "MessagesApi", function)
+        spec = messages_api(self, settings, storage, self.public_url)
+        routes = self._routes(settings, "MessagesApi", spec)
         authorizer = self._authorizer(settings)
         jwt = settings.api.jwt
         scopes = jwt.scopes.model_dump() if jwt and jwt.scopes else {}
         for method, path, does in MESSAGES:
-            door.guarded(method, path, authorizer, scopes.get(does))
+            routes.guarded(method, path, authorizer, scopes.get(does))
         for method, path in DOCUMENTS:
             if settings.api.public_docs:
-                door.open([method], path, "The stage publishes its API's description, which holds no data.")
+                routes.open([method], path, "The stage publishes its API's description, which holds no data.")
             else:
-                door.guarded(method, path, authorizer)
+                routes.guarded(method, path, authorizer)
 
     def _authorizer(self, settings: Settings) -> http.IHttpRouteAuthorizer:
         jwt = settings.api.jwt
@@ -115,7 +111,20 @@ class ApiStack(StageStack):
         )
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
-        Door(self.api, "Unsubscribe", unsubscribe(self, settings, storage, self.secret)).open(
+        spec = FunctionSpec(
+            function="unsubscribe",
+            limits=settings.api.unsubscribe,
+            grants=[
+                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [storage.preferences.table_arn]),
+                self.secret.read(),
+            ],
+            environment={
+                "PREFERENCES_TABLE": storage.preferences.table_name,
+                "UNSUBSCRIBE_SECRET_ARN": self.secret.secret_arn,
+            },
+            remedy=CALLER_REPEATS,
+        )
+        self._routes(settings, "Unsubscribe", spec).open(
             # Programs that check links ask for their head; nothing but POST changes anything.
             ["GET", "HEAD", "POST"],
             f"{UNSUBSCRIBE_PATH}/{{token}}",
@@ -124,11 +133,83 @@ class ApiStack(StageStack):
         )
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
-        if feedback.twilio_secret is None:
+        secret, queue = feedback.twilio_secret, feedback.worker.queue
+        if secret is None:
             return
-        function = twilio_callbacks(self, settings, feedback, feedback.twilio_secret, self.public_url)
-        Door(self.api, "TwilioCallbacks", function).open(
+        spec = FunctionSpec(
+            function="twilio-callbacks",
+            limits=settings.api,
+            grants=[secret.read(), Grant(["sqs:SendMessage"], [queue.queue_arn])],
+            environment={
+                "TWILIO_SECRET_ARN": secret.secret_arn,
+                "PUBLIC_URL": self.public_url,
+                "FEEDBACK_QUEUE_URL": queue.queue_url,
+            },
+            remedy=TWILIO_GIVES_UP,
+        )
+        self._routes(settings, "TwilioCallbacks", spec).open(
             ["POST"],
             f"{TWILIO_PATH}/{{reference}}",
             "Twilio signs each request with the account's token; the function checks it.",
         )
+
+    def _routes(self, settings: Settings, name: str, spec: FunctionSpec) -> RouteGroup:
+        """The routes to a function of the API; `name` is in CamelCase."""
+        return RouteGroup(self.api, name, HandlerFunction(Construct(self, name), settings, spec).resource)
+
+
+OVERSIZE = "oversize"
+"""Below it in the payload bucket lies what producers handed in that is too large for an item."""
+CALLER_REPEATS = "Requests end in an error: the caller gets it, and may call again."
+TWILIO_GIVES_UP = "Twilio repeats a status callback for seconds only."
+
+
+def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public_url: str) -> FunctionSpec:
+    """The function that takes messages in, says what became of them, and takes back what waits."""
+    mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    return FunctionSpec(
+        function="messages-api",
+        limits=settings.api.messages,
+        grants=[
+            Grant(["dynamodb:PutItem"], [mailbox]),
+            Grant(["dynamodb:GetItem", "dynamodb:Query"], [mailbox, ledger]),
+            # Taking a message back is a status.
+            Grant(["dynamodb:UpdateItem"], [ledger]),
+            Grant(
+                ["s3:PutObject"],
+                [f"{bucket}/{OVERSIZE}/*"],
+                wildcard="What is too large for an item is named by a hash of its content.",
+            ),
+        ],
+        environment={
+            **storage.shared_environment,
+            **storage.mailbox_environment,
+            "PAYLOAD_TTL_SECONDS": str(settings.retention.payload_days * DAY),
+            "LANES": json.dumps(lanes(settings)),
+            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+            "DEFAULT_REGION": settings.default_region,
+            "PUBLIC_URL": public_url,
+            **_callers(settings.api),
+        },
+        remedy=CALLER_REPEATS,
+    )
+
+
+def _callers(api: Api) -> dict[str, str]:
+    """Who calls: what the function has to know of them."""
+    jwt = api.jwt
+    return {
+        "JWT_ISSUER": jwt.issuer if jwt else "",
+        "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
+        "CALLER_CLAIM": jwt.caller_claim if jwt else "",
+        "PAYLOAD_PREFIXES": json.dumps(api.payload_prefixes),
+    }
+
+
+def lanes(settings: Settings) -> dict[str, list[str]]:
+    """The lanes of each channel that a message may name."""
+    rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
+    own = {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}
+    return {**rows, **own}

@@ -9,21 +9,19 @@ from aws_cdk.cx_api import CloudAssembly
 from cdk_nag import AwsSolutionsChecks
 
 from stacks.api import ApiStack
-from stacks.campaign_files import EnabledCampaign
 from stacks.campaigns import CampaignsStack
-from stacks.channels import ChannelsStack
+from stacks.channels import ChannelsStack, StageContext
 from stacks.dead_letters import DeadLettersStack
-from stacks.deploy import DeployStack, bound, warn_where_unpinned
+from stacks.deploy import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
-from stacks.load import load, load_campaigns, with_providers
 from stacks.mailbox import MailboxStack
 from stacks.monitoring import MonitoringStack
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.providers import Around
-from stacks.routes import Routes
-from stacks.routing import RoutingStack
-from stacks.settings import Settings
+from stacks.routing import Routes, RoutingStack
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.load import load, load_campaigns, with_providers
+from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 
 
@@ -59,12 +57,12 @@ def checked(app: App) -> CloudAssembly:
 
 def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = ()) -> None:
     """All stacks of one stage."""
-    bound(app, settings)
+    set_deploy_context(app, settings)
     storage = MailboxStack(app, settings)
     warn_where_unpinned(storage, settings)
     feedback = FeedbackStack(app, settings, storage)
     api = ApiStack(app, settings, storage, feedback)
-    channels = ChannelsStack(app, settings, Around(settings, storage, feedback, api))
+    channels = ChannelsStack(app, settings, StageContext(settings, storage, feedback, api))
     channels.add_stack_dependency(feedback, "messages are sent with its configuration sets")
     fax = FaxStack(app, settings, settings.fax, storage) if settings.fax else None
     webhook = WebhookStack(app, settings, storage)

@@ -1,26 +1,22 @@
 """Campaigns: their schedules, the function that pages through audiences, and the one that composes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from aws_cdk import App
+from aws_cdk import App, Stack
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
 
-from stacks.audience_rights import read_audiences, read_secrets
-from stacks.campaign_files import EnabledCampaign
-from stacks.campaign_schedules import CampaignSchedules
-from stacks.constructs.grants import Grant
-from stacks.constructs.table import TTL, Table
+from stacks.constructs.grants import Grant, scheduler_role
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import (
-    DAY,
-    collect_polling,
-    collect_rules,
-    compose_polling,
-    compose_rules,
-)
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.campaign import Schedule
+from stacks.settings.campaigns import collect_polling, collect_rules, compose_polling, compose_rules
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 DEFINITIONS = "campaigns.json"
 KEPT_BACK_SECONDS = 10
@@ -54,15 +50,14 @@ class CampaignsStack(StageStack):
         return self.collect, self.audience
 
     def _collect(self, settings: Settings) -> Work:
-        rules = collect_rules(settings)
+        rules = collect_rules(settings.campaigns, settings.lease_margin_seconds)
         databases = _named(settings, (each.collected for each in self._campaigns))
         own_queue = self.format_arn(service="sqs", resource=settings.name("collect"))
         return Work(
             queue="collect",
             function="collect",
-            handler="collect",
             limits=settings.campaigns.collect,
-            polling=collect_polling(settings),
+            polling=collect_polling(settings.campaigns),
             rules=rules,
             grants=[
                 Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
@@ -76,7 +71,7 @@ class CampaignsStack(StageStack):
                 "RUNS_TABLE": self.runs.table_name,
                 "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
                 "LEASE_SECONDS": str(rules.lease),
-                "DATABASES": json.dumps(_told(settings, databases)),
+                "DATABASES": json.dumps(_connections(settings, databases)),
             },
             extras=extras(settings, self._campaigns, databases),
             # A page's message leads to the next page's: however many those are, they are one chain, bounded
@@ -91,10 +86,9 @@ class CampaignsStack(StageStack):
         return Work(
             queue="audience",
             function="compose",
-            handler="compose",
             limits=settings.campaigns.compose,
-            polling=compose_polling(settings, concurrencies),
-            rules=compose_rules(settings),
+            polling=compose_polling(settings.campaigns, concurrencies),
+            rules=compose_rules(settings.campaigns, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:PutItem"], [storage.mailbox.table_arn]),
@@ -110,7 +104,7 @@ class CampaignsStack(StageStack):
                 "RUNS_TABLE": self.runs.table_name,
                 "RUN_TTL_SECONDS": str(settings.campaigns.run_days * DAY),
                 "DEFAULT_REGION": settings.default_region,
-                "DATABASES": json.dumps(_told(settings, databases)),
+                "DATABASES": json.dumps(_connections(settings, databases)),
             },
             extras=extras(settings, self._campaigns, databases),
             network=settings.campaigns.network,
@@ -139,9 +133,87 @@ def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
     return [name for name in settings.databases if name in names]
 
 
-def _told(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str, object]]:
+def _connections(settings: Settings, databases: Sequence[str]) -> Mapping[str, dict[str, object]]:
     """What a function has to know to reach `databases`."""
     return {
         name: settings.databases[name].model_dump(exclude={"connections"}, exclude_none=True)
         for name in databases
     }
+
+
+LATEST_SECONDS = 3_600
+"""A start that could not be sent for an hour waits in the dead-letter queue for somebody to decide."""
+SCHEDULED_TIME = "<aws.scheduler.scheduled-time>"
+"""What EventBridge Scheduler puts its own time for: a start that it sends twice has the same."""
+
+
+class CampaignSchedules(Construct):
+    """Each sends its campaign's name and the time to the collect queue, or else to its dead-letter queue."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        settings: Settings,
+        collect: Worker,
+        campaigns: Sequence[EnabledCampaign],
+    ) -> None:
+        super().__init__(scope, "Schedules")
+        self._collect = collect
+        name = settings.name("campaigns")
+        self._group = scheduler.CfnScheduleGroup(self, "Group", name=name)
+        queues = (collect.queue, collect.dead_letters)
+        self._role = scheduler_role(self, name, [queue.queue_arn for queue in queues])
+        for campaign in campaigns:
+            if campaign.chosen.schedule:
+                self._schedule(campaign.name, campaign.chosen.schedule)
+
+    def _schedule(self, campaign: str, schedule: Schedule) -> None:
+        kind = scheduler.CfnSchedule
+        made = kind(
+            self,
+            f"Schedule-{campaign}",
+            name=campaign,
+            group_name=self._group.name,
+            description=f"Starts the campaign {campaign}",
+            schedule_expression=f"cron({schedule.cron})",
+            schedule_expression_timezone=schedule.time_zone,
+            flexible_time_window=kind.FlexibleTimeWindowProperty(mode="OFF"),
+            target=kind.TargetProperty(
+                arn=self._collect.queue.queue_arn,
+                role_arn=self._role.role_arn,
+                input=json.dumps({"campaign": campaign, "scheduled_at": SCHEDULED_TIME}),
+                retry_policy=kind.RetryPolicyProperty(maximum_event_age_in_seconds=LATEST_SECONDS),
+                dead_letter_config=kind.DeadLetterConfigProperty(arn=self._collect.dead_letters.queue_arn),
+            ),
+        )
+        made.add_resource_dependency(self._group)
+
+
+UNKNOWN_SUFFIX = "-??????"
+"""Secrets Manager ends a secret's ARN with six characters of its own choice; without them it is a name."""
+
+
+def read_audiences(stack: Stack, campaigns: Sequence[EnabledCampaign]) -> Iterator[Grant]:
+    """Reading the files and tables of audiences."""
+    audiences = [each.audience() for each in campaigns]
+    files = sorted({each["location"] for each in audiences if "location" in each})
+    tables = {(each["table"], each.get("index")) for each in audiences if "table" in each}
+    if files:
+        # Without s3:ListBucket a file that is not there is refused and not missing: a whole bucket's names
+        # would be too much for a better word.
+        objects = [each.removeprefix("s3://") for each in files]
+        arns = [stack.format_arn(service="s3", region="", account="", resource=each) for each in objects]
+        yield Grant(["s3:GetObject"], arns)
+    if tables:
+        names = sorted(f"{table}/index/{index}" if index else table for table, index in tables)
+        arns = [stack.format_arn(service="dynamodb", resource="table", resource_name=each) for each in names]
+        yield Grant(["dynamodb:Scan"], arns)
+
+
+def read_secrets(settings: Settings, databases: Sequence[str]) -> Iterator[Grant]:
+    """Reading who and where the databases are."""
+    arns = [settings.databases[name].secret_arn for name in databases]
+    if arns:
+        # Whether an ARN is whole cannot be told: a secret may be called prod/app-reader.
+        either = {*arns, *(f"{each}{UNKNOWN_SUFFIX}" for each in arns)}
+        yield Grant(["secretsmanager:GetSecretValue"], sorted(either))

@@ -1,28 +1,282 @@
-"""One queue, dead-letter queue and sender for each lane of each channel."""
+"""The channels that are a row each: a queue, dead-letter queue and sender for each lane, and what each sender
+needs beside that."""
 
-from aws_cdk import App
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from email.utils import parseaddr
 
+from aws_cdk import App, Stack
+
+from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import bucket_name, provider_secret
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import LaneRow, Waits, lane_rows
-from stacks.providers import Around, needs_of
-from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.feedback import FeedbackStack
+from stacks.mailbox import LINES, MailboxStack
+from stacks.settings.channels import Channel, LaneRow
+from stacks.settings.queues import Waits
+from stacks.settings.sections import FailurePolicy
+from stacks.settings.sms import Sms
+from stacks.settings.stage import Settings
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Grants, environment, and the folder in templates/ that goes into the bundle ("" is none)."""
+
+    grants: Sequence[Grant] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    templates: str = ""
+
+
+@dataclass(frozen=True)
+class StageContext:
+    """The stage that a sender belongs to, and the grants that several senders need."""
+
+    settings: Settings
+    storage: MailboxStack
+    feedback: FeedbackStack
+    api: ApiStack
+
+    def find_by_number(self) -> Grant:
+        """Asking the ledger which of a provider's messages to a number are whose."""
+        return Grant(["dynamodb:Query"], [f"{self.storage.ledger.table_arn}/index/{LINES}"])
+
+    def find_unwilling(self) -> Grant:
+        """Asking the suppression list and people's preferences, in one read for all of a batch."""
+        tables = (self.storage.suppressions, self.storage.preferences)
+        return Grant(["dynamodb:BatchGetItem"], [table.table_arn for table in tables])
+
+    def mark_suppressed(self) -> Grant:
+        """Putting on the list whom the provider says to be gone."""
+        return Grant(["dynamodb:UpdateItem"], [self.storage.suppressions.table_arn])
+
+    def unwilling(self) -> dict[str, str]:
+        """Where the suppression list and the preferences are."""
+        return {
+            "SUPPRESSIONS_TABLE": self.storage.suppressions.table_name,
+            "PREFERENCES_TABLE": self.storage.preferences.table_name,
+        }
+
+
+def needs_of(event_type: str, channel: Channel, stack: Stack, context: StageContext) -> Needs:
+    """What the provider of a channel needs: by NEEDS, or else by the channel's row."""
+    needs = NEEDS.get(event_type)
+    return needs(stack, context) if needs else _by_row(event_type, channel, stack, context)
+
+
+def _by_row(event_type: str, channel: Channel, stack: Stack, context: StageContext) -> Needs:
+    """The address of the provider and the secret with its credentials, where the row has them."""
+    url = {"PROVIDER_URL": channel.base_url} if channel.base_url else {}
+    if channel.secret is None:
+        return Needs(environment=url)
+    secret = provider_secret(stack, context.settings, event_type, channel.secret)
+    return Needs([secret.read()], {**url, "PROVIDER_SECRET_ARN": secret.secret_arn})
+
+
+def _mail(stack: Stack, context: StageContext) -> Needs:
+    """The senders' addresses, the configuration set, the links for opting out, and the templates."""
+    settings = context.settings
+    return Needs(
+        grants=[_send_email(stack, settings), context.find_unwilling(), context.api.secret.read()],
+        environment={
+            **context.unwilling(),
+            "MAIL_SENDERS": json.dumps(settings.mail.senders),
+            "CONFIGURATION_SET": settings.configuration_set,
+            "UNSUBSCRIBE_URL": context.api.unsubscribe_url,
+            "UNSUBSCRIBE_SECRET_ARN": context.api.secret.secret_arn,
+            "MAX_ATTACHMENT_BYTES": str(settings.mail.max_attachment_bytes),
+        },
+        templates="mail",
+    )
+
+
+def _send_email(stack: Stack, settings: Settings) -> Grant:
+    return Grant(
+        # The call is SendEmail. As what SES authorizes one with headers or attachments is documented nowhere.
+        ["ses:SendEmail", "ses:SendRawEmail"],
+        [
+            stack.format_arn(service="ses", resource="identity", resource_name="*"),
+            stack.format_arn(
+                service="ses", resource="configuration-set", resource_name=settings.configuration_set
+            ),
+        ],
+        conditions={
+            "StringEqualsIgnoreCase": {
+                "ses:FromAddress": [parseaddr(sender)[1] for sender in settings.mail.senders]
+            }
+        },
+        wildcard="SES checks the identity that covers the sender (address, domain or a parent domain) and, "
+        "in its sandbox, the recipient's as well; the condition holds the sender to the stage's own.",
+    )
+
+
+def _push(_: Stack, context: StageContext) -> Needs:
+    """The platform applications' endpoints and the topics, and making an endpoint for a token."""
+    section = context.settings.push
+    if section is None:  # then there is no row either: see the rules
+        return Needs()
+    return Needs(
+        grants=[
+            *_to_endpoints(sorted(section.platform_applications.values())),
+            *([Grant(["sns:Publish"], section.topics)] if section.topics else []),
+            context.find_unwilling(),
+            context.mark_suppressed(),
+        ],
+        environment={
+            **context.unwilling(),
+            "PLATFORM_APPLICATIONS": json.dumps(section.platform_applications),
+            "TOPICS": json.dumps(section.topics),
+        },
+    )
+
+
+def _to_endpoints(applications: list[str]) -> list[Grant]:
+    if not applications:
+        return []
+    return [
+        Grant(["sns:CreatePlatformEndpoint"], applications),
+        Grant(
+            ["sns:Publish"],
+            [each.replace(":app/", ":endpoint/", 1) + "/*" for each in applications],
+            wildcard="SNS names the endpoints below each platform application of the stage's.",
+        ),
+    ]
+
+
+def _sms(stack: Stack, context: StageContext) -> Needs:
+    """The provider's own, and the templates. Media take no more: of those in the payload bucket Twilio gets
+    URLs that the sender signs, and AWS reads them with the sender's permissions."""
+    section = context.settings.sms
+    if section is None:  # then there is no row either: see the rules
+        return Needs()
+    of_provider = _by_twilio if section.provider == "twilio" else _by_aws
+    provider = of_provider(stack, context, section)
+    return Needs(
+        grants=[
+            *provider.grants,
+            context.find_unwilling(),
+            context.mark_suppressed(),
+            context.find_by_number(),
+        ],
+        environment={
+            **context.unwilling(),
+            "SMS_PROVIDER": section.provider,
+            "SMS_SENDER": section.sender or "",
+            "DEFAULT_REGION": context.settings.default_region,
+            "MAX_SEGMENTS": str(section.max_segments),
+            "MEDIA_SECONDS": str(section.media_seconds),
+            "CLOCK_SKEW_SECONDS": str(section.clock_skew_seconds),
+            **provider.environment,
+        },
+        templates="sms",
+    )
+
+
+def _by_twilio(_: Stack, context: StageContext, section: Sms) -> Needs:
+    secret = context.feedback.twilio_secret
+    assert secret is not None
+    return Needs(
+        [secret.read()],
+        {
+            "TWILIO_SECRET_ARN": secret.secret_arn,
+            "SMS_BASE_URL": section.url,
+            "MESSAGING_SERVICE_SID": section.messaging_service_sid or "",
+            "CALLBACK_URL": context.api.twilio_url,
+        },
+    )
+
+
+def _by_aws(stack: Stack, context: StageContext, section: Sms) -> Needs:
+    name = context.settings.sms_configuration_set or ""
+    return Needs(
+        [_send_sms(stack, str(section.sender)), _with_set(stack, context.settings)],
+        {"SMS_CONFIGURATION_SET": name},
+    )
+
+
+SMS_ACTIONS = ("sms-voice:SendTextMessage", "sms-voice:SendMediaMessage")
+
+
+def _send_sms(stack: Stack, sender: str) -> Grant:
+    """Sending as `sender`: https://docs.aws.amazon.com/sms-voice/latest/userguide/permissions-actions.html."""
+    if sender.startswith("arn:"):
+        return Grant(SMS_ACTIONS, [sender])
+    resource, name, wildcard = _identity(sender)
+    return Grant(
+        SMS_ACTIONS,
+        [stack.format_arn(service="sms-voice", resource=resource, resource_name=name)],
+        wildcard=wildcard,
+    )
+
+
+def _identity(sender: str) -> tuple[str, str, str]:
+    """The resource of an origination identity: its type, its name, and why that is not exact."""
+    if sender.startswith("pool-"):
+        return "pool", sender, ""
+    if sender.startswith("phone-"):
+        return "phone-number", sender, ""
+    if sender.lstrip("+").isdigit():
+        return "phone-number", "*", "IAM knows a number by its id alone; the id or ARN as sender names it."
+    return "sender-id", f"{sender}/*", "A sender id is registered once for each country that it sends to."
+
+
+def _with_set(stack: Stack, settings: Settings) -> Grant:
+    name = settings.sms_configuration_set
+    arn = stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
+    return Grant(SMS_ACTIONS, [arn])
+
+
+NEEDS: Mapping[str, Callable[[Stack, StageContext], Needs]] = {"mail": _mail, "sms": _sms, "push": _push}
+"""The channels whose provider needs more than a row says: a section of settings, templates, other grants."""
+
+
+def sender_environment(
+    event_type: str, policy: FailurePolicy, waits: Waits, *, lease: int, pace: float, submit_seconds: int
+) -> dict[str, str]:
+    """A sender's numbers; `lease`, `pace` and `submit_seconds` in seconds."""
+    return {
+        "CHANNEL": event_type,
+        "LEASE_SECONDS": str(lease),
+        "PACE_SECONDS": str(pace),
+        "ON_UNKNOWN": policy.on_unknown,
+        "BACKOFF_SECONDS": str(waits.base),
+        "BACKOFF_CAP_SECONDS": str(waits.cap),
+        "MISCONFIGURED_SECONDS": str(policy.misconfigured_seconds),
+        "SUBMIT_SECONDS": str(submit_seconds),
+        "RECORD_SECONDS": str(policy.record_seconds),
+    }
+
+
+def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
+    """Reading the payload bucket, itself or by URLs signed for a provider."""
+    bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    return [
+        # Without it a missing object answers 403, as if it were our fault, and not 404.
+        Grant(["s3:ListBucket"], [bucket]),
+        Grant(
+            ["s3:GetObject"],
+            [f"{bucket}/*"],
+            wildcard="Producers choose the keys of payloads and attachments.",
+        ),
+    ]
 
 
 class ChannelsStack(StageStack):
-    """A channel is a row of the settings; what its provider needs beside that is in `providers`."""
+    """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
 
-    def __init__(self, app: App, settings: Settings, around: Around) -> None:
+    def __init__(self, app: App, settings: Settings, context: StageContext) -> None:
         super().__init__(app, settings, "channels")
-        self.workers = {
-            (row.event_type, row.lane): Worker(self, settings, self._work(row, around))
-            for row in lane_rows(settings)
-        }
+        needs = {name: needs_of(name, row, self, context) for name, row in settings.channels.items()}
+        self.workers: dict[tuple[str, str], Worker] = {}
+        for row in settings.lane_rows():
+            work = self._work(row, context, needs[row.event_type])
+            self.workers[row.event_type, row.lane] = Worker(self, settings, work)
 
-    def _work(self, row: LaneRow, around: Around) -> Work:
-        needs, storage = needs_of(row.event_type, self, around), around.storage
+    def _work(self, row: LaneRow, context: StageContext, needs: Needs) -> Work:
+        storage = context.storage
         return Work(
             queue=row.queue,
             function=row.function,
@@ -33,7 +287,7 @@ class ChannelsStack(StageStack):
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
                 # A message of any channel may have its further attributes there.
-                *read_payloads(self, around.settings),
+                *read_payloads(self, context.settings),
                 *needs.grants,
             ],
             environment={

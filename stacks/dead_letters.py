@@ -7,19 +7,19 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.table import TTL, Table
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import TTL, Table
 from stacks.constructs.worker import Worker
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.stage import Settings
 
 KEPT_BACK_SECONDS = 10
 """What a pass leaves for putting letters back."""
 FUNCTION_ERRORS = (
-    "Dead letters are not looked at, so nobody is told why they are dead. They lie where they were: read the "
-    "log of dead-letters, mend what it says, and wait for its next pass."
+    "Nothing looks at the dead letters, so nobody learns why they are dead. They stay in their queues: read "
+    "the log of dead-letters, mend what it says, and wait for its next pass."
 )
 
 
@@ -65,28 +65,29 @@ class DeadLettersStack(StageStack):
         return HandlerFunction(
             self,
             settings,
-            name="dead-letters",
-            handler="dead_letters",
-            limits=settings.dead_letters,
-            kept_back_seconds=KEPT_BACK_SECONDS,
-            remedy=FUNCTION_ERRORS,
-            grants=[
-                Grant(
-                    [f"sqs:{action}" for action in look],
-                    [worker.dead_letters.queue_arn for worker in workers],
-                ),
-                # Marks messages; of a dead callback it reads what became of it.
-                Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
-                Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
-            ],
-            environment={
-                **storage.shared_environment,
-                "STAGE": settings.stage,
-                "DEAD_LETTERS_TABLE": self.table.table_name,
-                "DEAD_LETTER_QUEUES": self.to_json_string(
-                    {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
-                ),
-            },
+            FunctionSpec(
+                function="dead-letters",
+                limits=settings.dead_letters,
+                kept_back_seconds=KEPT_BACK_SECONDS,
+                remedy=FUNCTION_ERRORS,
+                grants=[
+                    Grant(
+                        [f"sqs:{action}" for action in look],
+                        [worker.dead_letters.queue_arn for worker in workers],
+                    ),
+                    # Marks messages; of a dead callback it reads what became of it.
+                    Grant(["dynamodb:UpdateItem", "dynamodb:GetItem"], [storage.ledger.table_arn]),
+                    Grant(["dynamodb:BatchGetItem", "dynamodb:PutItem"], [self.table.table_arn]),
+                ],
+                environment={
+                    **storage.shared_environment,
+                    "STAGE": settings.stage,
+                    "DEAD_LETTERS_TABLE": self.table.table_name,
+                    "DEAD_LETTER_QUEUES": self.to_json_string(
+                        {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
+                    ),
+                },
+            ),
         ).resource
 
 

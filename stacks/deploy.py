@@ -13,9 +13,9 @@ from aws_cdk import (
 from aws_cdk import aws_iam as iam
 
 from stacks.constructs.grants import Grant, accept_wildcards, policy
-from stacks.constructs.outputs import publish
-from stacks.settings import Deploy, Settings
-from stacks.stage_stack import StageStack
+from stacks.constructs.stage import StageStack, publish
+from stacks.settings.deploy import Deploy
+from stacks.settings.stage import Settings
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
 """Of the roles that `cdk bootstrap` makes, those that `cdk deploy` takes. Not `lookup`: it may read whatever
@@ -111,7 +111,7 @@ class DeployStack(StageStack):
         )
 
 
-def bound(app: App, settings: Settings) -> None:
+def set_deploy_context(app: App, settings: Settings) -> None:
     """Let the stage's permissions boundary, where it has one, hold every role, and its own bootstrap deploy
     every stack. Before the first stack."""
     section = settings.deploy

@@ -3,17 +3,17 @@
 import json
 
 from aws_cdk import App
-from aws_cdk import aws_secretsmanager as secretsmanager
 
+from stacks.channels import read_payloads, sender_environment
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import provider_secret
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import FaxRules, Waits, fax_rules, mover_rules
 from stacks.mailbox import LINES, MailboxStack
-from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Fax, Polling, Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.fax import Fax, FaxRules, fax_rules, mover_rules
+from stacks.settings.queues import Waits
+from stacks.settings.sections import Polling
+from stacks.settings.stage import Settings
 
 
 class FaxStack(StageStack):
@@ -21,35 +21,24 @@ class FaxStack(StageStack):
 
     def __init__(self, app: App, settings: Settings, fax: Fax, storage: MailboxStack) -> None:
         super().__init__(app, settings, "fax")
-        self.secret = self._secret(settings)
+        self.secret = provider_secret(
+            self,
+            settings,
+            "fax",
+            'The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
+            construct_id="Secret",
+        )
         self.worker = Worker(self, settings, self._send(settings, fax, storage))
         self.retry = Worker(self, settings, self._move(settings, fax))
-        publish(self, FaxSecretName=settings.name("fax"), FaxSecretArn=self.secret.secret_arn)
-
-    def _secret(self, settings: Settings) -> Secret:
-        return Secret(
-            self,
-            "Secret",
-            settings,
-            name="fax",
-            description='The fax provider\'s: {"project", "token"} of SignalWire or {"api_key"} of Telnyx',
-            # The same for every provider: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
-                generate_string_key="placeholder",
-            ),
-            not_rotated="The provider issues the credentials, and AWS cannot make it issue others.",
-        )
 
     def _send(self, settings: Settings, fax: Fax, storage: MailboxStack) -> Work:
-        rules = fax_rules(settings, fax)
+        rules = fax_rules(fax, settings.lease_margin_seconds)
         ledger = storage.ledger.table_arn
         own_queue = self.format_arn(service="sqs", resource=settings.name("fax.fifo"))
         return Work(
             queue="fax",
             fifo=True,
             function="send-fax",
-            handler="send_fax",
             limits=fax,
             # One by one: a fax takes minutes, and those of a batch would wait for each other's lines.
             polling=Polling(batch_size=1, maximum_concurrency=fax.concurrent_calls),
@@ -102,10 +91,9 @@ class FaxStack(StageStack):
         return Work(
             queue="fax-retry",
             function="retry-fax",
-            handler="retry_fax",
             limits=fax.retry,
             polling=fax.retry,
-            rules=mover_rules(settings, fax),
+            rules=mover_rules(fax, settings.lease_margin_seconds),
             grants=[Grant(["sqs:SendMessage"], [self.worker.queue.queue_arn])],
             environment={"FAX_QUEUE_URL": self.worker.queue.queue_url},
         )

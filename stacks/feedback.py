@@ -1,22 +1,21 @@
 """What providers tell us afterwards, on one queue: SES's and AWS SMS's events through a topic, Twilio's
-through the API."""
+through the API; and what SES thinks of the account."""
 
-from aws_cdk import App
-from aws_cdk import aws_secretsmanager as secretsmanager
+from aws_cdk import App, Stack
 from aws_cdk import aws_ses as ses
+from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
+from constructs import Construct
 
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import Secret, provider_secret
 from stacks.constructs.topic import EventTopic
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import feedback_rules
-from stacks.mail_reputation import watch_reputation
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
-from stacks.sms_events import sms_events
-from stacks.stage_stack import StageStack
+from stacks.settings.queues import worker_rules
+from stacks.settings.stage import Settings
 
 Sending = ses.EmailSendingEvent
 EVENTS = [
@@ -63,31 +62,22 @@ class FeedbackStack(StageStack):
         )
 
     def _twilio_secret(self, settings: Settings) -> Secret:
-        secret = Secret(
+        return provider_secret(
             self,
-            "TwilioSecret",
             settings,
-            name="twilio",
-            description='Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where '
-            "requests go by a key; callbacks are signed with the token",
-            # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                secret_string_template="{}",  # noqa: S106 - nothing but the placeholder
-                generate_string_key="placeholder",
-            ),
-            not_rotated="Twilio issues the credentials, and AWS cannot make it issue others.",
+            "twilio",
+            'Twilio\'s: {"account_sid", "auth_token"}, and "api_key", "api_key_secret" where requests go by '
+            "a key; callbacks are signed with the token",
+            issuer="Twilio",
         )
-        publish(self, TwilioSecretName=settings.name("twilio"), TwilioSecretArn=secret.secret_arn)
-        return secret
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         return Work(
             queue="feedback",
             function="feedback",
-            handler="feedback",
             limits=settings.feedback,
             polling=settings.feedback,
-            rules=feedback_rules(settings),
+            rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn]),
@@ -99,3 +89,78 @@ class FeedbackStack(StageStack):
                 "DEFAULT_REGION": settings.default_region,
             },
         )
+
+
+HOUR = 3600
+
+
+def watch_reputation(scope: Construct, settings: Settings) -> None:
+    """Two alarms a rate, one that warns. The rates are the whole account's, for so is SES's judgement."""
+    rates = settings.monitoring.ses
+    bounces = (
+        "bounced for good. SES looks into an account at 5 %, and may pause its sending: addresses are old, "
+        "made up, or bought",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which "
+        "producer or campaign do they come from?), and stop that one (mailroom campaign list --stage "
+        f"{settings.stage} names it)",
+    )
+    complaints = (
+        "were reported as spam. SES looks into an account at 0.1 %, and may pause its sending: people get "
+        "what they did not ask for, or cannot opt out of",
+        f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
+        f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
+        "names it), and see that its mails have a topic, for then they can be opted out of",
+    )
+    _pair(scope, settings, "Bounce", bounces, (rates.bounce_rate_warning, rates.bounce_rate))
+    _pair(scope, settings, "Complaint", complaints, (rates.complaint_rate_warning, rates.complaint_rate))
+
+
+def _pair(
+    scope: Construct,
+    settings: Settings,
+    of: str,
+    words: tuple[str, str],
+    thresholds: tuple[float, float],
+) -> None:
+    meaning, look = words
+    metric = Metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
+    kind = f"ses-{of.lower()}-rate"
+    for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
+        about = AlarmText(
+            kind=f"{kind}{suffix}",
+            page=kind,
+            meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
+            look=look,
+        )
+        # As SES's developer guide has it: where nothing is reported, the rate is the one before.
+        trigger = Trigger({"rate": metric}, threshold, missing="ignore")
+        construct_id = f"{of}Rate{'Warning' if suffix else ''}"
+        StageAlarm(scope, construct_id, settings, about, trigger)
+
+
+SMS_SERVICE = "sms-voice.amazonaws.com"
+SMS_EVENTS = ["TEXT_ALL", "MEDIA_ALL"]
+
+
+def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
+    """The set `name`, whose events go to `topic`."""
+    kind = smsvoice.CfnConfigurationSet
+    topic.let_publish(
+        SMS_SERVICE, stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
+    )
+    made = kind(
+        stack,
+        "Sms",
+        configuration_set_name=name,
+        event_destinations=[
+            kind.EventDestinationProperty(
+                enabled=True,
+                event_destination_name=name,
+                matching_event_types=SMS_EVENTS,
+                sns_destination=kind.SnsDestinationProperty(topic_arn=topic.topic_arn),
+            )
+        ],
+    )
+    # It is refused while it may not publish.
+    made.node.add_dependency(topic)
+    publish(stack, SmsConfigurationSetName=name)

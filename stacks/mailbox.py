@@ -3,12 +3,10 @@
 from aws_cdk import App
 from aws_cdk import aws_dynamodb as dynamodb
 
-from stacks.constructs.bucket import PrivateBucket
-from stacks.constructs.outputs import publish
-from stacks.constructs.table import StreamTable, Table
-from stacks.derived import DAY
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.storage import PrivateBucket, StreamTable, Table
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
 
 LINES = "lines"
 """The index of a line's faxes: whose a fax of the provider's is, when a submit's answer was lost."""

@@ -1,19 +1,21 @@
-"""Who is told when an alarm rings, and the dashboard that shows where to look."""
+"""Who is told when an alarm rings, in mails and chats, and the dashboard that shows where to look."""
 
-from aws_cdk import App, Aws, Fn
+from typing import Any
+
+from aws_cdk import App, Aws, Fn, Stack
+from aws_cdk import aws_chatbot as chatbot
 from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from stacks.chat import write_to_chats
-from stacks.constructs.alarms import BEGUN, ENDED, About, Metric, Rings, StageAlarm
-from stacks.constructs.inventory import inventory
-from stacks.constructs.outputs import publish
+from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, Metric, StageAlarm, Trigger, inventory
+from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
-from stacks.derived import DAY
-from stacks.sentences import SettingsError
-from stacks.settings import NEARLY_ALL, Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.monitoring import NEARLY_ALL, Slack, Teams
+from stacks.settings.queues import DAY
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"
 MINUTES_IN_A_ROW = 5
@@ -60,19 +62,19 @@ class MonitoringStack(StageStack):
 
     def _concurrency(self, settings: Settings) -> None:
         quota = settings.monitoring.concurrency_quota
-        about = About(
+        about = AlarmText(
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
-            "in this region are in use, of whatever application: past all of them it refuses to run more.",
+            "in this region are in use, by all applications together. At all of them Lambda runs no more.",
             look="aws lambda get-account-settings, then raise the quota in Service Quotas and "
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
             f"--messages 100000 --stage {settings.stage})",
         )
         claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
-        rings = Rings(
+        trigger = Trigger(
             {"claimed": claimed}, threshold=settings.monitoring.many_functions, periods=MINUTES_IN_A_ROW
         )
-        StageAlarm(self, "Concurrency", settings, about, rings)
+        StageAlarm(self, "Concurrency", settings, about, trigger)
 
 
 def _possible_waits(stack: StageStack, settings: Settings) -> None:
@@ -91,3 +93,51 @@ def _possible_waits(stack: StageStack, settings: Settings) -> None:
                 f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "
                 f"than {days * DAY // 60}."
             )
+
+
+GUARDRAIL = "CloudWatchReadOnlyAccess"
+"""The most that anybody in the chat may do, whatever a role allows; without it that is everything."""
+
+
+def write_to_chats(stack: Stack, settings: Settings, topic_arn: str) -> None:
+    """Let the topic's messages be written where the settings say."""
+    wanted = settings.monitoring
+    if wanted.slack:
+        _slack(stack, settings, wanted.slack, topic_arn)
+    if wanted.teams:
+        _teams(stack, settings, wanted.teams, topic_arn)
+
+
+def _slack(stack: Stack, settings: Settings, slack: Slack, topic_arn: str) -> None:
+    chatbot.CfnSlackChannelConfiguration(
+        stack,
+        "Slack",
+        configuration_name=settings.name("slack"),
+        slack_workspace_id=slack.workspace_id,
+        slack_channel_id=slack.channel_id,
+        **_chat(stack, "SlackRole", topic_arn),
+    )
+
+
+def _teams(stack: Stack, settings: Settings, teams: Teams, topic_arn: str) -> None:
+    chatbot.CfnMicrosoftTeamsChannelConfiguration(
+        stack,
+        "Teams",
+        configuration_name=settings.name("teams"),
+        teams_tenant_id=teams.tenant_id,
+        team_id=teams.team_id,
+        teams_channel_id=teams.channel_id,
+        **_chat(stack, "TeamsRole", topic_arn),
+    )
+
+
+def _chat(stack: Stack, role_id: str, topic_arn: str) -> dict[str, Any]:
+    """What every chat's configuration has. Its role has no policy: people only read alarms there."""
+    account = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}}
+    service = iam.ServicePrincipal("chatbot.amazonaws.com", conditions=account)
+    return {
+        "iam_role_arn": iam.Role(stack, role_id, assumed_by=service).role_arn,
+        "guardrail_policies": [f"arn:{Aws.PARTITION}:iam::aws:policy/{GUARDRAIL}"],
+        "sns_topic_arns": [topic_arn],
+        "logging_level": "ERROR",
+    }

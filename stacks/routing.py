@@ -1,20 +1,152 @@
 """From the mailbox's stream, and from schedules, to the channels' queues; from the ledger's to callbacks."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from aws_cdk import App
+from aws_cdk import App, Stack
+from aws_cdk import aws_scheduler as scheduler
+from constructs import Construct
 
-from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.schedules import Schedules
-from stacks.constructs.stream import Reading, StreamReader
+from stacks.channels import ChannelsStack
+from stacks.constructs.grants import Grant, scheduler_role
+from stacks.constructs.stage import StageStack, publish
+from stacks.constructs.stream import StreamReader, StreamWork
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import scheduled_rules
+from stacks.fax import FaxStack
 from stacks.mailbox import MailboxStack
-from stacks.outcomes import outcomes
-from stacks.routes import Routes
-from stacks.settings import Settings
-from stacks.stage_stack import StageStack
+from stacks.settings.queues import worker_rules
+from stacks.settings.stage import Settings
+from stacks.webhook import WebhookStack
+
+
+@dataclass(frozen=True)
+class Routes:
+    """The queues of all channels. `fax` is missing where the stage has no fax gateway."""
+
+    channels: ChannelsStack
+    fax: FaxStack | None
+    webhook: WebhookStack
+
+    def urls(self) -> dict[str, dict[str, str]]:
+        """Queue URLs by event type and lane."""
+        routes: dict[str, dict[str, str]] = {}
+        for (event_type, lane), worker in self._by_lane():
+            routes.setdefault(event_type, {})[lane] = worker.queue.queue_url
+        return routes
+
+    def delayed(self) -> dict[str, str]:
+        """For a channel whose queue cannot delay a message, the URL of one that can."""
+        return {"fax": self.fax.retry.queue.queue_url} if self.fax else {}
+
+    def arns(self) -> list[str]:
+        """Every queue that dispatch may send to."""
+        arns = [worker.queue.queue_arn for _, worker in self._by_lane()]
+        return [*arns, self.fax.retry.queue.queue_arn] if self.fax else arns
+
+    def workers(self) -> Iterator[Worker]:
+        """Everybody who works off one of these queues."""
+        yield from (worker for _, worker in self._by_lane())
+        if self.fax:
+            yield self.fax.retry
+
+    def _by_lane(self) -> Iterator[tuple[tuple[str, str], Worker]]:
+        yield from self.channels.workers.items()
+        if self.fax:
+            yield ("fax", "normal"), self.fax.worker
+        yield ("webhook", "normal"), self.webhook.worker
+
+
+class Schedules(Construct):
+    """Schedules of this group may send to the `scheduled` queue, or else to its dead-letter queue."""
+
+    def __init__(self, scope: Construct, settings: Settings) -> None:
+        super().__init__(scope, "Schedules")
+        stack = Stack.of(self)
+        self.group = scheduler.CfnScheduleGroup(self, "Group", name=settings.name())
+        # By name, not by reference: the queue's function has this role in its environment.
+        self.target_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled"))
+        self.dead_letter_arn = stack.format_arn(service="sqs", resource=settings.name("scheduled-dlq"))
+        self._schedules_arn = stack.format_arn(
+            service="scheduler", resource="schedule", resource_name=f"{settings.name()}/*"
+        )
+        self.role = scheduler_role(self, settings.name(), [self.target_arn, self.dead_letter_arn])
+
+    def environment(self) -> dict[str, str]:
+        """What a function that creates schedules needs to know."""
+        return {
+            "SCHEDULE_GROUP": str(self.group.name),
+            "SCHEDULE_ROLE_ARN": self.role.role_arn,
+            "SCHEDULE_TARGET_ARN": self.target_arn,
+            "SCHEDULE_DEAD_LETTER_ARN": self.dead_letter_arn,
+        }
+
+    def create(self) -> list[Grant]:
+        """What a function needs to create schedules of this group."""
+        return [
+            Grant(
+                ["scheduler:CreateSchedule"],
+                [self._schedules_arn],
+                wildcard="A schedule's name is derived from its message; the group is this stage's own.",
+            ),
+            Grant(
+                ["iam:PassRole"],
+                [self.role.role_arn],
+                conditions={"StringEquals": {"iam:PassedToService": "scheduler.amazonaws.com"}},
+            ),
+        ]
+
+
+NO_NEWS = ("sending", "scheduled")
+"""Statuses that nobody is called back for."""
+FAILED = ("failed", "undelivered", "bounced", "complained")
+"""Statuses that are counted, whether or not anybody is called back."""
+
+
+def outcomes(
+    settings: Settings, storage: MailboxStack, webhook: WebhookStack, fax: FaxStack | None
+) -> StreamWork:
+    """How `outcomes` reads the ledger's stream."""
+    queues = [webhook.worker.queue, *([fax.retry.queue] if fax else [])]
+    return StreamWork(
+        function="outcomes",
+        table=storage.ledger,
+        filters=list(_filters(fax)),
+        limits=settings.outcomes,
+        grants=[Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues])],
+        environment={
+            "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
+            "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
+            "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
+            **_retries(settings),
+        },
+    )
+
+
+def _filters(fax: FaxStack | None) -> Iterator[str]:
+    """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
+    yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*NO_NEWS]}])
+    yield _changes(status=[*FAILED])
+    if fax:
+        yield _changes(event_type=["fax"], status=["retrying"])
+
+
+def _changes(**attributes: list[object]) -> str:
+    image = {name: {"S": patterns} for name, patterns in attributes.items()}
+    pattern = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": image}}
+    return json.dumps(pattern, separators=(",", ":"))
+
+
+def _retries(settings: Settings) -> dict[str, str]:
+    """When a fax is tried again; without a fax gateway, numbers that nothing is reckoned with."""
+    fax = settings.fax
+    return {
+        "MAX_ATTEMPTS": str(fax.max_attempts if fax else 1),
+        "RETRY_DELAY_SECONDS": str(fax.retry_delay_seconds if fax else 0),
+        "RETRY_GROWTH": str(fax.retry_growth if fax else 1),
+        "RETRY_DELAY_CAP_SECONDS": str(fax.retry_delay_cap_seconds if fax else 0),
+    }
+
 
 INSERTS = '{"eventName":["INSERT"]}'
 
@@ -40,7 +172,14 @@ class RoutingStack(StageStack):
             "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
         }
-        dispatch = Reading("dispatch", storage.mailbox, [INSERTS], settings.dispatch, grants, environment)
+        dispatch = StreamWork(
+            function="dispatch",
+            limits=settings.dispatch,
+            table=storage.mailbox,
+            filters=[INSERTS],
+            grants=grants,
+            environment=environment,
+        )
         self.dispatch = StreamReader(self, settings, dispatch)
         self.outcomes = StreamReader(
             self,
@@ -54,10 +193,9 @@ class RoutingStack(StageStack):
             Work(
                 queue="scheduled",
                 function="dispatch-scheduled",
-                handler="dispatch_scheduled",
                 limits=settings.scheduled,
                 polling=settings.scheduled,
-                rules=scheduled_rules(settings),
+                rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
                 grants=[*grants, _read_mailbox(storage)],
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),

@@ -2,26 +2,24 @@
 
 import json
 import math
-import string
 from datetime import UTC, datetime
 
 from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
-from stacks.constructs.alarms import FIVE_MINUTES, About, Metric, Rings, StageAlarm, read_log
+from stacks.channels import read_payloads, sender_environment
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, Metric, StageAlarm, Trigger, read_log
 from stacks.constructs.grants import Grant
-from stacks.constructs.outputs import publish
-from stacks.constructs.secret import Secret
+from stacks.constructs.stage import StageStack
+from stacks.constructs.storage import RANDOM_KEY, Secret
 from stacks.constructs.worker import Work, Worker
-from stacks.derived import Waits, webhook_rules
 from stacks.mailbox import MailboxStack
-from stacks.senders import read_payloads, sender_environment
-from stacks.settings import Settings, Webhook
-from stacks.stage_stack import StageStack
+from stacks.settings.queues import Waits
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import Webhook, webhook_rules
 
 KEEPS_FAILING = 8
 """Tries that may fail at most before the sender counts them, as it has it."""
-KEY_LENGTH = 44  # letters and digits: 33 bytes, read as base64
 QUIET_PERIODS = 12
 """Of five minutes, beyond the longest wait between two tries."""
 
@@ -38,11 +36,6 @@ class WebhookStack(StageStack):
             "What each host's key is derived from, for nobody to have: `mailroom webhook-key` prints a "
             "host's, which its receivers verify with",
         )
-        publish(
-            self,
-            WebhookKeysSecretName=settings.name("webhook-keys"),
-            WebhookKeysSecretArn=self.secret.secret_arn,
-        )
         self.stage_key = self._stage_key(settings) if settings.webhook.stage_key_until else None
         self.worker = Worker(self, settings, self._work(settings, storage))
         keeps_failing(self, settings)
@@ -50,18 +43,12 @@ class WebhookStack(StageStack):
     def _stage_key(self, settings: Settings) -> Secret:
         """The one secret of before. Every receiver has it, so no host's key is derived from it. It keeps its
         name and its logical id: CloudFormation would put another value into another one."""
-        secret = self._secret(
+        return self._secret(
             settings,
             "SigningSecret",
             "webhook-signing",
             "What webhooks are signed with; receivers verify with whsec_ and this value",
         )
-        publish(
-            self,
-            WebhookSigningSecretName=settings.name("webhook-signing"),
-            WebhookSigningSecretArn=secret.secret_arn,
-        )
-        return secret
 
     def _secret(self, settings: Settings, construct_id: str, name: str, description: str) -> Secret:
         return Secret(
@@ -71,23 +58,17 @@ class WebhookStack(StageStack):
             name=name,
             description=description,
             # The same for ever: see Secret.
-            generated=secretsmanager.SecretStringGenerator(
-                password_length=KEY_LENGTH,
-                include_space=False,
-                exclude_punctuation=True,
-                exclude_characters=string.punctuation,  # the emulator knows this way alone
-            ),
+            generated=secretsmanager.SecretStringGenerator(**RANDOM_KEY),
             not_rotated="Putting a new value rotates it, and the one before goes on signing for a while: "
             "receivers have to learn the new one, so people choose when.",
         )
 
     def _work(self, settings: Settings, storage: MailboxStack) -> Work:
         webhook = settings.webhook
-        rules = webhook_rules(settings)
+        rules = webhook_rules(webhook, settings.lease_margin_seconds)
         return Work(
             queue="webhook",
             function="send-webhook",
-            handler="send_webhook",
             limits=webhook,
             polling=webhook,
             rules=rules,
@@ -147,14 +128,14 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
     webhook = settings.webhook
     longest = max(*webhook.delays_seconds, webhook.retry_after_cap_seconds)
     periods = math.ceil(longest / FIVE_MINUTES) + QUIET_PERIODS
-    about = About(
+    about = AlarmText(
         kind="webhooks-failing",
         meaning=f"An endpoint goes on failing: try {tries_that_may_fail(settings) + 1} of "
-        f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Others are not held up by it; its "
-        "own callbacks wait for their next tries, and in the end become dead letters.",
+        f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Callbacks to other endpoints go on. "
+        "Those to this one wait for their next tries, and become dead letters after the last.",
         look=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name the "
-        "host), and ask its owner; who wants no more callbacks answers 410",
+        "host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
     tries = Metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
-    rings = Rings({"tries": tries}, threshold=1, periods=periods, at_least=1)
-    StageAlarm(stack, "KeepsFailing", settings, about, rings)
+    trigger = Trigger({"tries": tries}, threshold=1, periods=periods, at_least=1)
+    StageAlarm(stack, "KeepsFailing", settings, about, trigger)

@@ -20,12 +20,12 @@ def ses(
     second: int = 1,
     **section: Any,
 ) -> dict[str, Any]:
-    """An event of SES, `second` seconds after the mail was sent; `section` changes the object that tells of
-    it, `recipients` are those that it names, `to` those of the mail."""
+    """An event of SES, `second` seconds after the mail was sent. `section` changes the object of the event's
+    own kind, `recipients` are those that the event names, `to` those of the mail."""
     named = list(recipients) or ["ada@example.com"]
     reference = Reference(id_, attempt)
     at = _iso(second)
-    told: dict[str, dict[str, Any]] = {
+    sections: dict[str, dict[str, Any]] = {
         "Send": {},
         "Delivery": {"timestamp": at, "recipients": named, "smtpResponse": "250 ok"},
         "Bounce": {
@@ -62,7 +62,7 @@ def ses(
             "headers": [{"name": "X-Correlation-ID", "value": reference.text}],
             "tags": {"correlation": [Reference(id_).text], "attempt": [str(attempt)]},
         },
-        kind[0].lower() + kind[1:]: {**told[kind], **section},
+        kind[0].lower() + kind[1:]: {**sections[kind], **section},
     }
 
 
@@ -74,12 +74,12 @@ def by_sns(event: dict[str, Any], topic: str = TOPIC) -> str:
 
 def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int = 0, **fields: str) -> str:
     """A status callback, as twilio-callbacks puts it into the queue."""
-    told = {"MessageSid": sid, "MessageStatus": status, "To": "+16175551234", **fields}
+    known = {"MessageSid": sid, "MessageStatus": status, "To": "+16175551234"}
     body = {
         "source": "twilio",
         "reference": Reference(id_, attempt).text,
         "received_at": int(SENT.timestamp() * 1000) + at,
-        "fields": told,
+        "fields": {**known, **fields},
     }
     return json.dumps(body)
 

@@ -52,6 +52,15 @@ def test_every_block_is_in_its_language(path: str) -> None:
             raise AssertionError(f"{path}: {block.text}") from error
 
 
+def test_every_word_of_the_glossary_names_the_file_that_decides_what_it_means() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| .+? \| (.+) \|$", Page("docs/glossary.md").prose, re.M)
+    words = [word for word, place in rows if word != "word"]
+    assert {"message", "channel", "mailbox", "ledger", "attempt", "lane", "dead letter"} <= {*words}
+    assert len(set(words)) == len(words)
+    for word, place in rows:
+        assert word == "word" or re.fullmatch(r"\[[^]]+\]\(\.\./[\w/.]+\)", place), word
+
+
 def test_every_test_that_the_text_names_is_in_the_file_that_it_links() -> None:
     linked = re.compile(r"\[`(test_\w+)`\]\(([^)]+)\)")
     found = [(page.path, *pair) for page in pages() for pair in linked.findall(page.text)]

@@ -10,8 +10,8 @@ from ops.cost.answer import Wanted, cost
 from ops.cost.fixed import of_settings
 from ops.plan.lanes import Stages
 from ops.plan.model import Assumed, Plan
-from stacks.load import load
 from stacks.paths import ROOT
+from stacks.settings.load import load
 from tests.docs_pages import Page
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from tests.docs_pages import Page
 
 PAGE = Page("docs/settings.md")

@@ -1,15 +1,27 @@
-"""What the campaign commands answer programs."""
+"""What the campaign commands answer: as JSON for programs, and on the operator's terminal."""
 
-from msgspec import Struct
+from collections.abc import Iterable
 
-from mailroom.campaigns.run import Run, State
-from ops.campaigns.deployed import Start
-from ops.campaigns.dry_run import Composed, Counted
-from ops.campaigns.listing import Row
-from ops.campaigns.samples import Sample
+from msgspec import Struct, structs
+from rich import box
+from rich.panel import Panel
+from rich.table import Table
+
+from mailroom.campaigns.runs import Run, State
+from ops.campaigns.dry_run import DryRunAnswer
+from ops.campaigns.files import CampaignRow
+from ops.screen import lines, plain, screen
+
+SHOWN_FAULTS = 20
+MEANING = {
+    "collecting": "more pages are to come",
+    "collected": "every page was read",
+    "stopped": "by an operator",
+    "expired": "its messages are not sent any more",
+}
 
 
-class Started(Struct, frozen=True):
+class RunStarted(Struct, frozen=True):
     """A run that was started, or goes on."""
 
     campaign: str
@@ -17,8 +29,8 @@ class Started(Struct, frozen=True):
     scheduled_at: str
 
 
-class Stands(Struct, frozen=True):
-    """How far a run has come: see `Run`, of which this leaves out what is its workers' own."""
+class RunStatus(Struct, frozen=True):
+    """How far a run has come: `Run` without what only its workers need."""
 
     campaign: str
     run: str
@@ -41,54 +53,115 @@ class Stands(Struct, frozen=True):
     updated_at: str
 
 
-class Runs(Struct, frozen=True):
+class RunsAnswer(Struct, frozen=True):
     """The answer of `campaign status`: one campaign's runs, the newest first."""
 
     stage: str
     campaign: str
-    runs: list[Stands]
+    runs: list[RunStatus]
 
 
-class Listed(Struct, frozen=True):
+class CampaignsAnswer(Struct, frozen=True):
     """The answer of `campaign list`: the campaigns of this repository, by name."""
 
     stage: str
-    campaigns: list[Row]
+    campaigns: list[CampaignRow]
 
 
-class Tried(Struct, frozen=True):
-    """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
-    `failed` are the keys of those among these few who would get none."""
-
-    campaign: str
-    run: str
-    pages: int
-    recipients: int
-    refused: int
-    faults: list[str]
-    samples: list[Sample]
-    opted_out: list[str]
-    left_out: list[str]
-    failed: list[str]
-
-
-def stands(run: Run) -> Stands:
+def run_status(run: Run) -> RunStatus:
     """A run for programs."""
-    told = {name: getattr(run, name) for name in Stands.__struct_fields__ if name != "updated_at"}
-    return Stands(**told, updated_at=run.updatedAt)
+    shared = {name: getattr(run, name) for name in RunStatus.__struct_fields__ if name != "updated_at"}
+    return RunStatus(**shared, updated_at=run.updatedAt)
 
 
-def tried(starting: Start, counted: Counted, composed: Composed, samples: list[Sample]) -> Tried:
-    """A dry run for programs."""
-    return Tried(
-        starting.campaign,
-        starting.run,
-        counted.pages,
-        counted.recipients,
-        counted.refused,
-        counted.faults,
-        samples,
-        composed.opted_out,
-        composed.left_out,
-        composed.failed,
+def print_run(run: Run) -> None:
+    """One run in full."""
+    screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column(overflow="fold")
+    for row in _rows(run):
+        table.add_row(*map(plain, row))
+    screen.print(table)
+    if run.trouble:
+        screen.print(plain(f"Page {run.next_page} was not collected: {run.trouble}"), soft_wrap=True)
+    print_faults(run.faults, run.refused)
+
+
+def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
+    yield "state", run.state, MEANING[run.state]
+    yield "for", "", run.scheduled_at
+    yield "starts", str(len(run.starts)), "that it had; the figures of collecting are the latest one's"
+    yield "pages", f"{run.pages:,}", "collected"
+    yield "recipients", f"{run.recipients:,}", "found"
+    yield "refused", f"{run.refused:,}", "entries that are not as they must be"
+    yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
+    yield "existed", f"{run.existed:,}", "were there already"
+    yield "opted out", f"{run.opted_out:,}", "of the topic, and get none"
+    yield "left out", f"{run.left_out:,}", "by the campaign's own code"
+    yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
+    if run.expired:
+        yield "expired", f"{run.expired:,}", "were composed too late, and get none"
+    yield "changed", "", run.updatedAt
+
+
+def runs_table(runs: Iterable[Run]) -> Table:
+    """Several runs, a line each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("run", no_wrap=True)
+    table.add_column("state")
+    for heading in ("pages", "recipients", "refused", "composed"):
+        table.add_column(heading, justify="right")
+    for run in runs:
+        figures = (run.pages, run.recipients, run.refused, run.composed)
+        table.add_row(plain(run.run), run.state, *(f"{each:,}" for each in figures))
+    return table
+
+
+def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
+    """The campaigns, a line each."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("campaign", "channel", "audience", "schedule", "standing", "last run"):
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        shown = structs.replace(row, standing=row.standing.replace("_", " "))
+        table.add_row(*map(plain, structs.astuple(shown)))
+    return table
+
+
+def print_faults(faults: Iterable[str], refused: int) -> None:
+    """The first sentences about bad entries, and how many more there are."""
+    shown = list(faults)[:SHOWN_FAULTS]
+    for fault in shown:
+        screen.print(plain(f"- {fault}"), soft_wrap=True)
+    if refused > len(shown):
+        screen.print(f"and {refused - len(shown):,} more.")
+
+
+def print_dry_run(answer: DryRunAnswer) -> None:
+    """What a run would do, and three of its messages."""
+    for each in answer.samples:
+        screen.print(panel(each.id, each.to, each.subject, each.text or each.html, each.problem))
+    asked = len([*answer.samples, *answer.opted_out, *answer.left_out, *answer.failed])
+    for keys, why in (
+        (answer.opted_out, "opted out"),
+        (answer.left_out, "left out by the campaign"),
+        (answer.failed, "the campaign's code fails for them (the log of compose says how)"),
+    ):
+        if keys:
+            screen.print(plain(f"Of the first {asked}, {why}: {', '.join(keys)}"))
+    print_faults(answer.faults, answer.refused)
+    screen.print(
+        f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are not "
+        "as they must be. Nothing was written or sent."
     )
+
+
+def panel(id_: str, to: str, subject: str, text: str, problem: str) -> Panel:
+    """One message of a dry run, as its recipient would see it; or the problem that would make it fail."""
+    title = plain(id_)
+    if problem:
+        return Panel(lines(f"Would fail: {problem}"), title=title, title_align="left", style="red")
+    head = f"To: {to}\n" + (f"Subject: {subject}\n" if subject else "")
+    return Panel(lines(f"{head}\n{text.strip()}"), title=title, title_align="left")

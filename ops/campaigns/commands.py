@@ -1,20 +1,24 @@
 """`campaign`: start one, look how far it is, stop it."""
 
+import time
 from shlex import quote
 from typing import Annotated
 
 import boto3
 import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.campaigns import listing, progress
-from ops.campaigns import screen as view
-from ops.campaigns.answers import Listed, Runs, Started, stands
-from ops.campaigns.deployed import Campaigns, Start
-from ops.campaigns.files import CampaignFiles
+from mailroom.campaigns.runs import Run
+from ops.campaigns import answers as view
+from ops.campaigns import wait as waiting
+from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_status
+from ops.campaigns.deployed import DeployedCampaigns, RunStart
+from ops.campaigns.dry_run import DryRun, Samples
+from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, screen, tell
 
 app = typer.Typer(
-    no_args_is_help=True, help="Messages to many: start a campaign, see how far it is, stop it."
+    no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
 )
 
 Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
@@ -24,16 +28,16 @@ LATEST = 10
 
 @app.command("list")
 def list_(stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Print the campaigns of this repository, and how each stands in a stage.
+    """List the campaigns of this repository, and the state of each in a stage.
 
     Example: mailroom campaign list --stage prod
     """
     with aws_faults(stage):
         files = CampaignFiles()
         enabled = files.enabled(stage)
-        rows = listing.rows(files, Campaigns(boto3.Session(), stage))
+        rows = campaign_rows(files, DeployedCampaigns(boto3.Session(), stage))
     if as_json:
-        tell(Listed(stage, rows))
+        tell(CampaignsAnswer(stage, rows))
         return
     if rows:
         screen.print(view.campaigns_table(rows))
@@ -46,37 +50,41 @@ def start(
     stage: Stage = "dev",
     *,
     run: Annotated[
-        str | None, typer.Option(help=f"{RUN} One that was begun goes on; without it, a new one.")
+        str | None, typer.Option(help=f"{RUN} A run that was begun goes on; default: a new run.")
     ] = None,
-    new: Annotated[bool, typer.Option("--new", help="Begin the run that --run names, if need be.")] = False,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin the run that --run names, where there is none.")
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Until all of it is in the mailbox.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait until all of the run is in the mailbox.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
-    A run that was begun goes on: only what was not yet sent is sent, whatever became of it before. A name
-    that no run has needs --new, for in another run everybody gets a message again. Exit code 1: of a dry
-    run, a message would fail; of --wait, not all of the run came into the mailbox.
+    A run that was begun goes on, and sends only what was not sent yet. A name that no run has needs --new:
+    in another run everybody gets a message again. Exit code 1: a message of a dry run would fail; with
+    --wait, not all of the run came into the mailbox.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
     with aws_faults(stage):
         files = CampaignFiles()
         files.check(name, stage)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
-            raise typer.Exit(progress.dry_run(files, starting, stage, as_json=as_json))
+            raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
         if not yes:
             typer.confirm(_question(starting, stage), abort=True, err=True)
         campaigns.start(starting)
         _say_started(starting, as_json=as_json and not wait)
         if wait:
-            raise typer.Exit(progress.wait(campaigns, starting, as_json=as_json))
+            raise typer.Exit(_wait(campaigns, starting, as_json=as_json))
 
 
 @app.command()
@@ -84,10 +92,10 @@ def status(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[str | None, typer.Option(help=f"{RUN} Without it, the latest.")] = None,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far a run has come, and which entries of its audience are not as they must be.
+    """Show how far a run has come, and which entries of its audience are faulty.
 
     Exit code 1: the campaign has had no run.
 
@@ -95,10 +103,10 @@ def status(
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = [campaigns.run(name, run)] if run else campaigns.runs(name, LATEST)
     if as_json:
-        tell(Runs(stage, name, [stands(each) for each in found]))
+        tell(RunsAnswer(stage, name, [run_status(each) for each in found]))
     elif found:
         view.print_run(found[0])
         if len(found) > 1:
@@ -118,16 +126,16 @@ def stop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: no further page is collected, and nothing more of it composed.
+    """Stop a run: no further page is collected, and no further message composed.
 
-    What lies in the mailbox already is sent. A stopped run goes on when it is started again. Exit code 1: it
-    was stopped before.
+    Messages that are in the mailbox already are sent. A stopped run goes on when it is started again. Exit
+    code 1: the run was stopped before.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
     with aws_faults(stage):
         CampaignFiles().read(name)
-        campaigns = Campaigns(boto3.Session(), stage)
+        campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = campaigns.run(name, run)
         if not yes:
             collected = f"with {found.recipients:,} recipients collected"
@@ -135,7 +143,7 @@ def stop(
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:
-        tell(stands(now))
+        tell(run_status(now))
     elif stopped:
         screen.print(
             f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
@@ -147,15 +155,55 @@ def stop(
     raise typer.Exit(0 if stopped else 1)
 
 
-def _question(starting: Start, stage: str) -> str:
+def _question(starting: RunStart, stage: str) -> str:
     goes_on = f", which has put {starting.known.composed:,} messages" if starting.known else ""
     verb = "Go on with" if starting.known else "Start"
     return f"{verb} {starting.campaign} in {stage}, run {starting.run}{goes_on}?"
 
 
-def _say_started(starting: Start, *, as_json: bool) -> None:
+def _say_started(starting: RunStart, *, as_json: bool) -> None:
     if as_json:
-        tell(Started(starting.campaign, starting.run, starting.scheduled_at))
+        tell(RunStarted(starting.campaign, starting.run, starting.scheduled_at))
         return
     verb = "goes on" if starting.known else "is started"
     errors.print(plain(f"{starting.campaign} {verb}, run {starting.run}, for {starting.scheduled_at}."))
+
+
+def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) -> int:
+    """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("collecting", total=None)
+
+        def seen(run: Run) -> None:
+            done = waiting.accounted(run, starting)
+            total = None if run.state == "collecting" else max(run.recipients, done)
+            progress.update(task, description=run.state, completed=done, total=total)
+
+        ended = waiting.wait(campaigns, starting, seen, time.sleep)
+    if as_json:
+        tell(ended.run and run_status(ended.run))
+    elif ended.run:
+        view.print_run(ended.run)
+    if ended.problem:
+        errors.print(plain(ended.problem), style="red", soft_wrap=True)
+    return 1 if ended.problem else 0
+
+
+def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: bool) -> int:
+    """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
+    samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
+    with _bar(quiet=as_json) as progress:
+        task = progress.add_task("recipients counted", total=None)
+        answer = DryRun(boto3.Session(), starting, stage).run(
+            samples, lambda recipients: progress.update(task, completed=recipients)
+        )
+    if as_json:
+        tell(answer)
+    else:
+        view.print_dry_run(answer)
+    return 1 if answer.failed or any(each.problem for each in answer.samples) else 0
+
+
+def _bar(*, quiet: bool) -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    return Progress(*columns, console=errors, disable=quiet, transient=True)

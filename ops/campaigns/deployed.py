@@ -11,20 +11,26 @@ from uuid import uuid4
 
 import boto3
 
-from mailroom.campaigns.run import Run, canonical, name_of
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs, canonical, name_of
 from mailroom.clock import Clock, epoch
 from mailroom.errors import Malformed
 from ops import stage as stages
-from ops.campaigns.queues import CampaignQueues, without_campaigns
-from ops.screen import Refused
+from ops.screen import NotDeployed, Refused
 
 Schedules = dict[str, Literal["enabled", "disabled"]]
 """By campaign."""
 
 
+QUEUES = ("collect", "audience")
+
+
+def without_campaigns(what: str, stage: str) -> NotDeployed:
+    """Why a queue, table or function for campaigns is missing: the stage has no campaign, or is missing."""
+    return NotDeployed(what, f"Deploy {stage} with a campaign enabled")
+
+
 @dataclass(frozen=True)
-class Start:
+class RunStart:
     """What is put on the collect queue. `known` is the run as it stands, where it had a start before."""
 
     campaign: str
@@ -34,46 +40,55 @@ class Start:
 
     def body(self) -> str:
         """A start of its own, each time."""
-        return json.dumps(
-            {
-                "campaign": self.campaign,
-                "scheduled_at": self.scheduled_at,
-                "run": self.run,
-                "start": str(uuid4()),
-            }
-        )
+        body = {"campaign": self.campaign, "scheduled_at": self.scheduled_at, "run": self.run}
+        return json.dumps(body | {"start": str(uuid4())})
 
 
-class Campaigns:
-    """One stage's: its queues and its table of runs."""
+class DeployedCampaigns:
+    """One stage's: its queues, its table of runs and its schedules. Raises NotDeployed where these are
+    missing."""
 
     def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
         self.stage = stage
-        self.queues = CampaignQueues(session.client("sqs"), stage)
+        self._sqs = session.client("sqs")
+        self._urls: dict[str, str] = {}  # a command that waits for a run looks at all queues every second
         self._scheduler = session.client("scheduler")
         self._dynamodb = session.client("dynamodb")
         self._table = stages.name(stage, "campaign-runs")
         self._runs = Runs(self._dynamodb, self._table, clock=clock)
         self._clock = clock
 
-    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> Start:
-        """The start of a new run, named by this minute, or of the one that is named, which has to be known
-        unless it may be `new`. Raises Refused."""
+    def starting(self, campaign: str, run: str | None, *, new: bool = False) -> RunStart:
+        """The start of the run of that name, which has to be known unless it may be `new`; without a name, of
+        a run named by this minute. Raises Refused."""
         if run is None:
-            now = _written(self._clock() // 60 * 60)
-            return Start(campaign, name_of(now), now, self._read(campaign, name_of(now)))
+            now = _iso(self._clock() // 60 * 60)
+            return RunStart(campaign, name_of(now), now, self._read(campaign, name_of(now)))
         name = _canonical(run)
         known = self._read(campaign, name)
         if known is None and not new:
             raise Refused(
-                f"A run of that name is not known; the latest of {campaign} in {self.stage}: "
-                f"{self._latest(campaign)}; --new begins it."
+                f"There is no run of that name; the latest of {campaign} in {self.stage}: "
+                f"{self._latest(campaign)}. Use --new to begin it."
             )
-        return Start(campaign, name, known.scheduled_at if known else self._time_in(name), known)
+        if known is not None:
+            return RunStart(campaign, name, known.scheduled_at, known)
+        try:
+            return RunStart(campaign, name, _iso(epoch(name)))
+        except (ValueError, OverflowError):  # a name that is no time
+            return RunStart(campaign, name, _iso(self._clock()))
 
-    def start(self, start: Start) -> None:
+    def start(self, start: RunStart) -> None:
         """Put it on the collect queue."""
-        self.queues.start(start.body())
+        self._sqs.send_message(QueueUrl=self._url("collect"), MessageBody=start.body())
+
+    def depth(self) -> int:
+        """How many messages wait to be collected or composed, in flight among them."""
+        return sum(self._depth(short) for short in QUEUES)
+
+    def dead(self) -> int:
+        """How many dead letters there are. Looking at them takes none away."""
+        return sum(self._depth(f"{short}-dlq") for short in QUEUES)
 
     def runs(self, campaign: str, most: int) -> list[Run]:
         """The latest runs, newest first. Raises NotDeployed."""
@@ -90,7 +105,7 @@ class Campaigns:
             )
         return found
 
-    def begun(self, start: Start) -> Run | None:
+    def begun(self, start: RunStart) -> Run | None:
         """The run since that start was taken up; None: it was not yet."""
         run = self._read(start.campaign, start.run)
         known = start.known.start if start.known else None
@@ -111,6 +126,18 @@ class Campaigns:
         except self._scheduler.exceptions.ResourceNotFoundException:
             return {}
 
+    def _url(self, short: str) -> str:
+        if short not in self._urls:
+            name = stages.name(self.stage, short)
+            try:
+                self._urls[short] = self._sqs.get_queue_url(QueueName=name)["QueueUrl"]
+            except self._sqs.exceptions.QueueDoesNotExist:
+                raise without_campaigns(f"queue {name}", self.stage) from None
+        return self._urls[short]
+
+    def _depth(self, short: str) -> int:
+        return stages.depth(self._sqs, self._url(short)).all
+
     def _read(self, campaign: str, run: str) -> Run | None:
         with self._deployed():
             return self._runs.read(campaign, run)
@@ -125,12 +152,6 @@ class Campaigns:
         except self._dynamodb.exceptions.ResourceNotFoundException:
             raise without_campaigns(f"table {self._table}", self.stage) from None
 
-    def _time_in(self, run: str) -> str:
-        try:
-            return _written(epoch(run))
-        except (ValueError, OverflowError):
-            return _written(self._clock())
-
 
 def _canonical(run: str) -> str:
     try:
@@ -139,5 +160,5 @@ def _canonical(run: str) -> str:
         raise Refused(f"{malformed}.") from None
 
 
-def _written(seconds: float) -> str:
+def _iso(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,46 +1,52 @@
-"""A campaign's audience counted and three of its messages composed, with nothing written anywhere."""
+"""A dry run: a campaign's audience counted and three of its messages rendered, with nothing written."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import boto3
+from msgspec import Struct
 
+from mailroom.channels.contracts import contracts_of
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.sms.contract import Sms
+from mailroom.content.templates import Content, Templates
+from mailroom.errors import Invalid, Malformed
+from mailroom.message.message import Message, parse
 from ops import stage as stages
-from ops.campaigns.deployed import Start
-from ops.campaigns.queues import without_campaigns
+from ops.campaigns.deployed import RunStart, without_campaigns
 from ops.clients import config_for_invocations
 from ops.screen import Refused
 
 SAMPLES = 3
 MAX_FAULTS = 20
+UNSUBSCRIBE_URL = "https://example.com/unsubscribe/made-up"
+"""In place of a recipient's own, which the sender signs."""
 
 
-@dataclass
-class Counted:
-    """What the pages so far had: good entries, bad ones, the first sentences about these, and the samples."""
+class Sample(Struct, frozen=True):
+    """One message: whom it is for, and its content; or the `problem` for which it would not be sent."""
 
-    pages: int = 0
-    recipients: int = 0
-    refused: int = 0
-    faults: list[str] = field(default_factory=list)
-    samples: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, page: dict[str, Any]) -> None:
-        """One page more; what is kept of it is bounded."""
-        self.pages += 1
-        self.recipients += page["recipients"]
-        self.refused += page["refused"]
-        self.faults = [*self.faults, *page["faults"]][:MAX_FAULTS]
-        self.samples = [*self.samples, *page["samples"]][:SAMPLES]
+    id: str
+    to: str = ""
+    subject: str = ""
+    text: str = ""
+    html: str = ""
+    problem: str = ""
 
 
-@dataclass(frozen=True)
-class Composed:
-    """The samples' items as they would be put into the mailbox, and the keys of those who get none."""
+class DryRunAnswer(Struct, frozen=True):
+    """A dry run: the whole audience counted, and the messages to its first few. `opted_out`, `left_out` and
+    `failed` are the keys of those among these few who would get none."""
 
-    items: list[dict[str, Any]]
+    campaign: str
+    run: str
+    pages: int
+    recipients: int
+    refused: int
+    faults: list[str]
+    samples: list[Sample]
     opted_out: list[str]
     left_out: list[str]
     failed: list[str]
@@ -49,49 +55,96 @@ class Composed:
 class DryRun:
     """Asks the deployed functions themselves, so with the stage's own database, files and code."""
 
-    def __init__(self, session: boto3.Session, start: Start, stage: str) -> None:
+    def __init__(self, session: boto3.Session, start: RunStart, stage: str) -> None:
         self._lambda = session.client("lambda", config=config_for_invocations())
         self._stage = stage
-        self._about = {
-            "campaign": start.campaign,
-            "run": start.run,
-            "scheduled_at": start.scheduled_at,
-        }
+        self._about = {"campaign": start.campaign, "run": start.run, "scheduled_at": start.scheduled_at}
 
-    def pages(self) -> Iterator[Counted]:
-        """The whole audience, page by page: the same object each time, for a page is not kept. Raises Refused
-        where the audience cannot be read."""
-        counted, cursor = Counted(), None
-        while True:
-            asked = {**self._about, "cursor": cursor, "samples": SAMPLES - len(counted.samples)}
-            page = self._ask("collect", asked)
-            counted.add(page)
-            yield counted
-            if page["cursor"] is None:
-                return
-            if page["cursor"] == cursor:
-                raise Refused(
-                    f"Page {counted.pages} of the audience leads to itself; its order is not stable."
-                )
+    def run(self, samples: "Samples", counted: Callable[[int], None]) -> DryRunAnswer:
+        """Count all pages, without keeping them, and render the first messages. `counted` is called with the
+        number of recipients so far. Raises Refused where the audience cannot be read, or where the campaign's
+        own code fails."""
+        pages = recipients = refused = 0
+        faults: list[str] = []
+        people: list[dict[str, Any]] = []
+        cursor, more = None, True
+        while more:
+            page = self._ask("collect", {"cursor": cursor, "samples": SAMPLES - len(people)})
+            pages += 1
+            recipients += page["recipients"]
+            refused += page["refused"]
+            faults = [*faults, *page["faults"]][:MAX_FAULTS]
+            people = [*people, *page["samples"]][:SAMPLES]
+            counted(recipients)
+            more = page["cursor"] is not None
+            if more and page["cursor"] == cursor:
+                raise Refused(f"Page {pages} of the audience leads to itself; its order is not stable.")
             cursor = page["cursor"]
-
-    def compose(self, recipients: list[dict[str, Any]]) -> Composed:
-        """The messages to a few. Raises Refused where the campaign's own code fails."""
-        answer = self._ask("compose", {**self._about, "recipients": recipients}) if recipients else {}
-        return Composed(
-            answer.get("items", []),
-            answer.get("opted_out", []),
-            answer.get("left_out", []),
-            answer.get("failed", []),
+        composed = self._ask("compose", {"recipients": people}) if people else {}
+        return DryRunAnswer(
+            self._about["campaign"],
+            self._about["run"],
+            pages,
+            recipients,
+            refused,
+            faults,
+            [samples.render(item) for item in composed.get("items", [])],
+            *(composed.get(name, []) for name in ("opted_out", "left_out", "failed")),
         )
 
     def _ask(self, short: str, question: dict[str, Any]) -> dict[str, Any]:
-        name = stages.name(self._stage, short)
+        name, payload = stages.name(self._stage, short), {"dry_run": {**self._about, **question}}
         try:
-            reply = self._lambda.invoke(FunctionName=name, Payload=json.dumps({"dry_run": question}).encode())
+            reply = self._lambda.invoke(FunctionName=name, Payload=json.dumps(payload).encode())
         except self._lambda.exceptions.ResourceNotFoundException:
             raise without_campaigns(f"function {name}", self._stage) from None
         answer = json.loads(reply["Payload"].read())
         if "FunctionError" in reply:
             raise Refused(f"{name} failed: {answer.get('errorType')}: {answer.get('errorMessage')}")
         return dict(answer)
+
+
+class Samples:
+    """Renders items. `templates` is the folder that has one for each channel; `default_region` is where a
+    number without its country is dialled."""
+
+    def __init__(self, templates: Path, default_region: str = "") -> None:
+        self._templates = templates
+        self._contracts = contracts_of(default_region)
+
+    def render(self, item: Mapping[str, Any]) -> Sample:
+        """What its recipient would see, or why there is nothing to be seen."""
+        id_ = str(item.get("id", ""))
+        try:
+            message = parse(item, self._contracts)
+            content = self._content(message)
+        except (Invalid, Malformed) as problem:
+            return Sample(id_, problem=str(problem))
+        to = message.recipient
+        return Sample(
+            id_,
+            to if isinstance(to, str) else ", ".join(to),
+            content.subject,
+            content.text or "",
+            content.html or "",
+        )
+
+    def _content(self, message: Message) -> Content:
+        folder = Templates(self._templates / message.event_type)
+        if isinstance(message, Mail):
+            if message.inline:
+                return Content(message.subject or "", message.html, message.text)
+            return folder.render(message.template or "default", _variables(message))
+        if isinstance(message, Sms):
+            text = message.text or ""
+            return Content(
+                "", None, folder.text(message.template, message.variables) if message.template else text
+            )
+        title, body = (str(message.variables.get(name) or "") for name in ("title", "body"))
+        return Content(title, None, body)
+
+
+def _variables(mail: Mail) -> dict[str, Any]:
+    """As the mail's sender hands them over: one addressee of a topic has a link to leave it."""
+    link = {"unsubscribe_url": UNSUBSCRIBE_URL} if mail.topic and len(mail.addressees) == 1 else {}
+    return {**mail.variables, **link}

@@ -1,11 +1,14 @@
-"""The campaigns of this repository, and the stages that cdk.json enables them in."""
+"""The campaigns of this repository, and how each of them is in a stage."""
 
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from ops.screen import Refused
+from msgspec import Struct
+
+from ops.campaigns.deployed import DeployedCampaigns
+from ops.screen import NotDeployed, Refused
 from stacks.merging import merged
 from stacks.paths import CAMPAIGN_FILE, ROOT
 
@@ -60,6 +63,52 @@ class CampaignFiles:
                 f"{name} is not enabled in {stage}; there: {_listed(enabled)}. "
                 f"Add it to mailroom.{stage}.campaigns.enabled in cdk.json and deploy."
             )
+
+
+Deployment = Literal["not_enabled", "not_deployed", "still_deployed", "enabled", "disabled"]
+"""The state of a campaign in a stage. disabled: its schedule was switched off. still_deployed: the settings
+do not enable it any more, and its schedule goes on."""
+
+
+class CampaignRow(Struct, frozen=True):
+    """One campaign: `standing` is how it stands in the stage, `last_run` the latest run and its state ("":
+    none)."""
+
+    campaign: str
+    channel: str
+    audience: str
+    schedule: str
+    standing: Deployment
+    last_run: str
+
+
+def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[CampaignRow]:
+    """All of them, as the stage has them. Raises Refused."""
+    enabled = files.enabled(campaigns.stage)
+    # Also where no campaign is enabled: a stack that has left the app goes on until it is deleted.
+    schedules = campaigns.schedules()
+    rows = []
+    for name in files.names():
+        settings = files.of_stage(name, campaigns.stage)
+        schedule = settings.get("schedule")
+        standing: Deployment = "still_deployed" if name in schedules else "not_enabled"
+        last_run = ""
+        if name in enabled:
+            standing = schedules.get(name, "not_deployed") if schedule else "enabled"
+            try:
+                last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
+            except NotDeployed:
+                standing = "not_deployed"
+        row = CampaignRow(
+            campaign=name,
+            channel=str(settings.get("channel", "")),
+            audience=str(settings.get("audience", {}).get("kind", "")),
+            schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
+            standing=standing,
+            last_run=last_run,
+        )
+        rows.append(row)
+    return rows
 
 
 def _listed(names: list[str]) -> str:

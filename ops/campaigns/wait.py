@@ -1,74 +1,75 @@
-"""Until a run that was started is in the mailbox, or until it will not come there by itself."""
+"""Wait until a run is in the mailbox, or until it will not come there by itself."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from shlex import quote
 
-from mailroom.campaigns.run import Run
+from mailroom.campaigns.runs import Run
 from ops import stage as stages
-from ops.campaigns.deployed import Campaigns, Start
+from ops.campaigns.deployed import DeployedCampaigns, RunStart
 
 QUIET_POLLS = 3
-"""Where all is accounted for. SQS's depths are approximate: one zero proves nothing."""
+"""Polls without a change, after which a run that is accounted for is over. SQS's depths are approximate: one
+zero proves nothing."""
 BESIDE_POLLS = 15
-"""Where all is accounted for, nobody twice, and something lies in the queues all the same. All campaigns of a
-stage share them, so it is another's, which may take hours."""
+"""The same, while messages lie in the queues. All campaigns of a stage share these queues, so the messages
+are another campaign's, which may take hours."""
 LOST_POLLS = 60
-"""Where something is missing: a depth may lag a minute behind what was sent (SQS, GetQueueAttributes), and
-nobody should hear that what is on its way is lost."""
+"""The same, where recipients are missing: a depth may lag a minute behind what was sent (SQS,
+GetQueueAttributes), and messages that are on their way must not be reported as lost."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """What became of it. `run` None: it never began. `problem` says what is not as it should be, and where to
-    look; "": all of it is in the mailbox, or has a reason not to be there."""
+    """What became of a run; None: it never began. `problem` is what went wrong and where to look; "": all of
+    the run is in the mailbox, or has a reason not to be there."""
 
     run: Run | None
     problem: str
 
 
 def wait(
-    campaigns: Campaigns,
-    start: Start,
+    campaigns: DeployedCampaigns,
+    start: RunStart,
     seen: Callable[[Run], None],
     sleep: Callable[[float], None],
 ) -> Ended:
-    """Look every second until a run is over, or nothing moves and nothing of it can be on its way. A run of
-    which each recipient is accounted for once is over whatever lies in the queues."""
-    dead = campaigns.queues.dead()
+    """Look every second until a run is over, or until nothing of it can be on its way. When each recipient is
+    accounted for once, a run is over whatever lies in the queues."""
+    dead = campaigns.dead()
     before, quiet = None, 0
     while True:
         run = campaigns.begun(start)
         if run is not None:
             seen(run)
-        over, beside = run is not None and _is_over(run, start), campaigns.queues.depth() > 0
+        over, beside = run is not None and _is_over(run, start), campaigns.depth() > 0
         moves = run != before or (beside and not (run and over and _is_exact(run, start)))
         before, quiet = run, 0 if moves else quiet + 1
         if quiet >= (LOST_POLLS if not over else BESIDE_POLLS if beside else QUIET_POLLS):
-            return Ended(run, _problem(run, start, campaigns, campaigns.queues.dead() - dead))
+            return Ended(run, _problem(run, start, campaigns, campaigns.dead() - dead))
         sleep(1.0)
 
 
-def accounted(run: Run, start: Start) -> int:
-    """The recipients of this start of which it is known what became of them. One that was composed again
-    after a fault may count twice."""
+def accounted(run: Run, start: RunStart) -> int:
+    """How many recipients of this start have an outcome. One that was composed again after a fault may count
+    twice."""
     composed = run.composed - (start.known.composed if start.known else 0)
     return composed + run.existed + run.opted_out + run.left_out + run.expired
 
 
-def _is_over(run: Run, start: Start) -> bool:
-    """Whether there is nothing left to hear: with failures there may be dead letters, however the sum is."""
+def _is_over(run: Run, start: RunStart) -> bool:
+    """Whether no more news can come. With failures there may be dead letters, whatever the sum is."""
     if run.state == "collected":
         return run.failed == 0 and accounted(run, start) >= run.recipients
     return run.state != "collecting"
 
 
-def _is_exact(run: Run, start: Start) -> bool:
-    """Whether nobody was counted twice, who would stand for somebody of whom nothing is known yet."""
+def _is_exact(run: Run, start: RunStart) -> bool:
+    """Whether no recipient was counted twice: a second count would hide a recipient without an outcome."""
     return accounted(run, start) <= run.recipients
 
 
-def _problem(run: Run | None, start: Start, campaigns: Campaigns, dead: int) -> str:
+def _problem(run: Run | None, start: RunStart, campaigns: DeployedCampaigns, dead: int) -> str:
     which = f"{quote(start.campaign)} --run {quote(start.run)} --stage {campaigns.stage}"
     status = f"mailroom campaign status {which}"
     collect, audience = (stages.name(campaigns.stage, f"{each}-dlq") for each in ("collect", "audience"))

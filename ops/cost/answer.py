@@ -16,8 +16,8 @@ from ops.plan.lanes import CDK_JSON, Lane, Stages
 from ops.plan.model import Assumed, Plan
 from ops.prices import DATED, PROVIDERS, UNPRICED, Use
 from ops.prices import dollars as sent_dollars
-from stacks.load import load
-from stacks.settings import Settings
+from stacks.settings.load import load
+from stacks.settings.stage import Settings
 
 API = "api"
 """What comes by the HTTP API, among the channels."""

@@ -48,7 +48,7 @@ def cost(
     """
     # Settings are pydantic's, which the other commands need not wait for.
     from ops.cost.screen import show
-    from stacks.sentences import SettingsError
+    from stacks.settings.sentences import SettingsError
 
     counts = {"mail": mail, "sms": sms, "push": push, "fax": fax, "webhook": webhook}
     try:

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from ops import prices
 from ops.cost import assumed
-from stacks.derived import lane_rows
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 ALARMS_A_QUEUE = {"dlq-not-empty": 2, "waiting-long": 1, "backlog-old": 1, "in-flight-many": 1}
 ALARMS_A_FUNCTION = {"errors": 1, "throttles": 1, "slow": 1}
@@ -44,7 +43,7 @@ class Resources(Struct, frozen=True):
 def of_settings(settings: Settings) -> Resources:
     """A stage's as its settings make them. Dead-letter queues are not among the queues: nobody reads them."""
     fax, campaigns = settings.fax is not None, bool(settings.campaigns.enabled)
-    queues = len(list(lane_rows(settings))) + 3 + 2 * fax + 2 * campaigns
+    queues = len(list(settings.lane_rows())) + 3 + 2 * fax + 2 * campaigns
     functions = queues + len(FUNCTIONS_BESIDE) + (settings.twilio is not None)
     return Resources(
         source="settings",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ops import prices
 from ops.cost import assumed
 from ops.plan.lanes import Lane
-from stacks.derived import PUT_SECONDS
-from stacks.settings import Settings
+from stacks.settings.campaigns import PUT_SECONDS
+from stacks.settings.stage import Settings
 
 GB = 1e9
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.plan.lanes import CDK_JSON, Lane, Stages
-from stacks.load import load
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
 
 
 @dataclass(frozen=True)

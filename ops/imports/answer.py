@@ -1,19 +1,29 @@
-"""What an import says at its end."""
+"""What an import shows: a bar while it runs, and the answer at its end."""
 
-from msgspec import Struct
+from typing import Literal
+
+from msgspec import Struct, structs
 from rich import box
-from rich.panel import Panel
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
-from ops.campaigns.samples import Sample
-from ops.imports.importing import State
-from ops.imports.judge import Fault
-from ops.imports.progress import Counts
-from ops.screen import lines as several
-from ops.screen import plain, screen
+from ops.campaigns.answers import panel
+from ops.campaigns.dry_run import Sample
+from ops.imports.items import LineFault
+from ops.screen import errors, plain, screen
+
+State = Literal["done", "interrupted", "stopped"]
 
 
-class Shown(Struct, frozen=True):
+class ShownMessage(Struct, frozen=True):
     """One message of a dry run, as its recipient would see it; or the problem for which it would fail."""
 
     id: str
@@ -48,8 +58,8 @@ class Imported(Struct, frozen=True, kw_only=True):
     lines_per_second: float
     throttled: int = 0
     rejected_file: str | None = None
-    faults: list[Fault]
-    samples: list[Shown]
+    faults: list[LineFault]
+    samples: list[ShownMessage]
     trouble: str = ""
     resume: str = ""
 
@@ -63,20 +73,15 @@ _MEANING = (
 )
 
 
-def shown(sample: Sample) -> Shown:
+def shown(sample: Sample) -> ShownMessage:
     """A rendered message without its HTML, where it has a text."""
-    return Shown(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
-
-
-def counts_of(counts: Counts) -> dict[str, int]:
-    """The counts by name, and their sum."""
-    return {"lines": counts.lines, **{name: getattr(counts, name) for name, _ in _MEANING}}
+    return ShownMessage(sample.id, sample.to, sample.subject, sample.text or sample.html, sample.problem)
 
 
 def show(answer: Imported) -> None:
     """Print it."""
     for sample in answer.samples:
-        screen.print(_panel(sample))
+        screen.print(panel(*structs.astuple(sample)))
     for fault in answer.faults:
         where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
         screen.print(plain(f"- {where}: {fault.problem}"), soft_wrap=True)
@@ -112,9 +117,15 @@ def _table(answer: Imported) -> Table:
     return table
 
 
-def _panel(sample: Shown) -> Panel:
-    title = plain(sample.id)
-    if sample.problem:
-        return Panel(several(f"Would fail: {sample.problem}"), title=title, title_align="left", style="red")
-    head = f"To: {sample.to}\n" + (f"Subject: {sample.subject}\n" if sample.subject else "")
-    return Panel(several(f"{head}\n{sample.text.strip()}"), title=title, title_align="left")
+def progress_bar(*, quiet: bool) -> Progress:
+    """Bytes, lines, speed and the time that is left, on standard error; `quiet`: nothing."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TextColumn("{task.fields[lines]:,} lines"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=errors, disable=quiet, transient=True)

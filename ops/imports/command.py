@@ -2,37 +2,57 @@
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import boto3
 import typer
 
+from mailroom.channels.contracts import CONTRACTS
 from ops.clients import config_for_puts
 from ops.imports import answer as view
-from ops.imports.answer import Imported
-from ops.imports.importing import Import
-from ops.imports.job import Job
-from ops.imports.options import options_of
+from ops.imports.importing import Import, Job
+from ops.imports.items import Format, Options
 from ops.imports.source import Source
-from ops.messages.items import rules_of
-from ops.screen import AsJson, Stage, aws_faults, errors, tell
+from ops.messages.items import pairs, rules_of
+from ops.screen import AsJson, Refused, Stage, aws_faults, errors, tell
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
+ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+MAX_PREFIX_BYTES = 100
 
-File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file, UTF-8.")]
-Channel = Annotated[str | None, typer.Option(help="The channel; without it each line's own event_type.")]
-Prefix = Annotated[str | None, typer.Option(help="What each id begins with; alone: then the line's number.")]
-Column = Annotated[str | None, typer.Option(help="The column that has the ids; without it, id.")]
-Sets = Annotated[list[str] | None, typer.Option("--set", help="attribute=value of every message.")]
-Maps = Annotated[list[str] | None, typer.Option("--map", help="column=attribute: what a column is.")]
-Kind = Annotated[Literal["csv", "jsonl"] | None, typer.Option("--format", help="Without it, by its ending.")]
-Delimiter = Annotated[str | None, typer.Option(help="Between the cells of a CSV file.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check all lines, show three; put nothing.")]
-Workers = Annotated[int, typer.Option(min=1, max=128, help="Puts under way at a time.")]
-Restart = Annotated[bool, typer.Option("--restart", help="Forget how far it was, and what was refused.")]
+File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")]
+Channel = Annotated[str | None, typer.Option(help="The channel; default: each line's own event_type.")]
+Prefix = Annotated[
+    str | None,
+    typer.Option(help="What each id begins with; without a column of ids, the line's number follows."),
+]
+Column = Annotated[str | None, typer.Option(help="The column that has the ids; default: id.")]
+Sets = Annotated[list[str] | None, typer.Option("--set", help="Give every message attribute=value.")]
+Maps = Annotated[
+    list[str] | None, typer.Option("--map", help="Take a column as an attribute: column=attribute.")
+]
+Kind = Annotated[
+    Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="What stands between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
+]
+Workers = Annotated[int, typer.Option(min=1, max=128, help="How many puts are under way at a time.")]
+Restart = Annotated[
+    bool,
+    typer.Option(
+        "--restart", help="Begin anew: forget how far the import was, and which lines were refused."
+    ),
+]
 
 
 def import_(
@@ -51,19 +71,19 @@ def import_(
     restart: Restart = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a file of messages into the mailbox: CSV with a header, or a JSON object a line; of any size.
+    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line; of any size.
 
-    Columns are attributes of the message, or variables of its template; in a CSV file, those that are lists,
-    maps or numbers are written as JSON. Each line needs an id that stays the same: of a column, or made of
-    --id-prefix and the line's number. Where the channel has a lane for bulk it is used; --set lane=normal
-    takes the other.
+    A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
+    and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
+    the line's number. Messages take the bulk lane where the channel has one; --set lane=normal takes the
+    other.
 
-    An import that was cut off goes on where it was, by FILE.mailroom-progress. Nothing is put twice, with or
-    without that file: what is there already is counted as existed. Lines that are not as they must be go
-    into FILE.mailroom-rejected.csv (or .jsonl), to be mended there and imported alone; the others go on.
+    Run the same command again to go on after an interruption: FILE.mailroom-progress says where. Nothing is
+    put twice, even without that file: a message that is there already is counted as existed. Refused lines
+    go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there and import that file by itself.
 
-    Exit code 1: lines were refused, or met another message of their id, or it was interrupted. 2: AWS does
-    not take them, or the options or the file cannot be meant.
+    Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. Exit
+    code 2: AWS does not take the messages, or the options or the file are wrong.
 
     Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --set template=news --dry-run
     """
@@ -80,8 +100,15 @@ def import_(
         )
         session = boto3.Session()
         with closing(Source(file)) as source:
-            job = Job(source, stage, options, rules_of(session, stage), session.client("s3"))
-            answer = job.dry_run(quiet=as_json) if dry_run else _run(job, session, workers, restart, as_json)
+            rules = rules_of(session, stage)
+            job = Job(source, stage, options, rules, session.client("s3"), quiet=as_json)
+            if dry_run:
+                answer = job.dry_run()
+            else:
+                dynamodb = session.client("dynamodb", config=config_for_puts(workers))
+                importing = Import(job, dynamodb, workers, restart=restart)
+                with _interrupts(importing):
+                    answer = importing.run()
     if as_json:
         tell(answer)
     else:
@@ -90,24 +117,65 @@ def import_(
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
 
 
-def _run(job: Job, session: boto3.Session, workers: int, restart: bool, quiet: bool) -> Imported:
-    running = job.prepared(
-        session.client("dynamodb", config=config_for_puts(workers)), workers, restart=restart, quiet=quiet
+def options_of(
+    file: Path,
+    *,
+    channel: str | None,
+    format_: Format | None,
+    delimiter: str | None,
+    id_prefix: str | None,
+    id_column: str | None,
+    sets: Iterable[str],
+    maps: Iterable[str],
+) -> Options:
+    """The options of a command. Raises Refused for those that contradict each other or mean nothing."""
+    if channel is not None and channel not in CONTRACTS:
+        raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
+    if id_prefix is not None and not _is_prefix(id_prefix):
+        raise Refused("--id-prefix cannot begin an id; use 1 to 100 printable characters, and no address.")
+    found = format_ or ENDINGS.get(file.suffix.lower())
+    if found is None:
+        raise Refused(f"{file.name} ends neither in .csv nor in .jsonl; say which it is by --format.")
+    mapped = pairs(maps, "--map")
+    if len(set(mapped.values())) < len(mapped):
+        raise Refused("--map names one attribute for two columns; keep one of them.")
+    constant = pairs(sets, "--set")
+    for name, instead in (("id", "--id-column or --id-prefix"), ("event_type", "--channel")):
+        if name in constant:
+            raise Refused(f"--set {name}: is for each line, or said by {instead}.")
+    return Options(
+        format=found,
+        delimiter=_delimiter(file, delimiter),
+        channel=channel or "",
+        id_prefix=id_prefix or "",
+        id_column=id_column or "",
+        sets=constant,
+        maps=mapped,
     )
-    with _interrupts(running.importing):
-        return job.run(running)
+
+
+def _is_prefix(text: str) -> bool:
+    return text.isprintable() and 0 < len(text.encode()) <= MAX_PREFIX_BYTES and "@" not in text
+
+
+def _delimiter(file: Path, typed: str | None) -> str:
+    found = typed or ("\t" if file.suffix.lower() == ".tsv" else ",")
+    found = "\t" if found == "\\t" else found
+    if len(found) != 1 or not found.isascii() or found in '"\r\n':
+        raise Refused("--delimiter is not one ASCII character; use , or ; or \\t.")
+    return found
 
 
 @contextmanager
 def _interrupts(importing: Import) -> Iterator[None]:
-    """Ctrl-C lets what is under way end; once more, and it is cut off, which loses nothing either."""
+    """Ctrl-C finishes what is under way. A second Ctrl-C ends at once, which loses nothing either."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(_number: int, _frame: object) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        errors.print("Ending; what is under way is finished first.")
+        errors.print("Finishing what is under way; press Ctrl-C again to end at once.")
         importing.stop()
 
     before = signal.signal(signal.SIGINT, stop)

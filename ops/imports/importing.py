@@ -1,167 +1,345 @@
 """The import itself: entries in the file's order, some puts at a time, and a note of how far all are done."""
 
+import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Literal
+from threading import Event, Lock
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from mailroom.mailbox.writer import Written
-from ops.imports.brake import STOPPED, Brake
-from ops.imports.entries import Entries, Entry
-from ops.imports.judge import Fault, Judge
-from ops.imports.progress import Progress
-from ops.imports.progress_file import ProgressFile
-from ops.imports.rejected import Rejected
+from mailroom.campaigns.files.formats import FileEntry
+from mailroom.campaigns.files.lines import Position
+from mailroom.mailbox.writer import MailboxWriter, Written
+from ops.campaigns.dry_run import Samples
+from ops.imports.answer import Imported, State, progress_bar, shown
+from ops.imports.items import Items, LineFault, Options
+from ops.imports.progress import ImportProgress, LineCounts, ProgressFile, RejectedLines
+from ops.imports.source import FileEntries, Source
+from ops.messages.items import Rules
+from ops.screen import Refused
+from stacks.paths import TEMPLATES
+
+if TYPE_CHECKING:
+    from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_s3 import S3Client
 
 NOTED_EVERY = 1.0
 """Seconds from one note of the progress to the next: so much is put again, and found there, after a crash."""
 AHEAD = 4
 """Entries that wait for each worker: so many at most lie in the memory."""
 SHOWN_FAULTS = 20
+SAMPLES = 3
 CONFLICT = "is used for another message; use a new one"
+FIRST_WAIT = 0.05
+LONGEST_WAIT = 5.0
+RECOVERY = 0.9
+"""What a put that went well leaves of the wait before each."""
+SMALL = 0.002
+"""Seconds below which puts do not wait at all."""
+GIVE_UP_AFTER = 120.0
+"""Seconds from the first put that fails to one that goes well: beyond, it is no throttling but an outage."""
+STOPPED = "stopped"
+"""The error of what was not put because the import ends."""
+_PASSING = frozenset(
+    (
+        *("ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"),
+        *("InternalServerError", "ServiceUnavailable", "InternalFailure", "RequestTimeout", "SlowDown"),
+        *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "ConnectionClosedError"),
+        *("HTTPClientError", "ProxyConnectionError", "LimitExceededException", "503", "500"),
+    )
+)
+"""What may be over in a moment: AWS's codes and botocore's errors, as MailboxWriter names them."""
 
-State = Literal["done", "interrupted", "stopped"]
-Seen = Callable[[Progress], None]
 
+class Job:
+    """A file for a stage. Raises Refused where the file, or its columns, cannot be meant."""
 
-class Ended(Struct):
-    """How it ended. interrupted: an operator did not want to wait. stopped: AWS did not take what it was
-    given; `trouble` says how. `faults` are the first of this process."""
+    def __init__(
+        self,
+        source: Source,
+        stage: str,
+        options: Options,
+        rules: Rules,
+        s3: "S3Client",
+        *,
+        quiet: bool = True,
+    ) -> None:
+        self.source = source
+        self.stage = stage
+        self.options = options
+        self.rules = rules
+        self.s3 = s3
+        self.quiet = quiet
+        self.entries = FileEntries(source, options)
+        self.items = Items(options, rules.lanes, rules.validator(s3))
+        if options.format == "csv":
+            self.items.check_header(self.entries.header)
+        self._began = time.monotonic()
 
-    state: State
-    faults: list[Fault]
-    trouble: str = ""
+    def dry_run(self) -> Imported:
+        """Judge every line and render the first three messages. Nothing is put or written."""
+        counts, faults, samples = LineCounts(), list[LineFault](), list[dict[str, Any]]()
+        with progress_bar(quiet=self.quiet) as bar:
+            task = bar.add_task("checking", total=self.source.size, lines=0)
+            for entry in self.entries.after(self.entries.start):
+                item = self.items.judged(entry)
+                if isinstance(item, LineFault):
+                    counts.refused += 1
+                    faults += [item] if len(faults) < SHOWN_FAULTS else []
+                else:
+                    counts.put += 1
+                    samples += [item] if len(samples) < SAMPLES else []
+                bar.update(task, completed=entry.end.offset, lines=counts.lines)
+        rendering = Samples(TEMPLATES, self.rules.default_region)
+        rendered = [shown(rendering.render(each)) for each in samples]
+        return self.answer("done", counts, faults, self.source.size, dry_run=True, samples=rendered)
+
+    def answer(
+        self,
+        state: State,
+        counts: LineCounts,
+        faults: list[LineFault],
+        bytes_done: int,
+        *,
+        settled: int = 0,
+        **more: Any,
+    ) -> Imported:
+        """The command's answer; `settled` are the lines that this process accounted for."""
+        seconds = time.monotonic() - self._began
+        return Imported(
+            file=str(self.source.path),
+            stage=self.stage,
+            event_type=self.options.channel,
+            state=state,
+            lines=counts.lines,
+            **structs.asdict(counts),
+            bytes=self.source.size,
+            bytes_done=bytes_done,
+            seconds=round(seconds, 3),
+            lines_per_second=round(settled / seconds, 1) if seconds else 0.0,
+            faults=faults,
+            **more,
+        )
 
 
 class _Begun(Struct):
     """An entry on its way: the fault that keeps it from being put, or the put."""
 
-    entry: Entry
-    fault: Fault | None = None
+    entry: FileEntry
+    fault: LineFault | None = None
     put: Future[Written] | None = None
 
 
 class Import:
-    """One process's part of an import, from `progress` on, which it moves. `consumed` tells SHA-256 of the
-    file up to an offset, and raises Refused where somebody has written into it. `stop` may be called at any
-    time, also by the handler of a signal."""
+    """One process's part of an import, from where the one before was cut off. `stop` may be called at any
+    time, also by the handler of a signal. Raises Refused where another process is on the file, or where the
+    import cannot go on."""
 
-    def __init__(
-        self,
-        entries: Entries,
-        judge: Judge,
-        brake: Brake,
-        progress: Progress,
-        *,
-        file: ProgressFile,
-        rejected: Rejected,
-        consumed: Callable[[int], str],
-        workers: int,
-        seen: Seen,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._entries = entries
-        self._judge = judge
-        self._brake = brake
-        self._progress = progress
-        self._file = file
-        self._rejected = rejected
-        self._consumed = consumed
+    def __init__(self, job: Job, dynamodb: "DynamoDBClient", workers: int, *, restart: bool = False) -> None:
+        job.source.lock()
+        self._job = job
         self._workers = workers
-        self._seen = seen
-        self._now = now
-        self._noted = now()
+        self._writer = PacedWriter(job.rules.writer(dynamodb, job.s3))
+        self._rejected = RejectedLines(job.source, job.options, job.entries)
+        self._file = ProgressFile(job.source.path)
+        self._numbered = job.items.numbered(job.entries.columns())
+        self._progress, self._resumed = self._found(restart)
+        self._before = self._progress.counts.lines
+        self._bar = progress_bar(quiet=job.quiet)
+        self._task = self._bar.add_task(
+            "importing", total=job.source.size, completed=self._progress.offset, lines=self._before
+        )
+        self._state: State = "done"
         self._interrupted = False
-        self._ended = Ended("done", [])
+        self._faults: list[LineFault] = []
+        self._trouble = ""
+        self._noted = 0.0
 
     def stop(self) -> None:
         """End soon: what is under way is finished, and nothing more begun."""
         self._interrupted = True
-        self._brake.stop()
+        self._writer.stop()
 
-    def run(self) -> Ended:
+    def run(self) -> Imported:
         """Until the file's end, or until it must end. Raises Refused where the files beside it cannot be
         written, or somebody has written into it."""
-        self._progress.counts.failed = 0
         self._rejected.begin(self._progress.rejected_bytes)
         self._note()
         try:
-            with ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool:
+            with self._bar, ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool:
                 try:
                     for begun in self._under_way(pool):
                         self._settle(begun)
                 finally:
-                    self._brake.stop()
+                    self._writer.stop()
             self._note()
         finally:
             self._rejected.close()
         if self._interrupted:
-            self._ended.state = "interrupted"
-        return self._ended
+            self._state = "interrupted"
+        if self._state == "done":
+            self._file.path.unlink(missing_ok=True)
+        return self._answer()
+
+    def _found(self, restart: bool) -> tuple[ImportProgress, bool]:
+        """Where to begin, and whether that is where another process was cut off."""
+        job = self._job
+        begin = ImportProgress(
+            bucket=job.rules.payload_bucket,
+            sha256=job.source.sha256(),
+            options=job.options,
+            offset=job.entries.start.offset,
+            line=job.entries.start.line,
+            counts=LineCounts(),
+        )
+        found = self._file.found(begin, numbered=self._numbered, restart=restart)
+        if found is not None:
+            found.counts.failed = 0
+            return found, True
+        if restart:
+            self._file.path.unlink(missing_ok=True)
+            self._rejected.path.unlink(missing_ok=True)
+        elif self._rejected.path.exists():
+            raise Refused(
+                f"{self._rejected.path} is there from an import before; move it away, or let --restart "
+                "delete it."
+            )
+        return begin, False
 
     def _under_way(self, pool: ThreadPoolExecutor) -> Iterator[_Begun]:
         """Each entry in order, when the puts of those before it have been settled."""
         window: deque[_Begun] = deque()
-        for entry in self._entries.after(self._progress.mark):
-            if self._interrupted or self._ended.state == "stopped":
+        for entry in self._job.entries.after(Position(self._progress.offset, self._progress.line)):
+            if self._interrupted or self._state == "stopped":
                 break
-            window.append(self._begin(pool, entry))
+            item = self._job.items.judged(entry)
+            if isinstance(item, LineFault):
+                window.append(_Begun(entry, fault=item))
+            else:
+                window.append(_Begun(entry, put=pool.submit(self._writer.put, item)))
             if len(window) > self._workers * AHEAD:
                 yield window.popleft()
         yield from window
 
-    def _begin(self, pool: ThreadPoolExecutor, entry: Entry) -> _Begun:
-        item = self._judge.item(entry)
-        if isinstance(item, Fault):
-            return _Begun(entry, fault=item)
-        return _Begun(entry, put=pool.submit(self._brake.put, item))
-
     def _settle(self, begun: _Begun) -> None:
         """Count one entry and move on behind it; behind one that failed nothing counts any more, for the
         import goes on there."""
-        counts = self._progress.counts
-        written = begun.put.result() if begun.put is not None else None
-        if written is not None and written.state == "failed":
-            self._halt(written.error)
-        if self._ended.state == "stopped":
+        progress, counts = self._progress, self._progress.counts
+        outcome, fault = self._outcome(begun)
+        if self._state == "stopped":
             return
-        fault = begun.fault if written is None else self._count(begun.entry, written)
+        setattr(counts, outcome, getattr(counts, outcome) + 1)
         if fault is not None:
             self._rejected.add(begun.entry, fault.reason)
-            if written is None or written.state == "refused":
-                counts.refused += 1
-            if len(self._ended.faults) < SHOWN_FAULTS:
-                self._ended.faults.append(fault)
-        self._progress.offset, self._progress.line = begun.entry.end.offset, begun.entry.end.line
-        if self._now() - self._noted >= NOTED_EVERY:
+            if len(self._faults) < SHOWN_FAULTS:
+                self._faults.append(fault)
+        progress.offset, progress.line = begun.entry.end.offset, begun.entry.end.line
+        if time.monotonic() - self._noted >= NOTED_EVERY:
             self._note()
-        self._seen(self._progress)
+        wait = self._writer.wait
+        words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
+        self._bar.update(self._task, completed=progress.offset, lines=counts.lines, description=words)
 
-    def _halt(self, error: str) -> None:
-        self._ended.state = "stopped"
-        if error != STOPPED:
-            self._progress.counts.failed += 1
-            self._ended.trouble = self._ended.trouble or error
-
-    def _count(self, entry: Entry, written: Written) -> Fault | None:
-        counts: Any = self._progress.counts
-        match written.state:
-            case "put":
-                counts.put += 1
-            case "existed" if written.same:
-                counts.existed += 1
-            case "existed":
-                counts.conflict += 1
-                return self._judge.fault(entry, "id", CONFLICT)
-            case _:
-                return self._judge.fault(entry, written.field, written.problem)
-        return None
+    def _outcome(self, begun: _Begun) -> tuple[str, LineFault | None]:
+        """The count that an entry belongs to, and why it was not put."""
+        if begun.put is None:
+            return "refused", begun.fault
+        line, written = begun.entry.begin.line, begun.put.result()
+        if written.state == "refused":
+            return "refused", self._job.items.fault(line, written.field, written.problem)
+        if written.state == "existed" and not written.same:
+            return "conflict", self._job.items.fault(line, "id", CONFLICT)
+        if written.state == "failed":
+            self._state = "stopped"
+            if written.error != STOPPED:
+                self._progress.counts.failed += 1
+                self._trouble = self._trouble or written.error
+        return written.state, None
 
     def _note(self) -> None:
-        self._progress.rejected_bytes = self._rejected.settle()
-        self._progress.consumed = self._consumed(self._progress.offset)
+        if self._job.source.touched():
+            raise self._file.changed(numbered=self._numbered)
+        self._progress.rejected_bytes = self._rejected.flush()
         self._file.write(self._progress)
-        self._noted = self._now()
+        self._noted = time.monotonic()
+
+    def _answer(self) -> Imported:
+        rejected, counts = self._rejected.path, self._progress.counts
+        left = self._state != "done"
+        return self._job.answer(
+            self._state,
+            counts,
+            self._faults,
+            self._progress.offset,
+            settled=counts.lines - self._before - counts.failed,
+            dry_run=False,
+            samples=[],
+            resumed=self._resumed,
+            throttled=self._writer.throttled,
+            rejected_file=str(rejected) if rejected.exists() else None,
+            trouble=self._trouble,
+            resume="The same command goes on where it was; nothing is put twice." if left else "",
+        )
+
+
+class PacedWriter:
+    """Puts at the pace that DynamoDB takes: slower for all workers at once when it throttles, faster again
+    when it does not. `sleep` and `now` are in seconds."""
+
+    def __init__(
+        self,
+        writer: MailboxWriter,
+        *,
+        sleep: Callable[[float], object] | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._writer = writer
+        self._stopped = Event()
+        self._sleep = sleep or self._stopped.wait
+        self._now = now
+        self._lock = Lock()
+        self.wait = 0.0
+        self.throttled = 0
+        """How often DynamoDB, or the way to it, did not take a put for the moment."""
+        self._slowed = now()
+        self._failing_since: float | None = None
+        """None: the last put went well, or there was none."""
+
+    def stop(self) -> None:
+        """No worker waits any longer: what was not put yet comes back as failed."""
+        self._stopped.set()
+
+    def put(self, item: Mapping[str, Any]) -> Written:
+        """Put one item, as often as it takes; `failed`: trying again is of no use."""
+        while not self._stopped.is_set():
+            if wait := self.wait:
+                self._sleep(wait * random.uniform(0.5, 1.5))  # noqa: S311 - it spreads, it hides nothing
+            written = self._writer.put(item)
+            if written.state != "failed":
+                self._speed_up()
+                return written
+            if not self._may_pass(written):
+                self.stop()
+                return written
+        return Written("failed", None, STOPPED)
+
+    def _speed_up(self) -> None:
+        with self._lock:
+            self._failing_since = None
+            self.wait = self.wait * RECOVERY if self.wait > SMALL else 0.0
+
+    def _may_pass(self, written: Written) -> bool:
+        if written.error.rpartition(": ")[2] not in _PASSING:
+            return False
+        with self._lock:
+            self.throttled += 1
+            now = self._now()
+            if self._failing_since is None:
+                self._failing_since = now
+            # What several workers hear at once is one reason to slow down, and not several.
+            if not self.wait or now - self._slowed >= self.wait:
+                self.wait, self._slowed = min(LONGEST_WAIT, max(FIRST_WAIT, self.wait * 2)), now
+            return now - self._failing_since < GIVE_UP_AFTER

@@ -1,28 +1,77 @@
-"""One entry's values as an item of the mailbox."""
+"""One entry of a file as an item of the mailbox, or what is wrong with it."""
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
-from mailroom.errors import Invalid
+from msgspec import Struct
+
+from mailroom.campaigns.files.formats import FileEntry
+from mailroom.dispatch.validator import Validator
+from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
-from ops.imports.entries import LINE, REASON
-from ops.imports.options import Options
-from ops.messages.items import Attributes, attributes_of
+from ops.messages.items import attributes_of
 from ops.screen import Refused
 
+Format = Literal["csv", "jsonl"]
+LINE, REASON = "mailroom_line", "mailroom_reason"
+"""Columns of a file of refused lines: the line's number in the first file, by which its id is made, and why
+it was refused."""
 ID, CHANNEL = "id", "event_type"
 _MAX_LINE_DIGITS = 18
 _attributes = cache(attributes_of)
 
 
-class Items:
-    """Makes items by the options. `lanes` are those that each channel of the stage has: what comes in
-    thousands goes by the one for bulk, where there is one and neither line nor option says otherwise."""
+class Options(Struct, frozen=True, kw_only=True):
+    """How lines become messages. An import goes on only with the options that it began with.
 
-    def __init__(self, options: Options, lanes: Mapping[str, list[str]]) -> None:
+    `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `sets` are attributes of
+    every message; `maps` has the attribute that a column becomes.
+    """
+
+    format: Format
+    delimiter: str
+    channel: str
+    id_prefix: str
+    id_column: str
+    sets: dict[str, str]
+    maps: dict[str, str]
+
+    def attribute(self, column: str) -> str:
+        """What a column is called in the message."""
+        return self.maps.get(column, column)
+
+    def column(self, attribute: str) -> str:
+        """Where an attribute stands in the file; "" where it does not come from there."""
+        if attribute in self.sets:
+            return ""
+        if attribute == "id" and self.id_column:
+            return self.id_column
+        named = (column for column, mapped in self.maps.items() if mapped == attribute)
+        return next(named, attribute)
+
+
+class LineFault(Struct, frozen=True):
+    """What is wrong with a line: its number, as an editor counts, the column ("": all of it), and why."""
+
+    line: int
+    column: str
+    problem: str
+
+    @property
+    def reason(self) -> str:
+        """Column and problem as one sentence."""
+        return f"{self.column}: {self.problem}" if self.column else self.problem
+
+
+class Items:
+    """Makes items by the options. `lanes` are those of each channel of the stage: messages take the one for
+    bulk, if the channel has it, unless a line or an option has another."""
+
+    def __init__(self, options: Options, lanes: Mapping[str, list[str]], validator: Validator) -> None:
         self._options = options
         self._lanes = lanes
+        self._validator = validator
         self._numbered = bool(options.id_prefix) and not options.id_column
 
     def check_header(self, header: list[str]) -> None:
@@ -31,7 +80,8 @@ class Items:
         for option, columns in (("--map", self._options.maps), ("--id-column", [self._options.id_column])):
             for column in columns:
                 if column and column not in there:
-                    raise Refused(f"{option}: there is no column {column!r:.60}; {_listed(header)}.")
+                    there_are = f"it has: {', '.join(header):.300}"
+                    raise Refused(f"{option}: there is no column {column!r:.60}; {there_are}.")
         for column, attribute in self._options.maps.items():
             if attribute in there and attribute not in self._options.maps:
                 raise Refused(f"--map {column}={attribute}: {attribute} is a column as well; map that, too.")
@@ -50,6 +100,28 @@ class Items:
         there = {self._options.attribute(each) for each in columns}
         return self._numbered and not there & {ID, LINE}
 
+    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
+        """The item of an entry, as the stage's own entrance would take it; or what is wrong with it."""
+        line = entry.begin.line
+        if entry.values is None:
+            return LineFault(line, entry.column, entry.problem)
+        try:
+            item = self.item(line, entry.values)
+            self._validator.validate(item)
+        except Invalid as fault:
+            return self.fault(line, fault.field, fault.problem)
+        except Malformed as fault:
+            return LineFault(line, "", str(fault))
+        except RecursionError:
+            return LineFault(line, "", "is nested too deeply")
+        return item
+
+    def fault(self, line: int, field: str, problem: str) -> LineFault:
+        """What is wrong with an attribute, by the column that it comes from."""
+        base = field.partition("[")[0].partition(".")[0]
+        column = self._options.column(base)
+        return LineFault(line, column + field[len(base) :] if column else field, problem)
+
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """The item of a line. Raises Invalid, which names the attribute."""
         item = {self._options.attribute(column): value for column, value in values.items()}
@@ -57,7 +129,8 @@ class Items:
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
         id_ = self._id(values, item, line if number is None else number)
-        item = {name: value for name, value in item.items() if not _says_nothing(known, name, value)}
+        # An empty cell of an attribute counts as missing. A variable of the template may be empty.
+        item = {name: value for name, value in item.items() if value != "" or not known.known(name)}
         if self._options.format == "csv":
             item = {name: known.value(name, text) for name, text in item.items()}
         for name, text in self._options.sets.items():
@@ -91,16 +164,11 @@ class Items:
 
 
 def _number(number: object) -> int:
-    """A line's own, or what a file of refused lines says that it was."""
+    """The line's number, or the one that a file of refused lines has for the line."""
     text = str(number)
     if isinstance(number, bool) or not (text.isascii() and text.isdigit() and len(text) <= _MAX_LINE_DIGITS):
         raise Invalid(LINE, "is no line's number; leave it as it was, for the id is made of it")
     return int(text)
-
-
-def _says_nothing(known: Attributes, name: str, value: Any) -> bool:
-    """An empty cell of what the channel knows. A variable of the template may well be empty."""
-    return value == "" and known.known(name)
 
 
 def _is_address(text: str) -> bool:
@@ -111,7 +179,3 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _listed(header: list[str]) -> str:
-    return f"it has: {', '.join(header):.300}"

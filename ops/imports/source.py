@@ -1,4 +1,4 @@
-"""The file that is imported: its bytes, and what it is known again by."""
+"""The file that is imported: its bytes, and its entries."""
 
 import errno
 import fcntl
@@ -7,27 +7,25 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from msgspec import Struct
-
-from mailroom.campaigns.s3_lines import CHUNK_BYTES, Lines, Mark
+from mailroom.campaigns.files.formats import (
+    CsvFormat,
+    FileEntry,
+    Format,
+    JsonLinesFormat,
+    read_entry,
+    read_header,
+)
+from mailroom.campaigns.files.lines import CHUNK_BYTES, Lines, Position
+from mailroom.errors import Invalid
+from ops.imports.items import Options
 from ops.screen import Refused
 
-LOOKED_AT = 1024 * 1024
-"""Bytes of the file's begin, and of its end, by which it is known again."""
 _UNLOCKABLE = (errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP)
-"""What file systems of a network answer that lock no file which is open for reading alone."""
-
-
-class Fingerprint(Struct, frozen=True):
-    """A file's size in bytes, and SHA-256 of its begin and its end."""
-
-    size: int
-    begin: str
-    end: str
+"""Network file systems answer so that cannot lock a file which is open for reading only."""
 
 
 class Source:
-    """One file, open for reading. It must not change meanwhile: `fingerprint` tells whether it has."""
+    """One file, open for reading. It must not change meanwhile: `touched` says whether it has."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,11 +37,11 @@ class Source:
         self.size, self._written_at = found.st_size, found.st_mtime_ns
 
     def close(self) -> None:
-        """Let it go, and with it the lock."""
+        """Close the file, which also unlocks it."""
         self._file.close()
 
     def lock(self) -> None:
-        """Keep others from importing the same file meanwhile. Raises Refused where somebody does."""
+        """Keep other processes from importing the file meanwhile. Raises Refused where one does."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -72,34 +70,65 @@ class Source:
             yield chunk
             begin += len(chunk)
 
-    def lines(self, start: Mark) -> Lines:
-        """Its lines from there on."""
-        return Lines(self, start)
-
     def touched(self) -> bool:
-        """Whether somebody has written into it since it was opened."""
+        """Whether somebody has written into the file since it was opened."""
         found = os.fstat(self._file.fileno())
         return (found.st_size, found.st_mtime_ns) != (self.size, self._written_at)
 
-    def fingerprint(self) -> Fingerprint:
-        """As the file is now."""
-        size = os.fstat(self._file.fileno()).st_size
-        begin, end = (os.pread(self._file.fileno(), LOOKED_AT, at) for at in (0, max(0, size - LOOKED_AT)))
-        return Fingerprint(size, hashlib.sha256(begin).hexdigest(), hashlib.sha256(end).hexdigest())
+    def sha256(self) -> str:
+        """The hash of the whole file, by which a later process knows it again."""
+        return hashlib.file_digest(self._file, "sha256").hexdigest()
 
 
-class Consumed:
-    """SHA-256 of what of a file has been read, moved on with it: no more of it is in memory than a chunk."""
+class FileEntries:
+    """The entries of a file. `header` has the columns of a CSV file; [] of any other."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, options: Options) -> None:
         self._source = source
-        self._hash, self._at = hashlib.sha256(), 0
+        self.header: list[str] = []
+        self._format: Format = JsonLinesFormat()
+        lines = Lines(source, Position(0, 1))
+        try:
+            lines.skip_mark_of_utf8()
+            self.top = lines.mark()
+            """Where the first line begins, behind a byte order mark."""
+            if options.format == "csv":
+                self.header = read_header(lines, options.delimiter)
+                self._format = CsvFormat(options.delimiter, self.header)
+        except Invalid as fault:
+            raise Refused(f"{source.path}: {fault.problem}.") from None
+        if problem := _problem(self.header):
+            raise Refused(f"{source.path}: line 1, the header, {problem}.")
+        self.start = lines.mark()
+        """Where the first entry begins."""
 
-    def upto(self, offset: int) -> str:
-        """Of the bytes before an offset. Only what lies behind the last one that was asked for is read."""
-        if offset < self._at:
-            self._hash, self._at = hashlib.sha256(), 0
-        for chunk in self._source.part(self._at, offset):
-            self._hash.update(chunk)
-        self._at = offset
-        return self._hash.hexdigest()
+    def after(self, place: Position) -> Iterator[FileEntry]:
+        """All entries from that place on, without empty lines. Raises Refused where there are no lines."""
+        lines = Lines(self._source, place)
+        while not lines.ended():
+            try:
+                entry = read_entry(lines, self._format)
+            except Invalid as fault:
+                raise Refused(f"{self._source.path}: {fault.problem}.") from None
+            if entry.values is not None or entry.problem:
+                yield entry
+
+    def columns(self) -> list[str]:
+        """What the lines have: the header, or the names in the first entry of a file without one."""
+        entry = None if self.header else next(self.after(self.start), None)
+        return self.header if entry is None else [*(entry.values or ())]
+
+
+def _problem(header: list[str]) -> str:
+    """What is wrong with the columns' names; "": nothing."""
+    if len(header) == 1:
+        other = next((each for each in (";", "\t", "|") if each in header[0]), "")
+        if other:
+            shown = "\\t" if other == "\t" else other
+            return f"is one column with {shown!r} in its name; say --delimiter '{shown}'"
+    for at, name in enumerate(header, 1):
+        if not name:
+            return f"has no name for column {at}; give it one"
+        if header.index(name) != at - 1:
+            return f"names two columns {name!r:.60}; rename one"
+    return ""

@@ -9,8 +9,8 @@ from msgspec import Struct
 from ops.plan.lanes import LEAST_WORKERS, Lane, Stages
 from ops.plan.model import Assumed, Bound, Plan
 from ops.prices import PROVIDERS, Use, dollars
-from stacks.derived import PUT_SECONDS
-from stacks.sentences import SettingsError
+from stacks.settings.campaigns import PUT_SECONDS
+from stacks.settings.sentences import SettingsError
 
 _MOST_WORKERS = 1000
 _MOST_BATCH = 10

@@ -44,7 +44,7 @@ def plan(
     from ops.plan.lanes import Stages
     from ops.plan.model import Assumed
     from ops.plan.screen import show
-    from stacks.sentences import SettingsError
+    from stacks.settings.sentences import SettingsError
 
     stages = Stages.of()
     try:

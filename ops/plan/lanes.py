@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from ops.plan.model import Senders
-from stacks.campaign_files import read_campaigns
-from stacks.derived import DAY, LaneRow, fax_rules, lane_rows, webhook_rules
-from stacks.load import load
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.channels import LaneRow
+from stacks.settings.enabled_campaigns import read_campaigns
+from stacks.settings.fax import fax_rules
+from stacks.settings.load import load
+from stacks.settings.queues import DAY
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import webhook_rules
 
 CDK_JSON = ROOT / "cdk.json"
 LEAST_WORKERS = 2
@@ -97,7 +100,7 @@ class Stages:
 
 
 def _lanes(settings: Settings) -> Iterator[Lane]:
-    for row in lane_rows(settings):
+    for row in settings.lane_rows():
         yield _row(settings, row)
     yield from _fax(settings)
     yield _webhook(settings)
@@ -135,7 +138,7 @@ def _fax(settings: Settings) -> Iterator[Lane]:
         allowed=fax.calls_per_second,
         share=1,
         memory_mb=fax.memory_mb,
-        room=kept * DAY - fax_rules(settings, fax).longest_stay,
+        room=kept * DAY - fax_rules(fax, settings.lease_margin_seconds).longest_stay,
         kept_days=kept,
         keys=Keys("fax.concurrent_calls", None, "fax.calls_per_second", "retention.dead_letter_days"),
         fifo=True,
@@ -153,7 +156,8 @@ def _webhook(settings: Settings) -> Lane:
         allowed=None,
         share=1,
         memory_mb=webhook.memory_mb,
-        room=settings.retention.queue_days * DAY - webhook_rules(settings).longest_stay,
+        room=settings.retention.queue_days * DAY
+        - webhook_rules(settings.webhook, settings.lease_margin_seconds).longest_stay,
         kept_days=settings.retention.queue_days,
         keys=Keys("webhook.maximum_concurrency", None, None),
     )

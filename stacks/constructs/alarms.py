@@ -1,16 +1,84 @@
-"""An alarm: its name, its words, whom it tells, and its outputs, right once, for all."""
+"""An alarm: its name, its words, and whom it tells; and the inventory of what is watched."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from aws_cdk import Aws
 from aws_cdk import aws_cloudwatch as cloudwatch
-from constructs import Construct
+from constructs import Construct, IConstruct
 
-from stacks.constructs.inventory import WatchedAlarm, inventory
-from stacks.constructs.outputs import pascal, publish
-from stacks.settings import Settings
+from stacks.constructs.stage import pascal, publish
+from stacks.settings.stage import Settings
+
+
+@dataclass(frozen=True)
+class WatchedQueue:
+    """A queue with its dead-letter queue. Names without "short" are whole, the stage's included."""
+
+    short: str
+    """Such as mail-bulk, fax."""
+    name: str
+    dead_letters: str
+    function: str
+    """The short name of the function that reads it."""
+    channel: str
+    """The event type whose messages that function sends; "": it sends none."""
+    waiting_seconds: int
+    """From this age of the oldest message on, an alarm rings."""
+
+
+@dataclass(frozen=True)
+class WatchedFunction:
+    """A function."""
+
+    short: str
+    name: str
+    timeout_seconds: int
+    slow_seconds: float
+    """From this duration on, an alarm rings."""
+
+
+@dataclass(frozen=True)
+class WatchedApi:
+    """An HTTP API; its metrics go by an id that only its own stack knows."""
+
+    name: str
+    log_group: str
+    """Where each request has its line."""
+
+
+@dataclass(frozen=True)
+class WatchedAlarm:
+    """An alarm."""
+
+    name: str
+    kind: str
+    """Such as dlq-not-empty: the end of its name, and what its page is called."""
+
+
+@dataclass
+class Inventory:
+    """Everything of one app."""
+
+    queues: list[WatchedQueue] = field(default_factory=list)
+    functions: list[WatchedFunction] = field(default_factory=list)
+    streams: list[str] = field(default_factory=list)
+    """Short names of the functions that read a table's stream."""
+    apis: list[WatchedApi] = field(default_factory=list)
+    alarms: list[WatchedAlarm] = field(default_factory=list)
+
+
+# Not found by walking the tree: jsii hands out a construct that Python no longer holds as one of its base
+# class, which would then be missing without a word.
+_inventories: WeakKeyDictionary[IConstruct, Inventory] = WeakKeyDictionary()
+
+
+def inventory(scope: IConstruct) -> Inventory:
+    """The inventory of the app that `scope` belongs to."""
+    return _inventories.setdefault(scope.node.root, Inventory())
+
 
 BEGUN, ENDED = "alarms", "alarms-ended"
 """The topics that hear when an alarm begins, and when it ends."""
@@ -32,7 +100,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Rings:
+class Trigger:
     """When an alarm rings: its metric, or the sum of several, is at `threshold` or above."""
 
     metrics: Mapping[str, Metric]
@@ -73,7 +141,7 @@ class Rings:
 
 
 @dataclass(frozen=True)
-class About:
+class AlarmText:
     """What an alarm is called, and says."""
 
     kind: str
@@ -111,7 +179,7 @@ class StageAlarm(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, settings: Settings, about: About, rings: Rings
+        self, scope: Construct, construct_id: str, settings: Settings, about: AlarmText, trigger: Trigger
     ) -> None:
         super().__init__(scope, construct_id)
         self.alarm_name = settings.name(about.short)
@@ -122,7 +190,7 @@ class StageAlarm(Construct):
             alarm_description=about.description,
             alarm_actions=[_topic_arn(settings, BEGUN)],
             ok_actions=[_topic_arn(settings, ENDED)],
-            **rings.properties(),
+            **trigger.properties(),
         )
         inventory(self).alarms.append(WatchedAlarm(self.alarm_name, about.kind))
         output = about.output or pascal(about.short)

@@ -1,5 +1,7 @@
-"""Builds a function's zip folder without Docker: its handler, our library, its requirements' packages."""
+"""Builds a function's zip folder without Docker: its handler, what this imports of our library,
+and its requirements' packages."""
 
+import ast
 import compileall
 import hashlib
 import platform
@@ -9,16 +11,68 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import jsii
 from aws_cdk import BundlingOptions, DockerImage, ILocalBundling
 from aws_cdk import aws_lambda as lambda_
 
-from stacks.constructs.unused import prune, uncompiled, unused
 from stacks.paths import BUNDLES, LAMBDAS, ROOT, TEMPLATES
+
+# Twilio's client that does not block: no function awaits.
+ASYNC = (
+    *("aiohttp", "aiohttp-*", "aiohttp_retry*", "aiosignal*", "aiohappyeyeballs*"),
+    *("attr", "attrs*", "frozenlist*", "multidict*", "propcache*", "yarl*"),
+)
+ALWAYS = (
+    *ASYNC,
+    # A class for every resource of Twilio's, 23 MB: without them its client still signs and sends requests.
+    "twilio/rest/*/",
+    # Voice menus, and access tokens for browsers with what makes them.
+    *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
+    # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
+    "phonenumbers/shortdata/region_*",
+)
+# Two thirds of powertools: Swagger's page, for browsers.
+PAGE = ("aws_lambda_powertools/event_handler/openapi/swagger_ui/swagger-ui*",)
+UTILITIES = "__init__|jmespath_utils"
+"""What every function imports of powertools' utilities."""
+UNCOMPILED = rf"aws_lambda_powertools/(event_handler/|utilities/(?!{UTILITIES}))"
+UNCOMPILED_OF_API = rf"aws_lambda_powertools/utilities/(?!{UTILITIES}|data_classes|typing|metadata)"
+BY_HANDLER = {
+    # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
+    "twilio_callbacks": (
+        *("twilio/rest", "twilio/http", "twilio/base", "twilio/auth_strategy", "twilio/credential"),
+        *("requests*", "urllib3*", "certifi*", "idna*", "charset_normalizer*"),
+    ),
+}
+"""Globs below the folder that packages are installed into; one line to change for a package that is used
+after all. An ending slash means folders alone."""
+
+
+def unused(handler: str) -> tuple[str, ...]:
+    """The globs of what the function of `handler` does not use."""
+    page = () if handler == "messages_api" else PAGE
+    return (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
+
+
+def uncompiled(handler: str) -> str:
+    """A pattern of the paths whose bytecode the function of `handler` has no use for."""
+    return UNCOMPILED_OF_API if handler == "messages_api" else UNCOMPILED
+
+
+def prune(packages: Path, patterns: tuple[str, ...]) -> None:
+    """Delete what `patterns` match from the folder `packages`."""
+    for pattern in patterns:
+        for found in list(packages.glob(pattern)):
+            if found.is_dir():
+                shutil.rmtree(found)
+            else:
+                found.unlink()
+
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
 # Made for people.
@@ -128,12 +182,14 @@ class Bundle:
                 self._compile(output / ours, output)
 
     def _sources(self) -> Iterator[Path]:
-        yield LAMBDAS / f"{self.handler}.py"
-        trees = [LAMBDAS / "mailroom", *([TEMPLATES / self.templates] if self.templates else [])]
-        for tree in trees:
-            yield from (
-                file for file in tree.rglob("*") if file.is_file() and "__pycache__" not in file.parts
-            )
+        """The handler, the modules of the library that it or a campaign's code imports, and templates."""
+        handler = LAMBDAS / f"{self.handler}.py"
+        yield handler
+        code = [content.decode() for path, content in self.extras.items() if path.endswith(".py")]
+        # A template can be made before the handler is written: the build says then that it is missing.
+        yield from library_files([*code, handler.read_text() if handler.exists() else ""])
+        if self.templates:
+            yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
 
     def _packages(self) -> Path:
         """The installed requirements, kept for the next build that wants the same."""
@@ -175,6 +231,40 @@ class Bundle:
             prependdir="/var/task",
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
         )
+
+
+def library_files(sources: Iterable[str]) -> set[Path]:
+    """The files of our library that the Python code `sources` imports, and those that these import."""
+    found: set[Path] = set()
+    waiting = [name for source in sources for name in _imported(source)]
+    while waiting:
+        parts = waiting.pop().split(".")
+        # Importing a module imports the packages that it is in.
+        for path in (LAMBDAS.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)):
+            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+            if file.is_file() and file not in found:
+                found.add(file)
+                waiting += _imported(file.read_text())
+    return found
+
+
+@cache
+def _imported(source: str) -> tuple[str, ...]:
+    """The names below `mailroom` that `source` imports, in functions too, but not for type checkers alone."""
+    names: list[str] = []
+    waiting: list[ast.AST] = [ast.parse(source)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            # What stands after `import` is a module or something in one.
+            names += [f"{node.module}.{each.name}" for each in node.names]
+        waiting += ast.iter_child_nodes(node)
+    return tuple(each for each in names if each.partition(".")[0] == "mailroom")
 
 
 def _keep(fresh: Path, kept: Path) -> None:

@@ -1,6 +1,9 @@
-"""A function: the one place for runtime, processor, log group, role and bundle."""
+"""A function: the one place for runtime, processor, log group, role, bundle, network and alarms."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
@@ -8,14 +11,114 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from stacks.constructs.alarms import (
+    FIVE_MINUTES,
+    AlarmText,
+    Metric,
+    StageAlarm,
+    Trigger,
+    WatchedFunction,
+    inventory,
+    read_log,
+)
 from stacks.constructs.bundle import Bundle, Target
-from stacks.constructs.findings import accept
-from stacks.constructs.function_alarms import Watch, slow_seconds, watch_function
 from stacks.constructs.grants import Grant, accept_wildcards, policy
-from stacks.constructs.inventory import WatchedFunction, inventory
-from stacks.constructs.network import connect, in_network
-from stacks.constructs.outputs import pascal, publish
-from stacks.settings import Function, Network, Settings
+from stacks.constructs.stage import accept, pascal, publish
+from stacks.settings.campaigns import Network
+from stacks.settings.sections import Function
+from stacks.settings.stage import Settings
+
+LOOK = ("DescribeNetworkInterfaces", "DescribeSubnets")
+CHANGE = (
+    *("CreateNetworkInterface", "DeleteNetworkInterface"),
+    *("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"),
+)
+WHY = (
+    "Lambda makes and removes the interfaces itself, with the function's role, and asks for these on all "
+    "resources; the function's own code is denied every one of them."
+)
+
+
+def in_network(function_arn: str) -> list[Grant]:
+    """What Lambda needs of a function's role to connect it, and what keeps the function from using it:
+    https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html."""
+    actions = [f"ec2:{action}" for action in (*CHANGE, *LOOK)]
+    own = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
+    return [
+        Grant(actions, ["*"], wildcard=WHY),
+        Grant(actions, ["*"], conditions=own, wildcard=WHY, denied=True),
+    ]
+
+
+def connect(function: lambda_.Function, network: Network) -> None:
+    """Put `function` into the subnets of `network`. By ids, as the settings have them: CDK's own way would
+    look the VPC up, or give the role a policy of AWS's."""
+    resource = function.node.default_child
+    assert isinstance(resource, lambda_.CfnFunction)
+    resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+        subnet_ids=list(network.subnet_ids), security_group_ids=list(network.security_group_ids)
+    )
+
+
+AGAIN_AND_AGAIN = 3
+"""Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionSpec:
+    """A function: what it runs, may do and knows, and when its alarms ring."""
+
+    function: str
+    """Short name, such as send-mail-bulk."""
+    handler: str = ""
+    """The file in lambdas/, without its ending; "": it is named like the function."""
+    limits: Function
+    grants: Sequence[Grant]
+    """What it may do beside writing its log."""
+    environment: Mapping[str, str]
+    templates: str = ""
+    """The folder in templates/ that the function takes along; "" for none."""
+    extras: Mapping[str, bytes] = field(default_factory=dict)
+    """Further files of the function's bundle, by their paths in it."""
+    recursive: bool = False
+    """Whether the function feeds its own queue: Lambda would stop it after some sixteen rounds."""
+    network: Network | None = None
+    """Where in a VPC the function stands; None: in none."""
+    comes_back_seconds: int = 0
+    """After how long the function gets again what it failed at, from a queue or a stream: then only repeated
+    failures mean something. 0: nobody tries again; the caller sees the failure, and the first one counts."""
+    kept_back_seconds: float = 0
+    """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
+    remedy: str = ""
+    """A sentence on what an error of this function means; "": nothing particular."""
+
+    @property
+    def at_least(self) -> int:
+        """In how many periods something has to go wrong."""
+        return AGAIN_AND_AGAIN if self.comes_back_seconds else 1
+
+    @property
+    def periods(self) -> int:
+        """Of how many. A single record that fails whenever it comes has failed thrice within three waits: its
+        third invocation begins after two, and is over, which is when it counts, before a third has passed.
+        One period more, for the first may begin at the end of one."""
+        waits = AGAIN_AND_AGAIN * self.comes_back_seconds
+        return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
+
+    @property
+    def lasting(self) -> str:
+        """That, in words."""
+        if not self.comes_back_seconds:
+            return "now"
+        return f"in {self.at_least} of the last {self.periods} periods of five minutes"
+
+    def slow_seconds(self, settings: Settings) -> float:
+        """The duration from which on an alarm rings: a share of the time-out; or, where an invocation may run
+        for longer by design, the middle of what it keeps back."""
+        timeout, kept_back = self.limits.timeout_seconds, self.kept_back_seconds
+        share = timeout * settings.monitoring.slow_share
+        return max(share, timeout - kept_back / 2) if kept_back else share
+
 
 KEPT_DAYS = {
     1: logs.RetentionDays.ONE_DAY,
@@ -29,73 +132,43 @@ KEPT_DAYS = {
 
 
 class HandlerFunction(Construct):
-    """Runs lambdas/`handler`.py as mailroom-{stage}-`name`; it may do what `grants` say and write its log.
+    """A function with its role, its log group, its bundle and its alarms."""
 
-    `extras` are further files of its bundle. `recursive` is for one that feeds its own queue: Lambda would
-    stop it after some sixteen rounds. With a `network` it stands in that. For `comes_back_seconds`,
-    `kept_back_seconds` and `remedy` see its alarms' Watch.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        settings: Settings,
-        *,
-        name: str,
-        handler: str,
-        limits: Function,
-        grants: Sequence[Grant],
-        environment: Mapping[str, str],
-        templates: str = "",
-        extras: Mapping[str, bytes] | None = None,
-        recursive: bool = False,
-        network: Network | None = None,
-        comes_back_seconds: int = 0,
-        kept_back_seconds: float = 0,
-        remedy: str = "",
-    ) -> None:
+    def __init__(self, scope: Construct, settings: Settings, spec: FunctionSpec) -> None:
         super().__init__(scope, "Function")
+        self.spec = spec
+        handler = spec.handler or spec.function.replace("-", "_")
         target = Target(settings.deployment.bundle_platform)
-        log_group = self._log_group(settings, name)
-        connecting = in_network(_function_arn(self, settings.name(name))) if network else []
-        self.resource = lambda_.Function(
-            self,
-            "Resource",
-            function_name=settings.name(name),
-            runtime=target.runtime,
-            architecture=target.architecture,
-            handler=f"{handler}.handler",
-            code=Bundle(handler, target, templates=templates, extras=extras).code(),
-            timeout=Duration.seconds(limits.timeout_seconds),
-            memory_size=limits.memory_mb,
-            role=self._role([*grants, *connecting, _write_log(self, settings.name(name))]),
-            log_group=log_group,
-            environment={**_telemetry(settings, name), **environment},
-            recursive_loop=lambda_.RecursiveLoop.ALLOW if recursive else None,
-        )
-        if network:
-            connect(self.resource, network)
-        if target.platform == "host":
-            accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
-        publish(self, **{f"{pascal(name)}FunctionName": self.resource.function_name})
-        timeout = limits.timeout_seconds
-        watch = Watch(self.resource, name, timeout, comes_back_seconds, kept_back_seconds, remedy)
-        self._watch(settings, watch)
-
-    def _watch(self, settings: Settings, watch: Watch) -> None:
-        watch_function(self, settings, watch)
-        slow = slow_seconds(settings, watch.timeout_seconds, watch.kept_back_seconds)
-        watched = WatchedFunction(watch.short, settings.name(watch.short), watch.timeout_seconds, slow)
-        inventory(self).functions.append(watched)
-
-    def _log_group(self, settings: Settings, name: str) -> logs.LogGroup:
-        return logs.LogGroup(
+        name = settings.name(spec.function)
+        log_group = logs.LogGroup(
             self,
             "Log",
-            log_group_name=f"/aws/lambda/{settings.name(name)}",
+            log_group_name=f"/aws/lambda/{name}",
             retention=KEPT_DAYS[settings.retention.log_days],
             removal_policy=RemovalPolicy.DESTROY,
         )
+        connecting = in_network(_function_arn(self, name)) if spec.network else []
+        self.resource = lambda_.Function(
+            self,
+            "Resource",
+            function_name=name,
+            runtime=target.runtime,
+            architecture=target.architecture,
+            handler=f"{handler}.handler",
+            code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
+            timeout=Duration.seconds(spec.limits.timeout_seconds),
+            memory_size=spec.limits.memory_mb,
+            role=self._role([*spec.grants, *connecting, _write_log(self, name)]),
+            log_group=log_group,
+            environment={**_telemetry(settings, spec.function), **spec.environment},
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
+        )
+        if spec.network:
+            connect(self.resource, spec.network)
+        if target.platform == "host":
+            accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
+        publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
+        self._watch(settings)
 
     def _role(self, grants: Sequence[Grant]) -> iam.Role:
         role = iam.Role(
@@ -106,6 +179,65 @@ class HandlerFunction(Construct):
         )
         accept_wildcards(role, grants)
         return role
+
+    def _watch(self, settings: Settings) -> None:
+        """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
+        self._errors(settings)
+        self._throttles(settings)
+        self._slow(settings)
+        spec, name = self.spec, settings.name(self.spec.function)
+        slow = spec.slow_seconds(settings)
+        watched = WatchedFunction(spec.function, name, spec.limits.timeout_seconds, slow)
+        inventory(self).functions.append(watched)
+
+    def _errors(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        survived = "Its records come back to it; after the last try they are kept, and nothing is lost."
+        further = " ".join(filter(None, (survived if spec.comes_back_seconds else "", spec.remedy)))
+        about = AlarmText(
+            subject=name,
+            kind="errors",
+            meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
+            f"time-out or its memory is wrong, or AWS refuses a call. {further}",
+            look=read_log(settings, name),
+        )
+        StageAlarm(self, "Errors", settings, about, self._trigger("Errors"))
+
+    def _throttles(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        late = "Its work is late, and each refusal counts as a receive of the queue."
+        refused = "Its callers are refused."
+        about = AlarmText(
+            subject=name,
+            kind="throttles",
+            meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
+            f"up, or reserved for others. {late if spec.comes_back_seconds else refused}",
+            look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where "
+            f"it is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
+        )
+        StageAlarm(self, "Throttles", settings, about, self._trigger("Throttles"))
+
+    def _slow(self, settings: Settings) -> None:
+        spec, name = self.spec, self.spec.function
+        threshold, timeout = spec.slow_seconds(settings), spec.limits.timeout_seconds
+        about = AlarmText(
+            subject=name,
+            kind="slow",
+            meaning=f"Invocations of {name} take over {threshold:g} of the {timeout} s that "
+            f"they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their work. A "
+            "provider or a database answers slowly, or the batch is too large.",
+            look=read_log(settings, name),
+        )
+        StageAlarm(
+            self, "Slow", settings, about, self._trigger("Duration", "Maximum", round(threshold * 1000))
+        )
+
+    def _trigger(
+        self, metric: str, statistic: Literal["Sum", "Maximum"] = "Sum", threshold: float = 1
+    ) -> Trigger:
+        of_function = Metric("AWS/Lambda", metric, statistic, {"FunctionName": self.resource.function_name})
+        spec = self.spec
+        return Trigger({"value": of_function}, threshold, periods=spec.periods, at_least=spec.at_least)
 
 
 def _function_arn(scope: Construct, name: str) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aws_cdk import Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
+from constructs import Construct
 
-from stacks.constructs.findings import accept
+from stacks.constructs.stage import accept
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,18 @@ class Grant:
 def policy(grants: Sequence[Grant]) -> dict[str, iam.PolicyDocument]:
     """One inline policy of all `grants`: there as soon as its role is, before any mapping polls with it."""
     return {"least-privilege": iam.PolicyDocument(statements=[grant.statement() for grant in grants])}
+
+
+def scheduler_role(scope: Construct, group: str, queue_arns: Sequence[str]) -> iam.Role:
+    """The role that the EventBridge schedules of `group` send to queues with."""
+    arn = Stack.of(scope).format_arn(service="scheduler", resource="schedule-group", resource_name=group)
+    conditions = {"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID, "aws:SourceArn": arn}}
+    return iam.Role(
+        scope,
+        "Role",
+        assumed_by=iam.ServicePrincipal("scheduler.amazonaws.com", conditions=conditions),
+        inline_policies=policy([Grant(["sqs:SendMessage"], queue_arns)]),
+    )
 
 
 def accept_wildcards(role: iam.Role, grants: Sequence[Grant]) -> None:

@@ -1,34 +1,29 @@
-"""A function that reads a table's stream, and the bucket for what it gives up on."""
+"""A function that reads a table's stream, the bucket for what it gives up on, and its alarms."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from stacks.constructs.bucket import PrivateBucket
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, inventory, read_log
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.inventory import inventory
-from stacks.constructs.outputs import pascal, publish
-from stacks.constructs.stream_alarms import gave_up, iterator_age
-from stacks.constructs.table import StreamTable
-from stacks.settings import Settings, Stream
+from stacks.constructs.stage import pascal, publish
+from stacks.constructs.storage import PrivateBucket, StreamTable
+from stacks.settings.queues import Stream
+from stacks.settings.stage import Settings
 
 
-@dataclass(frozen=True)
-class Reading:
+@dataclass(frozen=True, kw_only=True)
+class StreamWork(FunctionSpec):
     """Which stream is read, what runs for it, and the numbers of both."""
 
-    name: str
-    """The function's short name, and its file's in lambdas/, such as dispatch."""
+    limits: Stream
     table: StreamTable
     filters: Sequence[str]
     """Patterns in JSON: a record that fits any of them is read."""
-    numbers: Stream
-    grants: Sequence[Grant]
-    environment: Mapping[str, str]
 
 
 class StreamReader(Construct):
@@ -38,46 +33,42 @@ class StreamReader(Construct):
         self,
         scope: Construct,
         settings: Settings,
-        reading: Reading,
+        work: StreamWork,
         unprocessed: PrivateBucket | None = None,
     ) -> None:
         """`unprocessed` is another reader's bucket; without one it makes its own. Lambda keeps the records of
         each mapping apart in it."""
-        super().__init__(scope, pascal(reading.name))
+        super().__init__(scope, pascal(work.function))
         self.unprocessed = unprocessed or self._bucket(settings)
-        self.function = HandlerFunction(
-            self,
-            settings,
-            name=reading.name,
-            handler=reading.name,
-            limits=reading.numbers,
-            grants=[*reading.grants, *_read_stream(reading.table), *self._give_up()],
-            environment=reading.environment,
+        spec = replace(
+            work,
+            grants=[*work.grants, *_read_stream(work.table), *self._give_up()],
             # At once: what takes its time is the invocation that fails.
-            comes_back_seconds=reading.numbers.timeout_seconds,
-        ).resource
-        self.mapping = self._mapping(reading)
-        gave_up(self, settings, reading.name, self.mapping)
-        iterator_age(self, settings, reading.name, self.function)
-        inventory(self).streams.append(reading.name)
+            comes_back_seconds=work.limits.timeout_seconds,
+        )
+        self.function = HandlerFunction(self, settings, spec).resource
+        self.mapping = self._mapping(work)
+        gave_up(self, settings, work.function, self.mapping)
+        iterator_age(self, settings, work.function, self.function)
+        inventory(self).streams.append(work.function)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
         bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
         publish(self, UnprocessedBucketName=bucket.bucket_name)
         return bucket
 
-    def _mapping(self, reading: Reading) -> lambda_.CfnEventSourceMapping:
+    def _mapping(self, work: StreamWork) -> lambda_.CfnEventSourceMapping:
         """Bounded in retries and age, so that one record cannot hold up its shard for ever."""
-        numbers, mapping = reading.numbers, lambda_.CfnEventSourceMapping
+        numbers, mapping = work.limits, lambda_.CfnEventSourceMapping
         return mapping(
             self,
             "Mapping",
             function_name=self.function.function_name,
-            event_source_arn=reading.table.table_stream_arn,
+            event_source_arn=work.table.table_stream_arn,
             enabled=numbers.enabled,
             starting_position="TRIM_HORIZON",
             filter_criteria=mapping.FilterCriteriaProperty(
-                filters=[mapping.FilterProperty(pattern=each) for each in reading.filters]
+                filters=[mapping.FilterProperty(pattern=each) for each in work.filters]
             ),
             batch_size=numbers.batch_size,
             maximum_batching_window_in_seconds=numbers.batch_window_seconds,
@@ -119,3 +110,75 @@ def _read_stream(table: StreamTable) -> list[Grant]:
             wildcard="Listing the table's streams names none of them.",
         ),
     ]
+
+
+def gave_up(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
+    """Partial batch responses are no errors of the function: nothing else would tell of it. Nor would
+    anything of what could not be put into the bucket."""
+    _put_aside(scope, settings, name, mapping)
+    _dropped(scope, settings, name, mapping)
+
+
+def _put_aside(
+    scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping
+) -> None:
+    days = settings.retention.unprocessed_days
+    about = AlarmText(
+        subject=name,
+        kind="gave-up",
+        meaning=f"{name} failed on records of its stream again and again. Lambda put them into the bucket of "
+        f"unprocessed records, which keeps them for {days} days; nothing sends them on by itself.",
+        look=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, then "
+        f"{_end(settings, f'{name}-gave-up', 'replayed')}",
+    )
+    StageAlarm(
+        scope, "GaveUp", settings, about, _at_the_first(mapping, "OnFailureDestinationDeliveredEventCount")
+    )
+
+
+def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
+    """An alarm of its own, and no sum: a sum has no value where one of its metrics has none."""
+    about = AlarmText(
+        subject=name,
+        kind="dropped",
+        page="gave-up",
+        meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
+        "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
+        "function's role since the deployment.",
+        look=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
+        f"{Stack.of(scope).stack_name} (what has changed since?), deploy that stack with "
+        f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
+        f"{_end(settings, f'{name}-dropped', 'reconciled')}",
+    )
+    StageAlarm(scope, "Dropped", settings, about, _at_the_first(mapping, "DroppedEventCount"))
+
+
+def _at_the_first(mapping: lambda_.CfnEventSourceMapping, name: str) -> Trigger:
+    count = Metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
+    # Nothing more given up does not mean that it was put back on its way.
+    return Trigger({"count": count}, 1, missing="ignore")
+
+
+def _end(settings: Settings, alarm: str, reason: str) -> str:
+    """The command that ends an alarm that does not end by itself."""
+    return (
+        f"aws cloudwatch set-alarm-state --alarm-name {settings.name(alarm)} --state-value OK "
+        f"--state-reason {reason}"
+    )
+
+
+def iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
+    """Rings when what was written is read late."""
+    seconds = settings.monitoring.iterator_age_seconds
+    about = AlarmText(
+        subject=name,
+        kind="iterator-age",
+        meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
+        "up the records behind them in their shard, or more is written than it reads. The stream forgets "
+        "records after a day. If nothing reads the stream at all, this alarm is silent.",
+        look=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or .batch_size. "
+        f"For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
+    )
+    age = Metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
+    # Measured of what is read: an idle table has nothing to be late with.
+    StageAlarm(scope, "IteratorAge", settings, about, Trigger({"age": age}, seconds * 1000))

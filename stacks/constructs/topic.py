@@ -6,7 +6,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 
 OWN_ACCOUNT = {"aws:SourceAccount": Aws.ACCOUNT_ID}
 

@@ -1,5 +1,6 @@
 """A queue, its dead-letter queue, its function, the mapping between them, and their alarms."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aws_cdk import Duration, Stack
@@ -7,17 +8,45 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from stacks.constructs.findings import accept
-from stacks.constructs.function import HandlerFunction
+from stacks.constructs.alarms import (
+    AlarmText,
+    Metric,
+    StageAlarm,
+    Trigger,
+    WatchedQueue,
+    inventory,
+    read_log,
+)
+from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.inventory import WatchedQueue, inventory
-from stacks.constructs.outputs import pascal, publish
-from stacks.constructs.queue_alarms import Watch, watch_queue
-from stacks.constructs.work import Work
-from stacks.derived import waiting_seconds
-from stacks.settings import Settings
+from stacks.constructs.stage import accept, pascal, publish
+from stacks.settings.queues import DAY, QueueRules
+from stacks.settings.sections import Polling
+from stacks.settings.stage import Settings, waiting_seconds
 
-__all__ = ["Work", "Worker"]
+
+@dataclass(frozen=True, kw_only=True)
+class Work(FunctionSpec):
+    """Which queue a worker reads, what runs for it, and the numbers of both."""
+
+    queue: str
+    """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
+    polling: Polling
+    rules: QueueRules
+    channel: str = ""
+    """The event type whose messages the function sends; "": it sends none."""
+    fifo: bool = False
+    """In order within a message group, and one of a group at a time."""
+
+    @property
+    def queue_name(self) -> str:
+        """The queue's name, still without the stage's."""
+        return f"{self.queue}.fifo" if self.fifo else self.queue
+
+    @property
+    def dead_letter_name(self) -> str:
+        """The dead-letter queue's: a FIFO queue's has to be FIFO as well."""
+        return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
 
 
 class Worker(Construct):
@@ -25,6 +54,7 @@ class Worker(Construct):
 
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
+        self.work = work
         self.dead_letter_name = work.dead_letter_name
         """The dead-letter queue's name, still without the stage's: mail-dlq, fax-dlq.fifo."""
         self.dead_letters = self._dead_letter_queue(settings, work)
@@ -68,21 +98,13 @@ class Worker(Construct):
         )
 
     def _function(self, settings: Settings, work: Work) -> lambda_.Function:
-        function = HandlerFunction(
-            self,
-            settings,
-            name=work.function,
-            handler=work.handler,
-            limits=work.limits,
+        spec = replace(
+            work,
             grants=[*work.grants, self._consume()],
             environment={"QUEUE_URL": self.queue.queue_url, **work.environment},
-            templates=work.templates,
-            extras=work.extras,
-            recursive=work.recursive,
-            network=work.network,
             comes_back_seconds=work.rules.visibility,
-            kept_back_seconds=work.kept_back_seconds,
-        ).resource
+        )
+        function = HandlerFunction(self, settings, spec).resource
         lambda_.EventSourceMapping(
             self,
             "Mapping",
@@ -97,23 +119,20 @@ class Worker(Construct):
         return function
 
     def _watch(self, settings: Settings, work: Work) -> None:
-        waiting = waiting_seconds(settings, work.queue)
-        watch = Watch(
-            queue=self.queue,
-            dead_letters=self.dead_letters,
-            short=work.queue,
-            function=work.function,
-            waiting_seconds=waiting,
-            kept_days=settings.retention.days_of(fifo=work.fifo),
-        )
-        watch_queue(self, settings, watch)
+        self.waiting_seconds = waiting_seconds(settings, work.queue)
+        self.kept_days = settings.retention.days_of(fifo=work.fifo)
+        """After so many days SQS deletes what is in the queue."""
+        _not_empty(self, settings)
+        _waiting_long(self, settings)
+        _backlog_old(self, settings)
+        _in_flight_many(self, settings)
         watched = WatchedQueue(
             short=work.queue,
             name=settings.name(work.queue_name),
             dead_letters=settings.name(work.dead_letter_name),
             function=work.function,
             channel=work.channel,
-            waiting_seconds=waiting,
+            waiting_seconds=self.waiting_seconds,
         )
         inventory(self).queues.append(watched)
 
@@ -143,3 +162,88 @@ def _order(work: Work) -> dict[str, Any]:
         "deduplication_scope": sqs.DeduplicationScope.MESSAGE_GROUP,
         "fifo_throughput_limit": sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     }
+
+
+IN_FLIGHT_MANY = 100_000
+IN_FLIGHT_MOST = 120_000
+"""SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
+AGE = "ApproximateAgeOfOldestMessage"
+RECEIVED = " Messages that were received three times do not count."
+"""Of standard queues, by SQS's documentation of that metric."""
+
+
+def _not_empty(worker: Worker, settings: Settings) -> None:
+    """Rings while a dead letter waits, also while somebody looks at it."""
+    queue, function = worker.work.queue, worker.work.function
+    of_stage = f"--stage {settings.stage} --queue {queue}"
+    about = AlarmText(
+        subject=queue,
+        kind="dlq-not-empty",
+        meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
+        f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
+        "provider's or of AWS's. The alarm rings until the queue is empty.",
+        look=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters redrive "
+        f"{of_stage}",
+        # No other alarm of a queue is meant where people say "the queue's alarm".
+        output=f"{pascal(queue)}Dlq",
+    )
+    waiting = {
+        "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible", period=60),
+        "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
+    }
+    # A queue that nobody touches for hours reports nothing: that must not end the alarm.
+    StageAlarm(worker, "NotEmpty", settings, about, Trigger(waiting, threshold=1, missing="ignore"))
+
+
+def _waiting_long(worker: Worker, settings: Settings) -> None:
+    queue, function = worker.work.queue, worker.work.function
+    about = AlarmText(
+        subject=queue,
+        kind="waiting-long",
+        meaning=f"The oldest message in {queue} has waited for over {worker.waiting_seconds // 60} "
+        f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
+        f"{'' if worker.work.fifo else RECEIVED}",
+        look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
+    )
+    # An empty queue reports no age.
+    StageAlarm(worker, "WaitingLong", settings, about, _age(worker, worker.waiting_seconds))
+
+
+def _backlog_old(worker: Worker, settings: Settings) -> None:
+    """SQS deletes what is past its retention silently, and past the dead-letter queue."""
+    queue = worker.work.queue
+    half = worker.kept_days * DAY // 2
+    about = AlarmText(
+        subject=queue,
+        kind="backlog-old",
+        meaning=f"The oldest message in {queue} has waited for half of the {worker.kept_days} days that "
+        "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
+        f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
+        look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
+        f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
+        "the producer",
+    )
+    StageAlarm(worker, "BacklogOld", settings, about, _age(worker, half))
+
+
+def _in_flight_many(worker: Worker, settings: Settings) -> None:
+    """What waits between two tries is in flight as well."""
+    queue, function = worker.work.queue, worker.work.function
+    about = AlarmText(
+        subject=queue,
+        kind="in-flight-many",
+        meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
+        f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
+        look=f"mailroom failures --stage {settings.stage} --since 1h and "
+        f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
+    )
+    in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
+    StageAlarm(worker, "InFlightMany", settings, about, Trigger({"in_flight": in_flight}, IN_FLIGHT_MANY))
+
+
+def _age(worker: Worker, seconds: int) -> Trigger:
+    return Trigger({"age": _metric(worker.queue, AGE)}, threshold=seconds)
+
+
+def _metric(queue: sqs.Queue, name: str, period: int = 300) -> Metric:
+    return Metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name}, period)

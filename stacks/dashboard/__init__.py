@@ -5,12 +5,11 @@ It is made of names alone, so that no stack is tied to another for the sake of b
 
 import json
 
-from stacks.constructs.inventory import Inventory
-from stacks.dashboard.layout import placed
-from stacks.dashboard.outside import campaigns, outside
-from stacks.dashboard.parts import channels, functions, queues, streams
+from stacks.constructs.alarms import Inventory
+from stacks.dashboard.details import campaigns, channels, functions, outside, queues, streams
 from stacks.dashboard.promises import top
-from stacks.settings import Settings
+from stacks.dashboard.widgets import placed
+from stacks.settings.stage import Settings
 
 SECTIONS = (top, channels, queues, functions, streams, outside, campaigns)
 
@@ -21,6 +20,3 @@ def dashboard(settings: Settings, has: Inventory) -> str:
     # Twelve hours; and each graph by the period that it asks for, however long the time shown.
     body = {"start": "-PT12H", "periodOverride": "inherit", "widgets": placed(widgets)}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
-
-
-__all__ = ["dashboard"]

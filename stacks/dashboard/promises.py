@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from stacks.constructs.inventory import Inventory, WatchedAlarm, WatchedQueue
-from stacks.dashboard.widgets import Line, Widget, alarms, expression, heading, metric, numbers, text
-from stacks.settings import Settings
+from stacks.constructs.alarms import Inventory, WatchedAlarm, WatchedQueue
+from stacks.dashboard.widgets import Series, Widget, alarms, expression, heading, metric, numbers, text
+from stacks.settings.stage import Settings
 
 ALARMS_A_WIDGET = 100
 HIDDEN = {"visible": False}
@@ -44,7 +44,7 @@ def alarm_arn(name: str) -> str:
     return f"arn:${{AWS::Partition}}:cloudwatch:${{AWS::Region}}:${{AWS::AccountId}}:alarm:{name}"
 
 
-def sent(settings: Settings, sender: WatchedQueue, **options: object) -> Line:
+def sent(settings: Settings, sender: WatchedQueue, **options: object) -> Series:
     """How many messages a sender's provider has accepted."""
     return metric("Mailroom", "Sent", {"service": sender.function, "stage": settings.stage}, **options)
 

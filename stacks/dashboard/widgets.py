@@ -1,13 +1,13 @@
-"""Widgets, as CloudWatch's PutDashboard documents them under "Dashboard Body Structure and Syntax"."""
+"""The dashboard's widgets, and their places: from left to right, then downwards."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 REGION = "${AWS::Region}"
 """CloudFormation fills it in."""
 Options = Mapping[str, object]
-Line = list[object]
+Series = list[object]
 """A metric or an expression of a graph: namespace, name, dimensions in pairs, and how it is drawn."""
 
 
@@ -44,20 +44,20 @@ def alarms(title: str, arns: Sequence[str], height: int) -> Widget:
     return Widget("alarm", 24, height, {"title": title, "alarms": [*arns], "sortBy": "stateUpdatedTimestamp"})
 
 
-def metric(namespace: str, name: str, dimensions: Mapping[str, str], **options: object) -> Line:
+def metric(namespace: str, name: str, dimensions: Mapping[str, str], **options: object) -> Series:
     """A metric's line."""
     pairs = [part for pair in dimensions.items() for part in pair]
     return [namespace, name, *pairs, *([options] if options else [])]
 
 
-def expression(formula: str, **options: object) -> Line:
+def expression(formula: str, **options: object) -> Series:
     """A line that is reckoned from others, or found by a search."""
     return [{"expression": formula, **options}]
 
 
 def graph(
     title: str,
-    lines: Sequence[Line],
+    lines: Sequence[Series],
     *,
     stat: str,
     marks: Sequence[Mark] = (),
@@ -82,7 +82,7 @@ def graph(
     return Widget("metric", width, 6, properties)
 
 
-def numbers(title: str, lines: Sequence[Line], *, stat: str, width: int, whole_range: bool) -> Widget:
+def numbers(title: str, lines: Sequence[Series], *, stat: str, width: int, whole_range: bool) -> Widget:
     """Single numbers: of the whole time that the dashboard shows, or of its last minutes."""
     return Widget(
         "metric",
@@ -110,3 +110,24 @@ def found(title: str, log_group: str, query: str, width: int = 8) -> Widget:
     """A table of what CloudWatch Logs Insights finds in a log."""
     source = f"SOURCE '{log_group}' | {query}"
     return Widget("log", width, 6, {"title": title, "view": "table", "region": REGION, "query": source})
+
+
+COLUMNS = 24
+MOST_WIDGETS = 500
+"""CloudWatch shows no more on a dashboard."""
+
+
+def placed(widgets: Iterable[Widget]) -> list[dict[str, object]]:
+    """The widgets with their places. Raises ValueError where there are more than a dashboard may have."""
+    column, row, below = 0, 0, 0
+    shown: list[dict[str, object]] = []
+    for widget in widgets:
+        if column + widget.width > COLUMNS:
+            column, row = 0, below
+        place = {"x": column, "y": row, "width": widget.width, "height": widget.height}
+        shown.append({"type": widget.kind, **place, "properties": dict(widget.properties)})
+        column += widget.width
+        below = max(below, row + widget.height)
+    if len(shown) > MOST_WIDGETS:
+        raise ValueError(f"a dashboard may have {MOST_WIDGETS} widgets, and this one would have {len(shown)}")
+    return shown

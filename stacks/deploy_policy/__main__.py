@@ -3,17 +3,95 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from aws_cdk import DefaultStackSynthesizer
+from aws_cdk.region_info import RegionInfo
+
 from stacks.application import NagError
+from stacks.assemblies import NO_BUNDLES, assembly
+from stacks.deploy import QUALIFIER
+from stacks.deploy_policy.actions import needed_actions
 from stacks.deploy_policy.document import documents, size
-from stacks.deploy_policy.needs import needs_of
-from stacks.deploy_policy.place import UnscopedError
-from stacks.deploy_policy.scopes import statements
-from stacks.deploy_policy.stage import place_of, qualifier_of, read
-from stacks.sentences import SettingsError
+from stacks.deploy_policy.scopes import Place, UnscopedError, statements
+from stacks.paths import ROOT
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+
+Templates = Sequence[Mapping[str, Any]]
+DEPLOY = "deploy"
+"""The stack that is a person's to deploy."""
+_KEYS_OF_TAGS = ("service", "stage")
+"""Of the tags of `deployment.tags`, those that say whose a key is; others may change."""
+
+
+def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates]:
+    """The settings of `stage` and the templates of its stacks but `deploy`, without bundling anything.
+    Raises SettingsError and NagError, as the app does."""
+    settings = load(_over_cdk_json(context)["mailroom"], stage)
+    files = sorted(assembly({**context, "stage": stage, **NO_BUNDLES}).glob("*.template.json"))
+    others = (file for file in files if file.name.partition(".")[0] != settings.name(DEPLOY))
+    return settings, [json.loads(file.read_text()) for file in others]
+
+
+def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
+    """Which bootstrap the stage is deployed by: the setting's, else that of `context` or cdk.json, else the
+    CDK's default. As the stack `deploy` has it."""
+    named = settings.deploy.qualifier if settings.deploy else None
+    given = named or _over_cdk_json(context).get(QUALIFIER)
+    return str(given or DefaultStackSynthesizer.DEFAULT_QUALIFIER)
+
+
+def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
+    return {**json.loads((ROOT / "cdk.json").read_text())["context"], **context}
+
+
+def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
+    """Where the policy is for. An account or region that is not pinned is any, of the partition `aws`."""
+    roles = _properties(templates, "AWS::IAM::Role")
+    keys = _properties(templates, "AWS::KMS::Key")
+    return Place(
+        settings.stage,
+        account=settings.deployment.account or "*",
+        region=settings.deployment.region or "*",
+        partition=_partition(settings.deployment.region),
+        qualifier=qualifier,
+        configuration_sets=tuple(
+            sorted({settings.configuration_set, *filter(None, [settings.sms_configuration_set])})
+        ),
+        passed_to=tuple(sorted({service for role in roles for service in _trusted(role)})),
+        key_tags=_identity(keys),
+        boundary=settings.deploy.permissions_boundary if settings.deploy else None,
+    )
+
+
+def _properties(templates: Templates, resource_type: str) -> list[Mapping[str, Any]]:
+    resources = (each for template in templates for each in template["Resources"].values())
+    return [each["Properties"] for each in resources if each["Type"] == resource_type]
+
+
+def _trusted(role: Mapping[str, Any]) -> Iterable[str]:
+    for statement in role["AssumeRolePolicyDocument"]["Statement"]:
+        service = statement["Principal"]["Service"]
+        yield from service if isinstance(service, list) else [service]
+
+
+def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """What every key is tagged with that says whose it is. Without `stage` nothing does: `service` is that
+    of all stages."""
+    tags = [{(each["Key"], each["Value"]) for each in key.get("Tags", ())} for key in keys]
+    common = dict(set.intersection(*tags)) if tags else {}
+    if "stage" not in common:
+        return ()
+    return tuple((key, common[key]) for key in _KEYS_OF_TAGS if key in common)
+
+
+def _partition(region: str | None) -> str:
+    """Such as aws-cn; `aws` for a region that is not pinned, or too new for the CDK."""
+    return (RegionInfo.get(region).partition if region else None) or "aws"
 
 
 def main() -> None:
@@ -34,7 +112,7 @@ def main() -> None:
     try:
         settings, templates = read(given.stage, {})
         qualifier = given.qualifier or qualifier_of(settings, {})
-        policies = documents(statements(needs_of(templates), place_of(settings, templates, qualifier)))
+        policies = documents(statements(needed_actions(templates), place_of(settings, templates, qualifier)))
     except (SettingsError, NagError, UnscopedError) as error:
         sys.exit(str(error))
     if given.output is None:

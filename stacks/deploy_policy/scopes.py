@@ -1,14 +1,99 @@
-"""To what each action is held: to the stage's own names wherever IAM can tell them."""
+"""To what each action is held: to the stage's own names wherever IAM can tell them, else by a condition."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 
-from stacks.deploy_policy.conditions import conditions_of
+from stacks.deploy_policy.actions import Need, resource_kinds
 from stacks.deploy_policy.document import Conditions, Statement
-from stacks.deploy_policy.needs import Need
-from stacks.deploy_policy.place import Place, UnscopedError
-from stacks.deploy_policy.reference import resource_kinds
+
+
+class UnscopedError(Exception):
+    """An action that these tables do not know how to hold to the stage; its text says which."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a stage is, and by which names IAM knows what is its own."""
+
+    stage: str
+    account: str = "*"
+    region: str = "*"
+    partition: str = "aws"
+    qualifier: str = "hnb659fds"
+    configuration_sets: tuple[str, ...] = ()
+    """SES's and the SMS service's, which may be named freely."""
+    passed_to: tuple[str, ...] = ()
+    """The services that the stage's roles trust."""
+    key_tags: tuple[tuple[str, str], ...] = ()
+    """The tags by which a key of the stage is known; without any, no right to a key is given."""
+    boundary: str | None = None
+    """The name of the managed policy that bounds every role."""
+
+    def arn(self, service: str, resource: str, *, region: bool = True, account: bool = True) -> str:
+        """The ARN of a resource, its place filled in."""
+        place = f"{self.region if region else ''}:{self.account if account else ''}"
+        return f"arn:{self.partition}:{service}:{place}:{resource}"
+
+    @property
+    def own(self) -> str:
+        """The pattern of the stage's names."""
+        return f"mailroom-{self.stage}-*"
+
+    @property
+    def deployers(self) -> str:
+        """The roles of the stack `deploy`, which no deployment may touch."""
+        return self.arn("iam", f"role/mailroom-{self.stage}-deploy*", region=False)
+
+
+_MADE_BY_AWS = ("management.chatbot.amazonaws.com", "ops.apigateway.amazonaws.com")
+"""Whose service-linked roles a deployment may make; AWS writes what is in them."""
+_MAPPING = ("lambda:*EventSourceMapping",)
+_KEY = (
+    "kms:Disable*",
+    "kms:EnableKey",
+    "kms:Put*",
+    "kms:Schedule*",
+    "kms:Untag*",
+    "kms:Update*Desc*",
+)
+"""What changes a key that exists. Not what CloudFormation calls right after CreateKey: it reads the key and
+turns rotation on, which harms no foreign one, and a tag may take five minutes to count
+(https://docs.aws.amazon.com/kms/latest/developerguide/tag-authorization.html)."""
+_BOUNDED = ("iam:CreateRole", "iam:PutRolePolicy", "iam:PutRolePermissionsBoundary")
+
+
+def conditions_of(action: str, place: Place) -> Conditions:
+    """Operators, keys and values, all of which have to hold; most actions need none. Raises UnscopedError."""
+
+    def any_of(patterns: Iterable[str]) -> bool:
+        return any(fnmatchcase(action, pattern) for pattern in patterns)
+
+    if any_of(_MAPPING):
+        return (("ArnLike", "lambda:FunctionArn", (place.arn("lambda", f"function:{place.own}"),)),)
+    if action == "iam:CreateServiceLinkedRole":
+        return (("StringEquals", "iam:AWSServiceName", _MADE_BY_AWS),)
+    if action == "iam:PassRole":
+        return (("StringEquals", "iam:PassedToService", place.passed_to),)
+    if any_of(_BOUNDED) and place.boundary:
+        bound = place.arn("iam", f"policy/{place.boundary}", region=False)
+        # Where no account is pinned the ARN holds a `*`, which StringEquals would take at its word.
+        return (("ArnLike", "iam:PermissionsBoundary", (bound,)),)
+    if any_of(_KEY):
+        return _tagged("StringEquals", "aws:ResourceTag", action, place)
+    if action == "kms:TagResource":
+        # A change of other tags names those alone.
+        return _tagged("StringEqualsIfExists", "aws:RequestTag", action, place)
+    return ()
+
+
+def _tagged(operator: str, key: str, action: str, place: Place) -> Conditions:
+    if not place.key_tags:
+        raise UnscopedError(
+            f"{action}: the stage's keys have no tag `stage` to be held by; add it to deployment.tags."
+        )
+    return tuple((operator, f"{key}/{tag}", (value,)) for tag, value in place.key_tags)
 
 
 def _scopes(place: Place) -> Mapping[tuple[str, str], tuple[str, ...]]:

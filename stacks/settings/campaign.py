@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from stacks.settings.databases import DatabaseName
-from stacks.settings.sections import Section
-from stacks.settings.stage import EventType
+from stacks.settings.sections import DatabaseName, EventType, Section
 
 OWN = ("id", "event_type", "lane", "topic", "template", "expires_at", "send_at", "attempt", "ttl")
 """Attributes that are not a campaign's to set under `attributes`: it has other ways, or they are the
@@ -33,7 +31,7 @@ def _cron(expression: str) -> str:
             "'0 13 ? * WED *'"
         )
     if (fields[2] == "?") == (fields[4] == "?"):
-        raise ValueError("has to have ? as day of month or as day of week, and as one of them alone")
+        raise ValueError("needs ? as the day of month or as the day of week, and not as both")
     return expression
 
 
@@ -52,11 +50,11 @@ def _query(text: str) -> str:
 def _attributes(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
     for name in attributes:
         if name in OWN:
-            raise ValueError(f"sets {name!r}, which is none of them; remove it there")
+            raise ValueError(f"sets {name!r}, which a campaign may not set; remove it there")
         if name in ADDRESSES:
             raise ValueError(
-                f"sets {name!r}, to which everybody's message would go; remove it there, and let the "
-                "audience say who gets which"
+                f"sets {name!r}, and everybody's message would go there; remove it, for the audience says "
+                "who gets which message"
             )
     return attributes
 

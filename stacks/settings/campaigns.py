@@ -1,10 +1,12 @@
 """Campaigns: which of them a stage has, and the functions that work for all of them."""
 
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from stacks.settings.sections import Function, Redelivery, Section
+from stacks.settings.queues import QueueRules, Retention, broken_queue, queue_rules
+from stacks.settings.sections import Function, Polling, Redelivery, Section
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
 
@@ -53,3 +55,48 @@ class Campaigns(Section):
     """null leaves the functions outside of any VPC of yours."""
     run_days: int = Field(default=90, ge=1, le=3650)
     """How long it is remembered what became of a run."""
+
+
+PUT_SECONDS = 0.02
+"""What is reckoned for one person: a put takes some 10 ms, and its share of what is asked before is less."""
+
+POOL_MARGIN_SECONDS = 2
+"""How long a function waits for a connection to a database beyond two tries to make one."""
+FIRST_PAGE_QUERIES = 2
+"""Of collect: the rows without a key are counted once."""
+
+
+def collect_polling(section: Campaigns) -> Polling:
+    """One page an invocation: a page is as large as an invocation may hold."""
+    return Polling(batch_size=1, maximum_concurrency=section.collect.maximum_concurrency)
+
+
+def compose_polling(section: Campaigns, concurrencies: Iterable[int]) -> Polling:
+    """So many as the campaign allows that allows the fewest: they all share the queue."""
+    return Polling(batch_size=section.compose.batch_size, maximum_concurrency=min(concurrencies, default=2))
+
+
+def collect_rules(section: Campaigns, lease_margin: int) -> QueueRules:
+    """The rules of the queue that starts and pages come in on."""
+    chosen = section.collect
+    return queue_rules(chosen, collect_polling(section), chosen, lease_margin)
+
+
+def compose_rules(section: Campaigns, lease_margin: int) -> QueueRules:
+    """The rules of the queue that recipients come in on."""
+    chosen = section.compose
+    polling = compose_polling(section, ())
+    return queue_rules(chosen, polling, chosen, lease_margin)
+
+
+def broken_campaign_section(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:
+    """Rules of the section `campaigns`, whatever campaigns there are."""
+    yield from broken_queue("campaigns.collect", section.collect, collect_rules(section, lease_margin), keep)
+    yield from broken_queue("campaigns.compose", section.compose, compose_rules(section, lease_margin), keep)
+    need = keep.queue_days + keep.dead_letter_days + keep.margin_days
+    if section.run_days < need:
+        yield (
+            f"campaigns.run_days: {section.run_days} would forget a run whose messages can still be "
+            f"redelivered; use {need} or more (queue_days {keep.queue_days} + dead_letter_days "
+            f"{keep.dead_letter_days} + margin_days {keep.margin_days})."
+        )

@@ -1,12 +1,26 @@
-"""The channels that are a row each, and what mail needs beside its row."""
+"""The channels that are a row each: the row, the lanes that follow from it, and its rules; and mail."""
 
+import math
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from email.utils import parseaddr
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery, Section
+from stacks.paths import LAMBDAS
+from stacks.settings.queues import QueueRules, Retention, Waits, broken_backoff, broken_queue, queue_rules
+from stacks.settings.sections import (
+    Backoff,
+    FailurePolicy,
+    Function,
+    HttpProvider,
+    Polling,
+    Redelivery,
+    Section,
+)
+from stacks.settings.sentences import number
 
 LaneName = Literal["normal", "bulk"]
 
@@ -28,7 +42,7 @@ class Lane(Polling):
     """The part of `messages_per_second` that this lane gets."""
 
 
-class Channel(Function, Redelivery, Patience, Backoff):
+class Channel(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """A row: everything that makes a queue, dead-letter queue and sender for each lane of an event type."""
 
     handler: str = Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")
@@ -39,6 +53,9 @@ class Channel(Function, Redelivery, Patience, Backoff):
     """What the provider allows, over all lanes."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
+    secret: str | None = Field(default=None, min_length=1)
+    """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
+    into it, and in which form. null makes no secret."""
 
 
 class Mail(Section):
@@ -50,3 +67,161 @@ class Mail(Section):
     """The name of the SES configuration set; mailroom-{stage} by default."""
     max_attachment_bytes: int = Field(default=7_000_000, ge=1, le=28_000_000)
     """All attachments of a mail; SES takes 40 MB with base64's third on top, and throttles above 10 MB."""
+
+
+@dataclass(frozen=True)
+class LaneRow:
+    """A lane of a channel, ready to be made: its names, its settings and what follows from them."""
+
+    event_type: str
+    lane: LaneName
+    channel: Channel
+    polling: Lane
+    rules: QueueRules
+
+    @property
+    def queue(self) -> str:
+        """The queue's short name: mail, mail-bulk."""
+        return self._named(self.event_type)
+
+    @property
+    def function(self) -> str:
+        """The function's short name: send-mail, send-mail-bulk."""
+        return self._named(self.channel.handler.replace("_", "-"))
+
+    @property
+    def pace(self) -> float:
+        """The gap before each submit: so many workers, each waiting this long, keep to the lane's rate."""
+        return self.polling.maximum_concurrency / (self.channel.messages_per_second * self.polling.share)
+
+    def _named(self, base: str) -> str:
+        return base if self.lane == "normal" else f"{base}-{self.lane}"
+
+
+def lane_rows(channels: Mapping[str, Channel], lease_margin: int) -> Iterator[LaneRow]:
+    """Every lane of every channel."""
+    for event_type, channel in channels.items():
+        waits = Waits.of(channel)
+        for lane, polling in channel.lanes.items():
+            rules = queue_rules(channel, polling, channel, lease_margin, waits, channel.misconfigured_seconds)
+            yield LaneRow(event_type, lane, channel, polling, rules)
+
+
+OWN_SECTIONS = ("fax", "webhook")
+"""Event types that are no row: each has a stack and a section of its own."""
+QUEUES = {"scheduled", "fax", "fax-retry", "webhook", "feedback", "collect", "audience"}
+FUNCTIONS = {
+    *("dispatch", "dispatch-scheduled", "outcomes", "send-fax", "retry-fax", "send-webhook"),
+    *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
+}
+WITH_OWN_NEEDS = ("mail", "sms", "push")
+"""Rows whose sender gets its provider from a section of its own; other rows may name address and secret."""
+SECRETS = {"twilio", "unsubscribe"}
+"""Secrets that other stacks make."""
+MOST_LANES = 8
+"""Of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has 23,
+most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
+
+SENDER_MB = 220
+"""Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
+of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
+ATTACHED = 5
+"""Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
+
+
+def broken_channels(
+    channels: Mapping[str, Channel], mail: Mail, lease_margin: int, keep: Retention
+) -> Iterator[str]:
+    """Rules of the section `channels`."""
+    rows = [*lane_rows(channels, lease_margin)]
+    for event_type, channel in channels.items():
+        if event_type in OWN_SECTIONS:
+            yield (
+                f"channels.{event_type}: is no row of channels; "
+                f"set it in the stage's own section {event_type!r}."
+            )
+        yield from _channel(f"channels.{event_type}", channel)
+        yield from _provider(event_type, channel)
+        attached = mail.max_attachment_bytes if event_type == "mail" else 0
+        yield from broken_memory(f"channels.{event_type}", channel.memory_mb, attached)
+    yield from _names(rows)
+    yield from _room(rows)
+    for row in rows:
+        key = f"channels.{row.event_type}"
+        yield from broken_queue(key, row.channel, row.rules, keep)
+        yield from _pace(f"{key}.lanes.{row.lane}", row)
+
+
+def _channel(key: str, channel: Channel) -> Iterator[str]:
+    for needed in (f"{channel.handler}.py", f"requirements/{channel.handler}.txt"):
+        if not (LAMBDAS / needed).exists():
+            yield f"{key}.handler: {channel.handler!r} has no file lambdas/{needed}; add it, or name another."
+    if "normal" not in channel.lanes:
+        yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
+    yield from broken_backoff(key, channel)
+    total = sum(lane.share for lane in channel.lanes.values())
+    if total > 1 + 1e-9:
+        shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
+        yield f"{key}.lanes: the shares {shares} = {number(total)} are over 1; lower them to 1 in all."
+
+
+def _provider(event_type: str, channel: Channel) -> Iterator[str]:
+    for name in ("base_url", "secret") if event_type in WITH_OWN_NEEDS else ():
+        if getattr(channel, name) is not None:
+            yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
+    if channel.secret is not None and event_type in SECRETS:
+        yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
+
+
+def broken_memory(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
+    """The rule that a sender can hold the largest message there may be; `attached` is in bytes."""
+    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20)
+    if memory_mb < needed:
+        files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
+        yield (
+            f"{key}.memory_mb: {memory_mb} does not hold the largest message; use {needed} or more "
+            f"({SENDER_MB} for a sender with a payload of 10 MiB{files})."
+        )
+
+
+def _names(rows: Sequence[LaneRow]) -> Iterator[str]:
+    taken = {"queue": set(QUEUES), "function": set(FUNCTIONS)}
+    for row in rows:
+        for what, name in (("queue", row.queue), ("function", row.function)):
+            if name in taken[what]:
+                yield f"channels.{row.event_type}: its {what} {name!r} exists already; give it another name."
+            taken[what].add(name)
+
+
+def _room(rows: Sequence[LaneRow]) -> Iterator[str]:
+    lanes = [row.queue for row in rows]
+    if len(lanes) > MOST_LANES:
+        yield (
+            f"channels: {', '.join(lanes)} are {len(lanes)} lanes, and their stack has room for "
+            f"{MOST_LANES}: CloudFormation takes 200 outputs a stack, and each lane has 23; leave out a lane "
+            "or a row."
+        )
+
+
+def _pace(key: str, row: LaneRow) -> Iterator[str]:
+    channel, lane = row.channel, row.polling
+    last = channel.submit_seconds + channel.record_seconds
+    needed = lane.batch_size * row.pace + last
+    if needed >= channel.timeout_seconds:
+        yield (
+            f"{key}.batch_size: {lane.batch_size} x {number(row.pace)} s between submits + submit_seconds "
+            f"{channel.submit_seconds} + record_seconds {channel.record_seconds} = {number(needed)} s must "
+            f"be under timeout_seconds {channel.timeout_seconds} (the gap is maximum_concurrency "
+            f"{lane.maximum_concurrency} / (messages_per_second {number(channel.messages_per_second)} x "
+            f"share {number(lane.share)})); "
+            f"{_fitting(row)}."
+        )
+
+
+def _fitting(row: LaneRow) -> str:
+    """The largest batch that fits, or what to change where none does."""
+    last = row.channel.submit_seconds + row.channel.record_seconds
+    fits = int((row.channel.timeout_seconds - last - 1e-9) / row.pace)
+    return (
+        f"use {min(fits, 10)} or less" if fits >= 1 else "raise timeout_seconds or lower maximum_concurrency"
+    )

@@ -1,12 +1,16 @@
-"""The PostgreSQL databases that campaigns may ask."""
+"""The PostgreSQL databases that campaigns may ask, and their rules."""
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
+from stacks.settings.campaigns import FIRST_PAGE_QUERIES, POOL_MARGIN_SECONDS, PUT_SECONDS, Campaigns, Compose
 from stacks.settings.sections import Section
+from stacks.settings.sentences import number
 
-DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 _SECRETS_ARN = r"^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,512}$"
 
 
@@ -37,3 +41,87 @@ class Database(Section):
     """How long a connection may take to be made."""
     statement_seconds: int = Field(default=20, ge=1, le=800)
     """The longest that one query may take."""
+
+
+BATCH = "campaigns.compose.batch_size"
+RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
+
+
+def broken_database(
+    key: str, database: Database, workers: dict[str, int], people: int, section: Campaigns
+) -> Iterator[str]:
+    """Rules of the database of `key`, which so many `workers` of each function may ask at once; the largest
+    group that is composed with its help has `people`."""
+    yield from _connections(key, database, workers)
+    if "collect" in workers:
+        yield from _collecting(key, database, section.collect.timeout_seconds)
+    if "compose" in workers:
+        yield from _composing(key, database, section.compose, people)
+
+
+def _connections(key: str, database: Database, workers: dict[str, int]) -> Iterator[str]:
+    total = sum(workers.values()) * database.pool_size
+    if total > database.connections:
+        parts = " + ".join(f"{function} {count}" for function, count in workers.items())
+        yield (
+            f"{key}.connections: ({parts} workers at once) x pool_size {database.pool_size} = {total} must "
+            f"be at most {database.connections}; lower the campaigns' concurrency, "
+            f"campaigns.collect.maximum_concurrency or pool_size, or let Mailroom have {total} connections."
+        )
+
+
+def _collecting(key: str, database: Database, timeout: int) -> Iterator[str]:
+    """A query that lasts too long has to be ended by the database, before the function is by Lambda."""
+    query = database.statement_seconds
+    needed = _connected(database) + FIRST_PAGE_QUERIES * query
+    if needed >= timeout:
+        formula = f"{_formula(database)} + {FIRST_PAGE_QUERIES} x {query} = {needed} s"
+        yield _too_slow(
+            key, "collect", timeout, formula, (timeout - _connected(database)) / FIRST_PAGE_QUERIES
+        )
+
+
+def _composing(key: str, database: Database, compose: Compose, people: int) -> Iterator[str]:
+    """The same where a campaign's code asks once for all `people` that are composed together."""
+    query = database.statement_seconds
+    others = _connected(database) + people * PUT_SECONDS
+    needed = (others + query) * compose.batch_size
+    if needed >= compose.timeout_seconds:
+        formula = (
+            f"({_formula(database)} + {query} + recipients_per_message {people} x {PUT_SECONDS}) x "
+            f"{BATCH} {compose.batch_size} = {number(needed)} s"
+        )
+        also = [BATCH] if compose.batch_size > 1 else []
+        fits = compose.timeout_seconds / compose.batch_size - others
+        yield _too_slow(key, "compose", compose.timeout_seconds, formula, fits, also)
+
+
+def _connected(database: Database) -> int:
+    """The longest that a function waits for a connection."""
+    return 2 * database.connect_seconds + POOL_MARGIN_SECONDS
+
+
+def _formula(database: Database) -> str:
+    return f"2 x connect_seconds {database.connect_seconds} + {POOL_MARGIN_SECONDS}"
+
+
+def _too_slow(
+    key: str, function: str, timeout: int, formula: str, under: float, also: Sequence[str] = ()
+) -> str:
+    most = math.ceil(under - 1e-9) - 1
+    lowered = also if most >= 1 else ["connect_seconds", *also]
+    remedies = [f"use {most} or less"] if most >= 1 else []
+    remedies += [f"lower {' or '.join(lowered)}"] if lowered else []
+    return (
+        f"{key}.statement_seconds: {formula} must be under campaigns.{function}.timeout_seconds {timeout}; "
+        f"{', or '.join(remedies)}, or raise that time-out."
+    )
+
+
+def broken_certificates(key: str, database: Database, root: Path) -> Iterator[str]:
+    """The rule that the file of its certificates lies below `root`."""
+    if database.ca_file is not None and not (root / database.ca_file).is_file():
+        yield (
+            f"{key}.ca_file: {database.ca_file!r} is not there; put it there (that of RDS is "
+            f"{RDS_BUNDLE}), or set it to null for the system's."
+        )

@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stacks.settings.sections import Section
-from stacks.settings.urls import ORIGIN
+from stacks.settings.sections import ORIGIN, Section
 
 URLS = {"github": "https://token.actions.githubusercontent.com", "gitlab": "https://gitlab.com"}
 """Who signs the tokens: https://docs.github.com/actions/reference/openid-connect-reference and
@@ -106,3 +105,23 @@ class Deploy(Section):
     def expected_audience(self) -> str:
         """The `aud` that a token must have."""
         return self.audience or _AUDIENCES.get(self.signer, self.issuer)
+
+
+class Deployment(Section):
+    """Where the stage lives and what protects it."""
+
+    account: str | None = Field(default=None, pattern=r"^\d{12}$")
+    """12 digits; null takes the account of whoever deploys."""
+    region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
+    """Such as eu-central-1; null takes the region of whoever deploys."""
+    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = (
+        "aarch64-manylinux_2_28"
+    )
+    """Whose wheels the functions get: Lambda's own glibc is 2.34. host, for the emulator, is this machine
+    and its Python."""
+    removal: Literal["retain", "destroy"] = "retain"
+    """What becomes of tables, buckets and secrets when a stack is deleted."""
+    deletion_protection: bool = True
+    termination_protection: bool = False
+    point_in_time_recovery: bool = True
+    tags: dict[str, str] = Field(default_factory=dict)

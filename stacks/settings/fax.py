@@ -1,22 +1,37 @@
-"""The fax gateway: its provider, how patient it is with one fax, and when it tries again."""
+"""The fax gateway: its provider, how long it waits for one fax, when it tries again, and the rules of its two
+queues."""
 
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from stacks.settings.sections import Backoff, Function, Patience, Polling, Redelivery
-from stacks.settings.urls import BASE_URL
+from stacks.settings.queues import (
+    RECEIVES_OVER,
+    QueueRules,
+    Retention,
+    RetrySetting,
+    Waits,
+    broken_backoff,
+    broken_queue,
+    longest_stay,
+    worker_rules,
+)
+from stacks.settings.sections import Backoff, FailurePolicy, Function, HttpProvider, QueueWorker, Redelivery
+from stacks.settings.sentences import number
 
 _NUMBER = r"^\+[1-9][0-9]{6,14}$"
 
 
-class RetryMover(Function, Polling, Redelivery):
+class RetryMover(QueueWorker):
     """The queue on which faxes wait for their time, and the function that puts them back on their line."""
 
     longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
 
 
-class Fax(Function, Redelivery, Patience, Backoff):
+class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
@@ -25,8 +40,6 @@ class Fax(Function, Redelivery, Patience, Backoff):
     """Our own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")
     """SignalWire's space: {space}.signalwire.com is called."""
-    base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """Https, without a slash at its end; or providers, which the app is told by -c providers=URL."""
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""
     timeout_seconds: int = Field(default=900, ge=1, le=900)
@@ -83,3 +96,126 @@ class Fax(Function, Redelivery, Patience, Backoff):
     def watched_seconds(self) -> float:
         """For how much of its time-out one invocation can see a fax through."""
         return self.timeout_seconds - self.submit_seconds - self.record_seconds - self.poll_seconds
+
+
+WAITING_RECEIVES = 2
+"""A retry is received when its DelaySeconds end, then when its time has come; once more if clocks differ."""
+
+
+@dataclass(frozen=True)
+class FaxRules(QueueRules):
+    """The fax queue's rules.
+
+    lease        ├── function time-out ──┼─ margin ─┤            then the next worker may claim
+    visibility   ├── lease ─────────────────────────┼─ margin ─┤ then the queue delivers again
+
+    Not six time-outs, as AWS advises: a record that is not visible locks its line, and after a crash that
+    would be for an hour and a half. The advice leaves room for throttled invocations: with one record each
+    and bounded concurrency they are rare, and cost a receive of those that `crash_allowance` has.
+    """
+
+    to_finish: int
+    """Receives that see a fax through once it was submitted, crashes included."""
+
+    @property
+    def last_submit_receive(self) -> int:
+        """The last receive that may submit: what is left then suffices until the fax has ended, so one that
+        may be under way is never dead-lettered."""
+        return self.max_receives - self.to_finish
+
+
+def fax_rules(fax: Fax, lease_margin: int) -> FaxRules:
+    """The rules of the fax queue."""
+    waits = Waits.of(fax)
+    lease = fax.timeout_seconds + lease_margin
+    visibility = lease + fax.visibility_margin_seconds
+    to_finish = invocations_to_finish(fax) + fax.crash_allowance
+    receives = min(waits.receives_to_cover(fax.longest_throttling_seconds) + to_finish, RECEIVES_OVER)
+    return FaxRules(
+        lease=lease,
+        visibility=visibility,
+        max_receives=receives,
+        longest_stay=longest_stay(waits, receives, max(visibility, fax.misconfigured_seconds)),
+        to_finish=to_finish,
+    )
+
+
+def invocations_to_finish(fax: Fax) -> int:
+    """How many invocations watch the longest fax, each handing on to the next near its time-out."""
+    if fax.watched_seconds <= 0:
+        return RECEIVES_OVER
+    return math.ceil(fax.longest_fax_seconds / fax.watched_seconds)
+
+
+def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
+    """The rules of the retry queue: moving can fail like anything, and before that a record waits."""
+    rules = worker_rules(fax.retry, lease_margin)
+    waiting = fax.retry_delay_cap_seconds + WAITING_RECEIVES * rules.visibility
+    return replace(
+        rules,
+        max_receives=rules.max_receives + WAITING_RECEIVES,
+        longest_stay=rules.longest_stay + waiting,
+    )
+
+
+def broken_fax(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
+    """Rules of the section `fax`."""
+    yield from _provider(fax)
+    yield from _times(fax)
+    yield from broken_backoff("fax", fax)
+    yield from broken_queue("fax", fax, fax_rules(fax, lease_margin), keep, _retry_setting(fax))
+    yield from broken_queue("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
+
+
+def _provider(fax: Fax) -> Iterator[str]:
+    """What one provider cannot do without, the other one has no use for."""
+    if fax.provider == "signalwire":
+        if (fax.space is None) == (fax.base_url is None):
+            yield (
+                "fax.space: signalwire needs exactly one of space and base_url; "
+                "use the space of {space}.signalwire.com."
+            )
+        if fax.connection_id is not None:
+            yield "fax.connection_id: is telnyx's, and provider is signalwire; remove it."
+        return
+    if fax.connection_id is None:
+        yield "fax.connection_id: is missing; telnyx needs the id of the fax application."
+    if fax.space is not None:
+        yield "fax.space: is signalwire's, and provider is telnyx; remove it."
+
+
+def _times(fax: Fax) -> Iterator[str]:
+    needed = fax.pace + fax.submit_seconds + fax.record_seconds + fax.poll_seconds
+    if needed >= fax.timeout_seconds:
+        yield (
+            f"fax.timeout_seconds: {fax.timeout_seconds} must be over {number(needed)} s: the gap "
+            f"{number(fax.pace)} (concurrent_calls {fax.concurrent_calls} / calls_per_second "
+            f"{number(fax.calls_per_second)}) + submit_seconds {fax.submit_seconds} + record_seconds "
+            f"{fax.record_seconds} + poll_seconds {number(fax.poll_seconds)}; raise it or lower those."
+        )
+    ttl = fax.ttl_minutes * 60
+    if fax.longest_fax_seconds <= ttl:
+        yield (
+            f"fax.longest_fax_seconds: {fax.longest_fax_seconds} must be over ttl_minutes "
+            f"{fax.ttl_minutes} x 60, for until then the provider may still start; use {ttl + 1} or more."
+        )
+    if fax.media_seconds < ttl:
+        yield (
+            f"fax.media_seconds: {fax.media_seconds} ends before the provider's last try, which may fetch "
+            f"the PDF; use {ttl} or more (ttl_minutes {fax.ttl_minutes} x 60)."
+        )
+    if fax.retry_delay_cap_seconds < fax.retry_delay_seconds:
+        yield (
+            f"fax.retry_delay_cap_seconds: {fax.retry_delay_cap_seconds} is under retry_delay_seconds; "
+            f"use {fax.retry_delay_seconds} or more."
+        )
+
+
+def _retry_setting(fax: Fax) -> RetrySetting:
+    return RetrySetting(
+        formula=(
+            "as many as cover it when each wait is at its shortest, plus "
+            f"{invocations_to_finish(fax)} to see a fax of longest_fax_seconds through, plus crash_allowance"
+        ),
+        remedy="lower it, or longest_fax_seconds, or raise backoff_cap_seconds",
+    )

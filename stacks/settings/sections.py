@@ -1,14 +1,31 @@
-"""What sections of the settings are made of: the parts that queues and functions have in common."""
+"""What sections of the settings are made of: the parts that queues and functions have in common, and
+the kinds of values that several sections have."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
+DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
+PROVIDERS_AT_SYNTH = "providers"
+"""A base URL that is known only when the app runs: `-c providers=URL`."""
+# Credentials go there: plain HTTP is for simulators, whose address only the app's context has.
+ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
+BASE_URL = rf"^({ORIGIN}(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"
 
 
 class Section(BaseModel):
     """Frozen and strict: a misspelt key or a number in quotes stops synth instead of being guessed at."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class HttpProvider(Section):
+    """A provider that is called by HTTP."""
+
+    base_url: str | None = Field(default=None, pattern=BASE_URL)
+    """The address of the provider's API where it is not the usual one: https, without a slash at its end; or
+    providers, whose address the app gets by -c providers=URL."""
 
 
 class Function(Section):
@@ -35,7 +52,11 @@ class Redelivery(Section):
     """Receives beside those, for functions that die and workers that meet another's lease."""
 
 
-class Patience(Section):
+class QueueWorker(Function, Polling, Redelivery):
+    """A queue and the one function that reads it."""
+
+
+class FailurePolicy(Section):
     """What a sender does around a submit, and after one that did not end well."""
 
     record_seconds: int = Field(default=5, ge=1, le=60)

@@ -1,12 +1,36 @@
-"""What the SMS channel needs beside its row."""
+"""What the SMS channel needs beside its row, and its rules."""
 
-from typing import Literal
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from stacks.settings.regions import Region
-from stacks.settings.sections import Section
-from stacks.settings.urls import BASE_URL
+from stacks.settings.api import Api
+from stacks.settings.channels import Channel
+from stacks.settings.sections import HttpProvider
+
+# What `phonenumbers` knows, by ISO 3166 alpha-2. Synth reads no number and does not install it.
+_KNOWN = """
+AC AD AE AF AG AI AL AM AO AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BW
+BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET
+FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GT GU GW GY HK HN HR HT HU ID IE IL IM IN
+IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD
+ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA
+PE PF PG PH PK PL PM PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS
+ST SV SX SY SZ TA TC TD TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG US UY UZ VA VC VE VG VI VN VU WF
+WS XK YE YT ZA ZM ZW
+"""
+REGIONS = frozenset(_KNOWN.split())
+
+
+def _region(code: str) -> str:
+    if code not in REGIONS:
+        raise ValueError("is no country; write it as ISO 3166 has it, in two capitals, such as US or GB")
+    return code
+
+
+Region = Annotated[str, AfterValidator(_region)]
 
 TWILIO_URL = "https://api.twilio.com"
 NUMBER = r"\+[1-9][0-9]{6,14}"
@@ -15,7 +39,7 @@ _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 
-class Sms(Section):
+class Sms(HttpProvider):
     """Who sends, and as whom."""
 
     provider: Literal["twilio", "aws"]
@@ -25,9 +49,6 @@ class Sms(Section):
     sender: str | None = Field(default=None, pattern=_SENDER)
     """Our own number in E.164, such as +12025550123; of aws any origination identity: also a sender id, the
     id of a number or a pool, or an ARN."""
-    base_url: str | None = Field(default=None, pattern=BASE_URL)
-    """Another address of Twilio's API: https, without a slash at its end; or providers, which the app is
-    told by -c providers=URL."""
     default_region: Region | None = None
     """Where a number without its country code is, as ISO 3166 has it, such as US; null: numbers must be
     international."""
@@ -45,3 +66,63 @@ class Sms(Section):
     def url(self) -> str:
         """Where Twilio's API is, without a slash at its end."""
         return self.base_url or TWILIO_URL
+
+
+TWILIOS = ("messaging_service_sid", "base_url")
+AWSS = ("configuration_set",)
+
+
+def broken_sms(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
+    """Rules of the section `sms`, whose row of `channels` is `row`."""
+    if sms.provider == "twilio":
+        yield from _twilio(sms)
+        if row is not None:
+            yield from _callbacks(api, row)
+    else:
+        yield from _aws(sms)
+
+
+def _twilio(sms: Sms) -> Iterator[str]:
+    yield from _not_for(sms, AWSS)
+    if (sms.messaging_service_sid is None) == (sms.sender is None):
+        yield (
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; "
+            "use a number of yours in E.164, such as +12025550123."
+        )
+    elif sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
+        yield (
+            f"sms.sender: {sms.sender!r} is no number in E.164, and provider is twilio; write it like "
+            "+12025550123."
+        )
+
+
+def _aws(sms: Sms) -> Iterator[str]:
+    yield from _not_for(sms, TWILIOS)
+    if sms.sender is None:
+        yield (
+            "sms.sender: is missing; aws needs a number in E.164, a sender id, or the id or ARN of a number "
+            "or pool."
+        )
+
+
+def _not_for(sms: Sms, others: tuple[str, ...]) -> Iterator[str]:
+    """What one provider has no use for would be there in vain."""
+    other = "aws" if sms.provider == "twilio" else "twilio"
+    for name in others:
+        if getattr(sms, name) is not None:
+            yield f"sms.{name}: is {other}'s, and provider is {sms.provider}; remove it."
+
+
+CALLBACKS = 5
+"""Status callbacks for one message: accepted, queued, sending, sent, delivered."""
+
+
+def _callbacks(api: Api, row: Channel) -> Iterator[str]:
+    """Twilio does not repeat a callback that was answered 429."""
+    coming = CALLBACKS * row.messages_per_second
+    if api.requests_per_second < coming:
+        yield (
+            f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
+            f"Twilio does not repeat what was answered 429; use {-int(-coming // 1)} or more ({CALLBACKS} x "
+            f"channels.sms.messages_per_second {row.messages_per_second:g})."
+        )

@@ -1,88 +1,24 @@
-"""One stage, of all its sections."""
+"""One stage, of all its sections, and the rules that span several."""
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import Literal
 
 from pydantic import Field
 
-from stacks.settings.api import Api
-from stacks.settings.campaigns import Campaigns
-from stacks.settings.channels import Channel, Mail
-from stacks.settings.databases import Database, DatabaseName
-from stacks.settings.deploy import Deploy
-from stacks.settings.fax import Fax
-from stacks.settings.feedback import DeadLetters, Feedback
+from stacks.settings.api import Api, broken_api
+from stacks.settings.campaigns import Campaigns, broken_campaign_section
+from stacks.settings.channels import Channel, LaneRow, Mail, broken_channels, lane_rows
+from stacks.settings.databases import Database
+from stacks.settings.deploy import Deploy, Deployment
+from stacks.settings.fax import Fax, broken_fax
+from stacks.settings.feedback import DeadLetters, Feedback, broken_dead_letters, broken_feedback
 from stacks.settings.monitoring import Monitoring
-from stacks.settings.push import Push
-from stacks.settings.sections import Function, Polling, Redelivery, Section
-from stacks.settings.sms import Sms
-from stacks.settings.webhook import Webhook
-
-EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
-
-
-class Scheduled(Function, Polling, Redelivery):
-    """The queue on which EventBridge schedules bring back messages whose `send_at` has come."""
-
-    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
-
-
-class Stream(Function):
-    """How a table's stream is read: the mailbox's by dispatch, the ledger's by outcomes."""
-
-    enabled: bool = True
-    """Whether Lambda reads the stream; the local stage's pump does it there."""
-    batch_size: int = Field(default=100, ge=1, le=1000)
-    batch_window_seconds: int = Field(default=0, ge=0, le=300)
-    retries: int = Field(default=10, ge=0, le=1000)
-    maximum_record_age_seconds: int = Field(default=21_600, ge=60, le=86_400)
-    """A stream keeps its records for a day."""
-    parallelization: int = Field(default=2, ge=1, le=10)
-
-
-LEAST_LEDGER_DAYS = 90
-"""So long every ledger remembers, whatever its stage is set to or was: an item lives by the setting that held
-when it was written, so that nobody can tell from today's what is forgotten."""
-
-
-class Retention(Section):
-    """How long things are kept."""
-
-    queue_days: int = Field(default=4, ge=1, le=13)
-    dead_letter_days: int = Field(default=14, ge=2, le=14)
-    margin_days: int = Field(default=1, ge=1, le=7)
-    """Added to what is derived: the time that a message may wait behind others before its first receive."""
-    ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
-    mailbox_days: int | None = Field(default=None, ge=1, le=3650)
-    """What producers should set as `ttl`, published as an output; null keeps items for ever."""
-    payload_days: int = Field(default=90, ge=1, le=3650)
-    unprocessed_days: int = Field(default=60, ge=1, le=3650)
-    """What a stream gave up on, waiting to be replayed."""
-    log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
-
-    def days_of(self, *, fifo: bool) -> int:
-        """How long a queue keeps a message. A FIFO queue's may wait behind others for long, and its age
-        starts anew in its dead-letter queue: it keeps as long as that."""
-        return self.dead_letter_days if fifo else self.queue_days
-
-
-class Deployment(Section):
-    """Where the stage lives and what protects it."""
-
-    account: str | None = Field(default=None, pattern=r"^\d{12}$")
-    """12 digits; null takes the account of whoever deploys."""
-    region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
-    """Such as eu-central-1; null takes the region of whoever deploys."""
-    bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = (
-        "aarch64-manylinux_2_28"
-    )
-    """Whose wheels the functions get: Lambda's own glibc is 2.34. host, for the emulator, is this machine
-    and its Python."""
-    removal: Literal["retain", "destroy"] = "retain"
-    """What becomes of tables, buckets and secrets when a stack is deleted."""
-    deletion_protection: bool = True
-    termination_protection: bool = False
-    point_in_time_recovery: bool = True
-    tags: dict[str, str] = Field(default_factory=dict)
+from stacks.settings.push import Push, broken_push
+from stacks.settings.queues import Retention, Scheduled, Stream, broken_queue, broken_retention, worker_rules
+from stacks.settings.sections import DatabaseName, EventType, Section
+from stacks.settings.sms import Sms, broken_sms
+from stacks.settings.webhook import Webhook, broken_webhook
 
 
 class Settings(Section):
@@ -121,6 +57,10 @@ class Settings(Section):
         """The physical name of `short` in this stage, such as mailroom-dev-mail-dlq."""
         return f"mailroom-{self.stage}-{short}" if short else f"mailroom-{self.stage}"
 
+    def lane_rows(self) -> Iterator[LaneRow]:
+        """Every lane of every channel that is a row."""
+        return lane_rows(self.channels, self.lease_margin_seconds)
+
     @property
     def configuration_set(self) -> str:
         """The SES configuration set's name."""
@@ -142,3 +82,85 @@ class Settings(Section):
         if self.sms is None or self.sms.provider != "aws":
             return None
         return self.sms.configuration_set or self.name()
+
+
+USUAL = 15
+MINUTES = {
+    # A slow database or endpoint is nothing to be woken for.
+    "collect": 60,
+    "webhook": 60,
+    "fax-retry": 60,
+    # A line takes one fax after the other.
+    "fax": 240,
+    # A campaign may take half a day.
+    "mail-bulk": 720,
+    "audience": 720,
+}
+"""By queue; the others have USUAL."""
+LONGEST_DELAY = 900
+"""SQS's, in seconds. A message whose send_at is as near lies delayed in its own queue, and whether the age
+counts that time is not documented."""
+COUNTED_RECEIVES = 3
+"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
+
+
+def waiting_seconds(settings: Settings, queue: str) -> int:
+    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
+    or else the usual one, if no message has to wait for longer by design."""
+    chosen = settings.monitoring.waiting_minutes.get(queue)
+    if chosen is not None:
+        return chosen * 60
+    meant = math.ceil(_meant(settings, queue) / 60)
+    return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
+
+
+def _meant(settings: Settings, queue: str) -> float:
+    """How long messages of `queue` wait because they shall, in seconds."""
+    if queue == "fax-retry" and settings.fax:
+        return _longest_retry(settings.fax)
+    if queue == "webhook":
+        return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
+    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
+    return LONGEST_DELAY if queue in {row.queue for row in settings.lane_rows()} else 0
+
+
+def _longest_retry(fax: Fax) -> float:
+    """The wait before the last attempt."""
+    grown = fax.retry_delay_seconds * fax.retry_growth ** max(0, fax.max_attempts - 2)
+    return min(grown, fax.retry_delay_cap_seconds)
+
+
+PAIRS = ("sms", "push")
+
+
+def broken_pairs(settings: Settings) -> Iterator[str]:
+    """Rows of `channels` without their section, and sections without their row."""
+    for name in PAIRS:
+        row, section = name in settings.channels, getattr(settings, name) is not None
+        if row and not section:
+            yield f"{name}: is missing, and channels.{name} is there; add the section, or remove the row."
+        if section and not row:
+            yield (
+                f"channels.{name}: is missing, and the section {name} is there; add the row, or set "
+                f"{name} to null."
+            )
+
+
+def broken_rules(settings: Settings) -> Iterator[str]:
+    """A sentence for each rule that `settings` break, each starting with the key below the stage."""
+    keep, margin = settings.retention, settings.lease_margin_seconds
+    yield from broken_retention(keep, fax=settings.fax is not None)
+    yield from broken_channels(settings.channels, settings.mail, margin, keep)
+    yield from broken_pairs(settings)
+    yield from broken_queue("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
+    if settings.fax:
+        yield from broken_fax(settings.fax, margin, keep)
+    yield from broken_webhook(settings.webhook, margin, keep)
+    yield from broken_api(settings.api)
+    if settings.sms:
+        yield from broken_sms(settings.sms, settings.api, settings.channels.get("sms"))
+    if settings.push:
+        yield from broken_push(settings.push, settings.deployment.region)
+    yield from broken_feedback(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
+    yield from broken_dead_letters(settings.dead_letters)
+    yield from broken_campaign_section(settings.campaigns, margin, keep)

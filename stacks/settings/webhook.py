@@ -1,12 +1,22 @@
 """Webhooks: how often they are tried, and where they may go."""
 
+from collections.abc import Iterator
 from datetime import date
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.sections import Function, Patience, Polling
+from stacks.settings.channels import broken_memory
+from stacks.settings.queues import (
+    SQS_RECEIVES,
+    QueueRules,
+    Retention,
+    RetrySetting,
+    broken_queue,
+    visibility_of,
+)
+from stacks.settings.sections import FailurePolicy, Function, Polling
 
 Network = IPv4Network | IPv6Network
 LONGEST_DELAY = 39_600  # visibility ends 12 hours after the receive: an hour of that is the function's
@@ -22,7 +32,7 @@ def _network(text: str) -> str:
     except ValueError:
         raise ValueError("is no network; write it like 10.1.0.0/16, all bits past the prefix zero") from None
     if any(_inside(network, each) for each in _NEVER):
-        raise ValueError("holds nothing but link-local or metadata addresses, never open; remove it")
+        raise ValueError("holds only link-local or metadata addresses, which are never open; remove it")
     return text
 
 
@@ -45,7 +55,7 @@ def _day(text: str) -> str:
     return text
 
 
-class Webhook(Function, Polling, Patience):
+class Webhook(Function, Polling, FailurePolicy):
     """The webhook queue and its sender."""
 
     batch_size: int = Field(default=1, ge=1, le=10)
@@ -75,3 +85,46 @@ class Webhook(Function, Polling, Patience):
     """For a stage that was deployed before each host had a key of its own: until this day begins (UTC), the
     stage's one key signs too. Until then whoever has it can forge to receivers that still verify with it.
     null: there is no such key."""
+
+
+def webhook_rules(webhook: Webhook, lease_margin: int) -> QueueRules:
+    """One receive is one try, and `delays_seconds` are the waits between them."""
+    visibility = visibility_of(webhook, webhook)
+    longest = [
+        max(delay, webhook.retry_after_cap_seconds, webhook.misconfigured_seconds)
+        for delay in webhook.delays_seconds
+    ]
+    tries = len(longest) + 1
+    return QueueRules(
+        lease=webhook.timeout_seconds + lease_margin,
+        visibility=visibility,
+        max_receives=tries,
+        longest_stay=sum(longest) + tries * visibility,
+    )
+
+
+RETRY_SETTING = RetrySetting(
+    setting="delays_seconds",
+    formula="one for each try",
+    remedy=f"use {SQS_RECEIVES - 1} delays or fewer",
+)
+
+
+def broken_webhook(webhook: Webhook, lease_margin: int, keep: Retention) -> Iterator[str]:
+    """Rules of the section `webhook`."""
+    yield from _broken_batch(webhook)
+    yield from broken_memory("webhook", webhook.memory_mb)
+    yield from broken_queue("webhook", webhook, webhook_rules(webhook, lease_margin), keep, RETRY_SETTING)
+
+
+def _broken_batch(webhook: Webhook) -> Iterator[str]:
+    """A receive is a try: none may be used up by waiting for the others of its batch."""
+    one = webhook.request_seconds + webhook.record_seconds
+    if webhook.batch_size * one >= webhook.timeout_seconds:
+        fits = (webhook.timeout_seconds - 1) // one
+        remedy = f"use {fits} or less" if fits else "raise timeout_seconds or lower request_seconds"
+        yield (
+            f"webhook.batch_size: {webhook.batch_size} x (request_seconds {webhook.request_seconds} + "
+            f"record_seconds {webhook.record_seconds}) = {webhook.batch_size * one} s must be under "
+            f"timeout_seconds {webhook.timeout_seconds}; {remedy}."
+        )

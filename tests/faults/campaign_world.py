@@ -9,12 +9,9 @@ from mailroom.aws.dynamo import plain
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
 from mailroom.campaigns.collector import Collector
 from mailroom.campaigns.composer import Composer
-from mailroom.campaigns.definition import Definition, Module
+from mailroom.campaigns.definition import Composed, Definition, Module
 from mailroom.campaigns.drafts import Drafter
-from mailroom.campaigns.items import Items
-from mailroom.campaigns.modules import Composed
-from mailroom.campaigns.run import Run
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import Run, Runs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.writer import MailboxWriter
@@ -133,7 +130,7 @@ class CampaignWorld:
         preferences = Preferences(self._watched, "preferences", self.clock)
         return Composer(
             {self.definition.name: self.definition},
-            Drafter(self._asking, Items(CONTRACTS), preferences, CONTRACTS),
+            Drafter(self._asking, preferences, CONTRACTS),
             mailbox=MailboxWriter(self._watched, "mailbox"),
             ledger=Ledger(self._watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock),
             runs=Runs(self._watched, "runs", clock=self.clock),

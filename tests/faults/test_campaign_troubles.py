@@ -13,10 +13,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 from msgspec import structs
 
-from mailroom.campaigns.audience import Found, Page, Recipient
-from mailroom.campaigns.databases import Databases, Unreachable
-from mailroom.campaigns.definition import Module
-from mailroom.campaigns.modules import Modules
+from mailroom.campaigns.audience import Found, Page, Recipient, Unreachable
+from mailroom.campaigns.definition import Module, Modules
 from mailroom.campaigns.sources import Sources
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
@@ -453,7 +451,7 @@ def test_a_campaigns_own_people_are_held_to_what_a_files_are(
     ]
     own = Modules()
     own._loaded["campaign.py"] = SimpleNamespace(recipients=lambda _page: Found(people))  # type: ignore[assignment]
-    sources = Sources(own, Databases({}, None))  # type: ignore[arg-type]
+    sources = Sources(own)
     monkeypatch.setattr(world.people, "page", lambda page: sources(definition).page(page))
     world.start()
     world.settle()

@@ -11,8 +11,7 @@ from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.page_claim import PageClaim
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.runs import PageClaim, Runs
 from ops import cli
 from tests.ops.ops_support import REGION
 

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from ops.campaigns.deployed import Campaigns
+from ops.campaigns.deployed import DeployedCampaigns
 from tests.ops.campaign_support import NOW, World
 from tests.ops.ops_support import BUCKET, REGION, Shelf
 from tests.support.dynamodb import in_memory_dynamodb
@@ -28,5 +28,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         world = World(tmp_path)
         monkeypatch.setattr("ops.campaigns.files.ROOT", tmp_path)
         monkeypatch.setattr("boto3.Session", lambda: world.session)
-        monkeypatch.setattr("ops.campaigns.commands.Campaigns", partial(Campaigns, clock=lambda: NOW))
+        monkeypatch.setattr(
+            "ops.campaigns.commands.DeployedCampaigns", partial(DeployedCampaigns, clock=lambda: NOW)
+        )
         yield world

@@ -19,11 +19,10 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
+from mailroom.campaigns.files.formats import FileEntry
 from ops.imports import importing
-from ops.imports.entries import Entry
-from ops.imports.job import Job
-from ops.imports.options import options_of
-from ops.imports.rejected import Rejected
+from ops.imports.command import options_of
+from ops.imports.progress import RejectedLines
 from ops.imports.source import Source
 from ops.messages.items import Rules
 
@@ -90,17 +89,17 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         mailbox = mmap.mmap(opened.fileno(), 0)
         client: Any = StubDynamoDB(mailbox, death)
-        job = Job(source, "test", options, RULES, client)
-        running = job.prepared(client, WORKERS)
+        job = importing.Job(source, "test", options, RULES, client)
+        running = importing.Import(job, client, WORKERS)
         if event == CTRL_C:
-            death.instead = running.importing.stop
-        answer = job.run(running)
+            death.instead = running.stop
+        answer = running.run()
     sys.stdout.write(msgspec.json.encode(answer).decode())
 
 
 def _arm(death: Death) -> None:
     """Let the files' own steps be events."""
-    replace, add = Path.replace, Rejected.add
+    replace, add = Path.replace, RejectedLines.add
 
     def replacing(self: Path, target: Any) -> Path:
         death.at("progress written")
@@ -108,13 +107,13 @@ def _arm(death: Death) -> None:
         death.at("progress in place")
         return moved
 
-    def adding(self: Rejected, entry: Entry, reason: str) -> None:
+    def adding(self: RejectedLines, entry: FileEntry, reason: str) -> None:
         add(self, entry, reason)
         self._file.flush()  # the kernel has it, which outlives the process
         death.at("line refused")
 
     setattr(Path, "replace", replacing)  # noqa: B010 - mypy allows no method to be assigned
-    setattr(Rejected, "add", adding)  # noqa: B010
+    setattr(RejectedLines, "add", adding)  # noqa: B010
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import json
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from ops.campaigns.deployed import Campaigns
+from ops.campaigns.deployed import DeployedCampaigns
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
 
@@ -61,11 +61,11 @@ def test_a_campaign_that_was_taken_out_and_goes_on_all_the_same_is_said_to_be_th
 def test_how_campaigns_stand_is_not_told_without_asking_aws(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refusing(_: Campaigns) -> None:
+    def refusing(_: DeployedCampaigns) -> None:
         raise NoCredentialsError
 
     world.write("cdk.json", json.dumps({"context": {"mailroom": {"dev": {}}}}))
-    monkeypatch.setattr(Campaigns, "schedules", refusing)
+    monkeypatch.setattr(DeployedCampaigns, "schedules", refusing)
     assert run("campaign", "list").exit_code == 2
 
 

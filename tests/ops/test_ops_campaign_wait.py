@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.page_claim import PageClaim
-from mailroom.campaigns.run import Run
-from ops.campaigns.deployed import Campaigns, Start
+from mailroom.campaigns.runs import PageClaim, Run
+from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.wait import BESIDE_POLLS, LOST_POLLS, QUIET_POLLS, Ended, wait
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
 
-START = Start("weekly", RUN, "2026-11-21T14:00:00Z")
+START = RunStart("weekly", RUN, "2026-11-21T14:00:00Z")
 MOST = 500
 """Polls; whoever waits for longer waits for ever."""
 
@@ -22,13 +21,13 @@ class Wait:
     """One that was waited through; `then` says what happens in which second."""
 
     def __init__(
-        self, world: World, start: Start = START, then: dict[int, Callable[[], Any]] | None = None
+        self, world: World, start: RunStart = START, then: dict[int, Callable[[], Any]] | None = None
     ) -> None:
         self.sleeps = 0
         self.seen: list[Run] = []
         self._then = then or {}
         self.ended: Ended = wait(
-            Campaigns(world.session, "dev", lambda: NOW), start, self.seen.append, self._sleep
+            DeployedCampaigns(world.session, "dev", lambda: NOW), start, self.seen.append, self._sleep
         )
 
     def _sleep(self, seconds: float) -> None:
@@ -46,9 +45,9 @@ def refused(world: World, trouble: str = "column email: is not there") -> None:
     world.runs.release(claim, trouble)
 
 
-def again(world: World) -> Start:
+def again(world: World) -> RunStart:
     """The start of a run that is known."""
-    return Campaigns(world.session, "dev", lambda: NOW).starting("weekly", RUN)
+    return DeployedCampaigns(world.session, "dev", lambda: NOW).starting("weekly", RUN)
 
 
 def test_it_ends_when_the_new_start_is_collected_and_its_queues_stay_empty(world: World) -> None:
@@ -180,7 +179,7 @@ def test_a_run_that_expires_ends_it(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
-    world.runs.expire(claim, "they expired at noon")
+    world.runs.release(claim, "they expired at noon", "expired")
     assert Wait(world).ended.problem == "It has expired: what was not composed by then is not sent."
 
 

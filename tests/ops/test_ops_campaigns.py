@@ -4,7 +4,7 @@ import pytest
 from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
-from mailroom.campaigns.page_claim import PageClaim
+from mailroom.campaigns.runs import PageClaim
 from tests.ops.answers_support import valid
 from tests.ops.campaign_support import COLLECT, RUN, RUNS, World
 from tests.ops.campaign_support import run as cli
@@ -90,7 +90,7 @@ def test_a_name_that_no_run_has_is_refused_with_those_that_there_are(world: Worl
     result = run("start", "weekly", "--run", "2026-11-21T13:00Z", "--yes")
     assert result.exit_code == 2
     assert (
-        f"A run of that name is not known; the latest of weekly in dev: {RUN}; --new begins it."
+        f"There is no run of that name; the latest of weekly in dev: {RUN}. Use --new to begin it."
         in result.stderr
     )
     assert not world.started()
@@ -223,7 +223,7 @@ def test_a_run_that_has_expired_is_said_to_be_so_with_why(world: World) -> None:
     world.begun()
     claim = world.runs.claim("weekly", RUN, "s-1", 1)
     assert isinstance(claim, PageClaim)
-    world.runs.expire(claim, "they expired at noon")
+    world.runs.release(claim, "they expired at noon", "expired")
     shown = run("status", "weekly").stdout
     words = [line.split() for line in shown.splitlines()]
     assert ["state", "expired", "its", "messages", "are", "not", "sent", "any", "more"] in words

@@ -14,7 +14,7 @@ from ops.plan.answer import answer as planned
 from ops.plan.assumed import BETWEEN, latency_of
 from ops.plan.lanes import Stages
 from ops.plan.model import Assumed
-from stacks.load import load
+from stacks.settings.load import load
 
 MILLION = 1_000_000
 CONTEXT: dict[str, Any] = json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"]

@@ -18,7 +18,7 @@ from local.twilio_simulator import TwilioSimulator
 from mailroom.aws import clients
 from ops.doctor.checks.clock import verdict_of
 from ops.doctor.written import Written, written
-from stacks.settings import SendingRates
+from stacks.settings.monitoring import SendingRates
 from tests.ops import doctor_support as world
 from tests.ops.doctor_support import PREFIX, Answer, Aws, changed, healthy, looked
 

@@ -121,6 +121,18 @@ def test_a_changed_file_whose_lines_say_their_ids_is_begun_anew_and_puts_nothing
     assert served(stage) == people()
 
 
+def test_an_import_goes_on_only_with_the_options_and_in_the_stage_that_it_began_with(
+    stage: Stage, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "p.csv", "email", *people())
+    cut_off(stage, file, *NUMBERED)
+    said = refused(run("import", str(file), *NUMBERED, "--set", "lane=normal"))
+    assert "was being imported with another sets; use the same as before, or --restart" in said
+    stage.functions.environment["PAYLOAD_BUCKET"] = "mailroom-dev-payloads-elsewhere"
+    assert "with another stage or account;" in refused(run("import", str(file), *NUMBERED))
+    assert len(stage.mailbox()) == PUT
+
+
 def test_lines_of_json_without_ids_are_numbered_too(stage: Stage, tmp_path: Path) -> None:
     lines = [f'{{"email": "{each}"}}' for each in people()]
     file = write(tmp_path / "p.jsonl", *lines)
@@ -129,10 +141,7 @@ def test_lines_of_json_without_ids_are_numbered_too(stage: Stage, tmp_path: Path
     assert "Put the file back" in refused(run("import", str(file), *NUMBERED, "--restart"))
 
 
-def test_a_change_of_the_same_length_amid_what_was_read_is_noticed(
-    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ops.imports.source.LOOKED_AT", 16)
+def test_a_change_of_the_same_length_amid_what_was_read_is_noticed(stage: Stage, tmp_path: Path) -> None:
     file = write(tmp_path / "p.csv", "email", *people())
     cut_off(stage, file, *NUMBERED)
     text = file.read_text()

@@ -130,7 +130,7 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
         ("p.csv", "id,email", (), "Which channel is it?"),
         ("p.csv", "id,email", (*MAIL, "--map", "mail=to"), "there is no column 'mail'"),
         ("p.csv", "id,email", (*MAIL, "--set", "id=1"), "--set id"),
-        ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is none"),
+        ("p.csv", "id,email", ("--channel", "fxa"), "--channel 'fxa' is unknown"),
         ("p.csv", "id,email", (*MAIL, "--id-prefix", "a@b"), "--id-prefix"),
         ("p.xlsx", "id,email", MAIL, "--format"),
         ("p.csv", "PK\x03\x04", MAIL, "compressed (zip, or a spreadsheet)"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mailroom.mailbox.writer import Written
-from ops.imports.brake import FIRST_WAIT, LONGEST_WAIT, PATIENCE, Brake
+from ops.imports.importing import FIRST_WAIT, GIVE_UP_AFTER, LONGEST_WAIT, PacedWriter
 
 PUT, THROTTLED = Written("put"), Written("failed", None, "PutItem: ThrottlingException")
 ITEM: dict[str, Any] = {"id": "a", "event_type": "mail"}
@@ -36,9 +36,9 @@ class Time:
         self.now += seconds
 
 
-def braked(*answers: Written) -> tuple[Brake, Writer, Time]:
+def braked(*answers: Written) -> tuple[PacedWriter, Writer, Time]:
     writer, time = Writer(*answers), Time()
-    return Brake(writer, sleep=time.sleep, now=lambda: time.now), writer, time  # type: ignore[arg-type]
+    return PacedWriter(writer, sleep=time.sleep, now=lambda: time.now), writer, time  # type: ignore[arg-type]
 
 
 def test_a_put_that_is_throttled_is_made_again_until_it_goes_through() -> None:
@@ -65,7 +65,7 @@ def test_the_others_slow_down_as_well_and_speed_up_again() -> None:
 def test_what_several_workers_hear_at_once_slows_them_down_once() -> None:
     brake, _, _ = braked()
     for _ in range(16):
-        assert brake._hopes(THROTTLED)
+        assert brake._may_pass(THROTTLED)
     assert brake.wait == FIRST_WAIT
 
 
@@ -78,15 +78,15 @@ def test_nobody_waits_longer_than_the_longest_wait() -> None:
 def test_an_outage_ends_the_import_after_its_patience_and_the_line_counts_as_failed() -> None:
     brake, _, time = braked(*[THROTTLED] * 10_000)
     assert brake.put(ITEM) == THROTTLED
-    assert PATIENCE <= time.now - 1000 < PATIENCE + 2 * LONGEST_WAIT
+    assert GIVE_UP_AFTER <= time.now - 1000 < GIVE_UP_AFTER + 2 * LONGEST_WAIT
     assert brake.put(ITEM).state == "failed"
 
 
 def test_patience_counts_from_the_first_put_that_fails_and_not_from_before_there_were_any() -> None:
     brake, _, time = braked(THROTTLED, PUT, THROTTLED)
-    time.now += PATIENCE + 1  # as long as the file's first lines are none that are put
+    time.now += GIVE_UP_AFTER + 1  # as long as the file's first lines are none that are put
     assert brake.put(ITEM) == PUT
-    time.now += PATIENCE + 1
+    time.now += GIVE_UP_AFTER + 1
     assert brake.put(ITEM) == PUT
 
 

@@ -8,9 +8,8 @@ from local.workspace import REPOSITORY
 from mailroom.delivery.pace import Pace
 from ops.plan.lanes import Lane, Stages
 from ops.plan.model import Assumed, Plan, Senders
-from stacks.derived import lane_rows
-from stacks.load import load
-from stacks.sentences import SettingsError
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
 from tests.ops.plan_support import CONTEXT, USUAL
 
 
@@ -72,7 +71,7 @@ def test_one_message_takes_as_long_as_it_takes() -> None:
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
 def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
     settings = load(json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"], stage)
-    rows = list(lane_rows(settings))
+    rows = list(settings.lane_rows())
     assert rows
     for row in rows:
         lane = Stages.of().lane(stage, row.event_type, row.lane)

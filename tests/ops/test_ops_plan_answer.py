@@ -11,8 +11,7 @@ from ops.plan.answer import answer
 from ops.plan.lanes import Stages
 from ops.plan.model import Assumed
 from ops.prices import Use, dollars
-from stacks.derived import lane_rows
-from stacks.load import load
+from stacks.settings.load import load
 from tests.ops.plan_support import CONTEXT, USUAL, answered
 
 
@@ -59,7 +58,7 @@ def test_a_change_that_the_stages_rules_forbid_is_shown_with_their_sentence() ->
 def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
     many = answered(10_000_000)
     settings = load(CONTEXT, "dev")
-    (row,) = (each for each in lane_rows(settings) if each.lane == "bulk")
+    (row,) = (each for each in settings.lane_rows() if each.lane == "bulk")
     most = int((4 * 86_400 - row.rules.longest_stay) * many.plan.speed)
     assert many.warning == (
         f"Too many at once: the last would wait for {many.plan.seconds / 86_400:.1f} days in the queue "

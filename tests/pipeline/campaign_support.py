@@ -17,9 +17,8 @@ from local.aws import KEY, REGION
 from local.demo.accepted import of_mail
 from local.demo.campaign_people import with_news
 from local.workspace import REPOSITORY
-from mailroom.campaigns.run import Run
-from mailroom.campaigns.runs import Runs
-from ops.campaigns.deployed import Start
+from mailroom.campaigns.runs import Run, Runs
+from ops.campaigns.deployed import RunStart
 from tests.pipeline.pipeline_support import Accepted, Pipeline, until
 
 CAMPAIGN = "weekly-followers"
@@ -50,7 +49,7 @@ class Campaign:
 
     def start(self) -> None:
         """One start more."""
-        start = Start(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
+        start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
         self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body()])
 
     def until_ended(self) -> None:

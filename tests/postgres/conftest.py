@@ -8,7 +8,6 @@ from psycopg import Connection
 
 from local import postgres
 from local.postgres import Postgres
-from mailroom.campaigns import pools
 from mailroom.campaigns.databases import Databases
 from tests.postgres.vault import Vault, settings
 
@@ -40,7 +39,7 @@ def vault(server: Postgres) -> Vault:
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pool that gives up soon: where nothing will be had, its patience is all that takes time."""
-    monkeypatch.setattr(pools, "PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("mailroom.campaigns.databases.MARGIN_SECONDS", 1.0)
 
 
 @pytest.fixture

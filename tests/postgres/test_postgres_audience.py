@@ -7,18 +7,16 @@ import psycopg
 import pytest
 from psycopg import Connection
 
-from mailroom.campaigns.audience import Recipient
+from mailroom.campaigns.audience import Audience, Recipient
 from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.errors import Invalid
-from tests.unit.audience_support import faults, keys, page, pages, people
+from tests.unit.audience_support import Connected, faults, keys, page, pages, people
 
 
-def audience(
-    databases: Databases, query: str, key: str = "key", columns: Sequence[str] = ()
-) -> PostgresqlAudience:
-    return PostgresqlAudience(Postgresql("app", query, key, tuple(columns)), databases)
+def audience(databases: Databases, query: str, key: str = "key", columns: Sequence[str] = ()) -> Audience:
+    return Connected(PostgresqlAudience(Postgresql("app", query, key, tuple(columns))), databases)
 
 
 NUMBERS = "SELECT number FROM generate_series(-7, 29) AS number"
@@ -162,8 +160,8 @@ def test_a_bad_row_is_said_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("'NaN'::numeric", "is no number (NaN or infinity); use NULL or a number"),
-        ("'-Infinity'::float8", "is no number (NaN or infinity); use NULL or a number"),
+        ("'NaN'::numeric", "is NaN or infinity; use NULL or a number"),
+        ("'-Infinity'::float8", "is NaN or infinity; use NULL or a number"),
         ("ARRAY['\\x00'::bytea]", "holds bytes; leave it out, or make a text of it"),
         (
             "'1 day'::interval",

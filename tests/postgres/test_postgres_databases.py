@@ -9,7 +9,8 @@ import pytest
 from psycopg import Connection, sql
 from psycopg_pool.base import AttemptWithBackoff
 
-from mailroom.campaigns.databases import Databases, Unreachable
+from mailroom.campaigns.audience import Unreachable
+from mailroom.campaigns.databases import Databases
 from tests.postgres.conftest import Make
 from tests.postgres.vault import Vault
 

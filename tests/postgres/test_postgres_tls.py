@@ -10,8 +10,8 @@ from threading import Thread
 import pytest
 
 from local.postgres import Postgres
-from mailroom.campaigns.databases import Unreachable
-from mailroom.campaigns.logins import Logins
+from mailroom.campaigns.audience import Unreachable
+from mailroom.campaigns.databases import Logins
 from tests.postgres.conftest import Make
 from tests.postgres.vault import Vault, settings
 from tests.unit.loopback import certificate, server_tls

@@ -20,13 +20,13 @@ from local.postgres import Postgres
 from local.ses_courses import DELIVERED, Address
 from local.workspace import REPOSITORY
 from mailroom.campaigns import Recipients
-from mailroom.campaigns.audience import Page, Recipient
+from mailroom.campaigns.audience import Audience, Page, Recipient
 from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.content.templates import Templates
 from tests.postgres.vault import Vault, settings
-from tests.unit.audience_support import RUN, TIME, pages
+from tests.unit.audience_support import RUN, TIME, Connected, pages
 
 FOLDER = REPOSITORY / "campaigns" / "weekly-followers"
 SETTINGS: dict[str, Any] = tomllib.loads((FOLDER / "campaign.toml").read_text())
@@ -57,8 +57,8 @@ def module() -> ModuleType:
     return loaded
 
 
-def audience(databases: Databases) -> PostgresqlAudience:
-    return PostgresqlAudience(msgspec.convert(SETTINGS["audience"], Postgresql), databases)
+def audience(databases: Databases) -> Audience:
+    return Connected(PostgresqlAudience(msgspec.convert(SETTINGS["audience"], Postgresql)), databases)
 
 
 def recipients(databases: Any, *numbers: int, at: str = TIME) -> Recipients:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from stacks.campaign_files import EnabledCampaign
-from stacks.load import load, load_campaigns
-from stacks.sentences import SettingsError
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.load import load, load_campaigns
+from stacks.settings.sentences import SettingsError
 from tests.stacks.refusals import REMOVED, STAGES
 from tests.stacks.templates import Templates
 from tests.stacks.variants import AWS, PUSH, PUSH_ROW, TOLD, variant

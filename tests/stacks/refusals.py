@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from stacks.load import load
 from stacks.paths import ROOT
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 REMOVED = object()

@@ -130,13 +130,16 @@ def test_it_has_a_queue_a_dead_letter_queue_and_a_function(templates: dict[str, 
     channels.one("SQS::Queue", QueueName=f"{STAGE}-chat-dlq")
     environment = channels.environment(f"{STAGE}-send-chat")
     assert environment["CHANNEL"] == "chat"
-    assert environment["CHAT_URL"].startswith("https://")
+    assert environment["PROVIDER_URL"] == "https://slack.com/api"
     assert channels.mapping(f"{STAGE}-send-chat")["ScalingConfig"] == {"MaximumConcurrency": 2}
 
 
 def test_it_may_read_its_secret_and_no_other(templates: dict[str, Template]) -> None:
     channels = templates["channels"]
     channels.one("SecretsManager::Secret", Name=f"{STAGE}-chat")
+    assert channels.environment(f"{STAGE}-send-chat")["PROVIDER_SECRET_ARN"] == channels.output(
+        "ChatSecretArn"
+    )
     (readable,) = channels.policy(f"{STAGE}-send-chat")["secretsmanager:GetSecretValue"]
     assert readable == channels.output("ChatSecretArn")
 

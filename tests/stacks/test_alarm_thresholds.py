@@ -7,8 +7,8 @@ from mailroom.channels.webhook.delivery import tries_that_may_fail
 from mailroom.dead_letters.passes import RESERVE_SECONDS
 from mailroom.feedback.consumer import RESERVE_MS
 from stacks import campaigns, dead_letters, feedback
-from stacks.derived import waiting_seconds
-from stacks.load import load
+from stacks.settings.load import load
+from stacks.settings.stage import waiting_seconds
 from tests.stacks.alarm_support import alarm, alarms
 from tests.stacks.refusals import STAGES, accepted
 from tests.stacks.templates import Templates

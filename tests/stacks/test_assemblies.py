@@ -12,7 +12,7 @@ from stacks import assemblies
 from stacks.application import synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS, ROOT
-from stacks.sentences import SettingsError
+from stacks.settings.sentences import SettingsError
 from tests.stacks.templates import Templates
 
 FILES = {

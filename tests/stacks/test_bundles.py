@@ -1,5 +1,6 @@
 """A function's zip folder holds what its handler imports, for the platform that it runs on."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import grimp
 import pytest
 
 import app
@@ -61,7 +63,7 @@ FUNCTIONS = {
 }
 LATER = {
     "idna": "import mailroom.message.address as of; of.bare('a@ü.example')",
-    "phonenumbers": "mailroom.message.phone.normalise('+16175551234')",
+    "phonenumbers": "import mailroom.message.phone as of; of.normalise('+16175551234')",
     "twilio": "import mailroom.{provider}",
     "sms_toolkit": "import mailroom.channels.sms.adapter as of; of.segments_of('Hello')",
     "jinja2": "import mailroom.content.templates",
@@ -88,7 +90,6 @@ for name, module in [*sys.modules.items()]:
     if file and any(Path(file).is_relative_to(each) for each in here):
         print(name.partition(".")[0])
 print()
-import mailroom.message.phone
 {later}
 for name in {modules}:
     print(sys.modules[name].__file__)
@@ -124,6 +125,59 @@ def test_a_bundle_holds_its_handler_the_library_and_its_packages_alone(
 ) -> None:
     inside = {each.name for each in built[handler, LAMBDA.platform].iterdir()}
     assert {name for name in inside if not name.endswith(".dist-info")} == HANDLERS[handler]
+
+
+@every_handler
+def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_module(
+    built: dict[tuple[str, str], Path], handler: str
+) -> None:
+    folder = built[handler, LAMBDA.platform]
+    inside = {each.relative_to(folder).as_posix() for each in (folder / "mailroom").rglob("*.py")}
+    assert inside == {as_file(each) for each in library_of(handler)}
+
+
+@every_handler
+def test_every_module_of_the_library_in_a_bundle_can_be_imported_there(
+    built: dict[tuple[str, str], Path], handler: str
+) -> None:
+    folder = built[handler, "host"]
+    paths = [each.relative_to(folder).with_suffix("") for each in (folder / "mailroom").rglob("*.py")]
+    names = sorted(".".join(each.parts).removesuffix(".__init__") for each in paths)
+    ended = subprocess.run(
+        [sys.executable, "-P", "-c", "\n".join(f"import {each}" for each in names)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+
+
+@cache
+def imports() -> grimp.ImportGraph:
+    """Which module of the library imports which, by another reader than the bundles' own."""
+    return grimp.build_graph("mailroom", exclude_type_checking_imports=True, cache_dir=None)
+
+
+def library_of(handler: str) -> set[str]:
+    """The modules that the process of `handler` may come to import."""
+    tree = ast.parse((LAMBDAS / f"{handler}.py").read_text())
+    froms = [each for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)]
+    named = {f"{each.module}{at}" for each in froms for at in ("", *(f".{one.name}" for one in each.names))}
+    modules = named & imports().modules
+    before: set[str] = set()
+    while modules != before:
+        before = modules
+        packages = {name.rpartition(".")[0] for name in modules} - {""}
+        modules = modules | packages
+        modules = modules.union(*(imports().find_upstream_modules(each) for each in modules))
+    return modules
+
+
+def as_file(module: str) -> str:
+    path = module.replace(".", "/")
+    return f"{path}/__init__.py" if (LAMBDAS / path).is_dir() else f"{path}.py"
 
 
 @every_handler
@@ -322,6 +376,8 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ("changed", "differ"),
     [
         ("lambdas/mailroom/ledger/ledger.py", {"send_mail", "send_sms", "dispatch"}),
+        ("lambdas/mailroom/channels/mail/ses.py", {"send_mail"}),
+        ("lambdas/mailroom/api/application.py", set()),
         ("lambdas/send_mail.py", {"send_mail"}),
         ("lambdas/requirements/dispatch.txt", {"dispatch"}),
         ("templates/mail/default/body.txt", {"send_mail"}),

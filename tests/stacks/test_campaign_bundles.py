@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from stacks.campaign_files import EnabledCampaign
 from stacks.campaigns import DEFINITIONS, extras
 from stacks.constructs.bundle import Bundle, Target
-from stacks.load import load
+from stacks.settings.enabled_campaigns import EnabledCampaign
+from stacks.settings.load import load
 from tests.stacks.campaign_folders import MODULE, changes_for, enabled, put
 from tests.stacks.refusals import STAGES
 
@@ -78,3 +78,12 @@ def test_the_certificates_of_a_database_go_along_to_whom_asks_it(tmp_path: Path)
     campaigns = enabled(folder, "weekly", databases=databases)
     assert extras(settings, campaigns, ("app",))[PEM] == b"-----BEGIN CERTIFICATE-----"
     assert PEM not in extras(settings, campaigns, ("shop",))
+
+
+def test_a_campaigns_code_may_import_the_library(tmp_path: Path) -> None:
+    used = "mailroom/unsubscribe/page.py"
+    for at, code in enumerate((MODULE, f"{MODULE}\nfrom mailroom.unsubscribe import page\n")):
+        campaigns = enabled(put(tmp_path / str(at), module=code), "weekly")
+        output = tmp_path / f"bundle-{at}"
+        Bundle("collect", LAMBDA, extras=extras(load(STAGES, "dev"), campaigns, ())).build(output)
+        assert (output / used).is_file() == bool(at)

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from pydantic import ValidationError
 
-from mailroom.campaigns.csv_lines import CsvAudience
-from mailroom.campaigns.definition import Csv
+from mailroom.campaigns.files.formats import CsvFormat
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
@@ -42,13 +40,13 @@ AUDIENCE = WEEKLY["audience"]
         ({"speed": 3}, "speed: is not a setting; use one of channel, topic, template, concurrency, "),
         (
             {"attributes": {"id": "one"}},
-            "attributes: {'id': 'one'} sets 'id', which is none of them; remove it there.",
+            "attributes: {'id': 'one'} sets 'id', which a campaign may not set; remove it there.",
         ),
         *(
             (
                 {"attributes": {name: "ann@example.com"}},
-                f"attributes: {{'{name}': 'ann@example.com'}} sets {name!r}, to which everybody's message "
-                "would go; remove it there, and let the audience say who gets which.",
+                f"attributes: {{'{name}': 'ann@example.com'}} sets {name!r}, and everybody's message would "
+                "go there; remove it, for the audience says who gets which message.",
             )
             for name in ("to", "email", "cc", "bcc")
         ),
@@ -68,8 +66,8 @@ AUDIENCE = WEEKLY["audience"]
         ({"schedule__cron": "cron(0 13 ? * WED *)"}, "schedule.cron: 'cron(0 13 ? * WED *)' is not six"),
         (
             {"schedule__cron": "0 13 * * * *"},
-            "schedule.cron: '0 13 * * * *' has to have ? as day of month or as day of week, and as one of "
-            "them alone.",
+            "schedule.cron: '0 13 * * * *' needs ? as the day of month or as the day of week, and not as "
+            "both.",
         ),
         (
             {"schedule__time_zone": "Europe/Bonn"},
@@ -82,7 +80,7 @@ AUDIENCE = WEEKLY["audience"]
         ({"audience__query": REMOVED}, "audience.query: is missing; postgresql needs it."),
         (
             {"audience__table": "users"},
-            "audience.table: is of no use to postgresql; remove it, or use another kind.",
+            "audience.table: postgresql does not use it; remove it, or use another kind.",
         ),
         (
             {"audience__query": "SELECT * FROM users WHERE name LIKE 'a%'"},
@@ -94,7 +92,7 @@ AUDIENCE = WEEKLY["audience"]
             "audience.database: 'crm' is none of mailroom.dev.databases; add it there, or use one that is "
             "there: app, shop.",
         ),
-        ({"databases": ["shop"]}, f"databases: are for {FILE[:-4]}py, and there is none; remove them."),
+        ({"databases": ["shop"]}, f"databases: are for {FILE[:-4]}py, which does not exist; remove them."),
         (
             {"audience": AUDIENCES["module"]},
             f"audience.kind: 'module' needs {FILE[:-4]}py with recipients(page); add it, or use another "
@@ -111,7 +109,7 @@ AUDIENCE = WEEKLY["audience"]
         ),
         (
             {"audience": {**AUDIENCES["dynamodb"], "query": "SELECT 1"}},
-            "audience.query: is of no use to dynamodb; remove it, or use another kind.",
+            "audience.query: dynamodb does not use it; remove it, or use another kind.",
         ),
     ],
 )
@@ -135,7 +133,7 @@ def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, 
 def test_a_delimiter_that_synth_takes_is_one_that_files_may_have() -> None:
     for delimiter in ["", ";;", *map(chr, range(0x100)), "\u2028", "🎉"]:
         try:
-            CsvAudience(Csv("s3://people/all.csv", "id", (), delimiter), Mock())
+            CsvFormat(delimiter, ())
         except Invalid:
             with pytest.raises(ValidationError):
                 Audience(kind="csv", delimiter=delimiter)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.outcomes.failures import UNKNOWN
-from stacks.dashboard.layout import placed
-from stacks.dashboard.widgets import graph, text
+from stacks.dashboard.widgets import graph, placed, text
 from stacks.paths import ROOT
 from tests.stacks.alarm_support import alarms, functions, queues, streams
 from tests.stacks.dashboard_support import body, expressions, lines, metrics, shown, widgets

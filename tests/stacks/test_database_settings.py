@@ -5,12 +5,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.campaigns import pools
-from stacks.derived import PATIENCE_SECONDS
-from stacks.sentences import SettingsError
+from mailroom.campaigns import databases
+from stacks.settings.campaigns import POOL_MARGIN_SECONDS
+from stacks.settings.sentences import SettingsError
 from tests.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
 from tests.stacks.refusals import refusal
 
@@ -39,12 +39,12 @@ def app(**settings: Any) -> dict[str, dict[str, Any]]:
         (
             app(statement_seconds=24),
             "statement_seconds: 2 x connect_seconds 5 + 2 + 2 x 24 = 60 s must be under "
-            "campaigns.collect.timeout_seconds 60; use 23 or less, or raise that.",
+            "campaigns.collect.timeout_seconds 60; use 23 or less, or raise that time-out.",
         ),
         (
             app(connect_seconds=28, statement_seconds=2),
             "statement_seconds: 2 x connect_seconds 28 + 2 + 2 x 2 = 62 s must be under "
-            "campaigns.collect.timeout_seconds 60; lower connect_seconds, or raise that.",
+            "campaigns.collect.timeout_seconds 60; lower connect_seconds, or raise that time-out.",
         ),
         (
             app(ca_file="campaigns/rds.pem"),
@@ -67,12 +67,12 @@ def test_what_is_composed_together_has_the_time_for_its_query_and_its_puts(tmp_p
     assert said == (
         f"{KEY}.statement_seconds: (2 x connect_seconds 5 + 2 + 43 + recipients_per_message 250 x 0.02) x "
         "campaigns.compose.batch_size 1 = 60 s must be under campaigns.compose.timeout_seconds 60; use 42 or "
-        "less, or raise that."
+        "less, or raise that time-out."
     )
     assert enabled(folder, "weekly", databases=app(statement_seconds=42), **patient)
     said = refused(folder, "weekly", campaigns__compose={"batch_size": 4})
     assert " x campaigns.compose.batch_size 4 = 68 s must be under " in said
-    assert said.endswith("; use 3 or less, or lower campaigns.compose.batch_size, or raise that.")
+    assert said.endswith("; use 3 or less, or lower campaigns.compose.batch_size, or raise that time-out.")
 
 
 def test_of_several_campaigns_the_one_with_the_most_people_together_counts(tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ def takes(**changes: Any) -> bool:
     return True
 
 
+@settings(deadline=None)
 @given(
     connect=st.integers(1, 30),
     statement=st.integers(1, 120),
@@ -113,7 +114,7 @@ def takes(**changes: Any) -> bool:
 def test_synth_takes_just_what_ends_within_the_functions_time(
     connect: int, statement: int, timeout: int, batch: int
 ) -> None:
-    connected = 2 * connect + PATIENCE_SECONDS
+    connected = 2 * connect + POOL_MARGIN_SECONDS
     fits = connected + 2 * statement < timeout and batch * (connected + statement + 100 * 0.02) < timeout
     databases = app(connect_seconds=connect, statement_seconds=statement)
     limits = {"timeout_seconds": timeout}
@@ -121,8 +122,8 @@ def test_synth_takes_just_what_ends_within_the_functions_time(
     assert takes(databases=databases, campaigns__collect=limits, campaigns__compose=compose) == fits
 
 
-def test_the_patience_that_is_reckoned_with_is_the_functions() -> None:
-    assert PATIENCE_SECONDS == pools.PATIENCE_SECONDS
+def test_the_margin_that_is_reckoned_with_is_the_functions() -> None:
+    assert POOL_MARGIN_SECONDS == databases.MARGIN_SECONDS
 
 
 def test_the_seeds_numbers_fit_exactly(tmp_path: Path) -> None:

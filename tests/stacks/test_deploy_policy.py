@@ -11,14 +11,19 @@ from typing import Any
 
 import pytest
 
-from stacks.deploy_policy.__main__ import main
+from stacks.deploy_policy.__main__ import main, place_of, qualifier_of
+from stacks.deploy_policy.actions import (
+    BEYOND,
+    OPTIONAL,
+    Need,
+    exists,
+    handler_actions,
+    needed_actions,
+    resource_kinds,
+)
 from stacks.deploy_policy.document import LIMIT, Statement, documents, size
-from stacks.deploy_policy.needs import BEYOND, OPTIONAL, Need, needs_of
-from stacks.deploy_policy.place import Place, UnscopedError
-from stacks.deploy_policy.reference import exists, handler_actions, resource_kinds
-from stacks.deploy_policy.scopes import ON_EVERYTHING, statements
-from stacks.deploy_policy.stage import place_of, qualifier_of
-from stacks.load import load
+from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
+from stacks.settings.load import load
 from tests.stacks.refusals import STAGES, accepted
 from tests.stacks.templates import Template, Templates, text
 from tests.stacks.variants import AWS
@@ -64,7 +69,7 @@ class Deployment:
     def __init__(self, stacks: Mapping[str, Template], place: Place) -> None:
         self.bodies = {name: each.body for name, each in stacks.items() if name != "deploy"}
         self.place = place
-        self.needs = needs_of(self.bodies.values())
+        self.needs = needed_actions(self.bodies.values())
         self.policies = documents(statements(self.needs, place))
 
     def statements(self, effect: str = "Allow") -> Iterator[Mapping[str, Any]]:
@@ -260,7 +265,7 @@ def test_keys_that_no_tag_tells_from_other_stages_get_no_policy(tags: dict[str, 
     template = key_with(**tags)
     place = place_of(load(STAGES, "dev"), [template], QUALIFIER)
     with pytest.raises(UnscopedError, match=r"have no tag `stage` to be held by; add it to deployment.tags"):
-        statements(needs_of([template]), place)
+        statements(needed_actions([template]), place)
 
 
 @pytest.mark.parametrize(
@@ -332,7 +337,7 @@ def test_a_resource_that_nobody_thought_of_is_refused_not_let_through() -> None:
 def test_a_property_calls_for_the_actions_that_serve_it() -> None:
     def actions(properties: dict[str, object]) -> set[str]:
         template = {"Resources": {"F": {"Type": "AWS::Lambda::Function", "Properties": properties}}}
-        return {need.action for need in needs_of([template])}
+        return {need.action for need in needed_actions([template])}
 
     assert "ec2:DescribeSubnets" not in actions({"Runtime": "python3.14"})
     assert "ec2:DescribeSubnets" in actions({"VpcConfig": {"SubnetIds": ["subnet-1"]}})
@@ -341,7 +346,7 @@ def test_a_property_calls_for_the_actions_that_serve_it() -> None:
 def test_a_property_one_level_down_calls_for_them_too() -> None:
     def passes(target: dict[str, str]) -> bool:
         rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [target]}}
-        return Need("iam:PassRole", "AWS::Events::Rule") in needs_of([{"Resources": {"R": rule}}])
+        return Need("iam:PassRole", "AWS::Events::Rule") in needed_actions([{"Resources": {"R": rule}}])
 
     assert passes({"Arn": "a", "RoleArn": "r"})
     assert not passes({"Arn": "a"})

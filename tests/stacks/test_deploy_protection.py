@@ -10,7 +10,7 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untype
 
 from stacks.deploy import warn_where_unpinned
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted
 from tests.stacks.templates import Template, Templates

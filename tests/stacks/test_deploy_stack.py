@@ -10,9 +10,9 @@ from cdk_nag import AwsSolutionsChecks
 
 from stacks.application import checked
 from stacks.assemblies import NO_BUNDLES
-from stacks.deploy import DeployStack, bound
+from stacks.deploy import DeployStack, set_deploy_context
 from stacks.mailbox import MailboxStack
-from stacks.settings import Settings
+from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
 from tests.stacks.annotations import warnings
 from tests.stacks.refusals import accepted, refusal
@@ -98,7 +98,7 @@ def warned(section: dict[str, Any], **context: object) -> list[str]:
     settings = accepted("deploy", section)
     assert settings.deploy
     app = App(context=context)
-    bound(app, settings)
+    set_deploy_context(app, settings)
     DeployStack(app, settings, settings.deploy)
     return warnings(app)
 
@@ -118,7 +118,7 @@ def test_a_stages_own_bootstrap_deploys_every_stack_of_it(tmp_path: Path) -> Non
     settings = accepted("deploy", {**GITHUB, "qualifier": "maildev"})
     assert settings.deploy
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
-    bound(app, settings)
+    set_deploy_context(app, settings)
     MailboxStack(app, settings)
     deploy = DeployStack(app, settings, settings.deploy)
     assembly = app.synth()
@@ -268,7 +268,7 @@ def bounded(folder: Path) -> tuple[Settings, dict[str, Template]]:
     settings = accepted("deploy", {**GITHUB, "permissions_boundary": "mailroom-boundary"})
     assert settings.deploy
     app = App(context=NO_BUNDLES, outdir=str(folder))
-    bound(app, settings)
+    set_deploy_context(app, settings)
     WebhookStack(app, settings, MailboxStack(app, settings))
     DeployStack(app, settings, settings.deploy)
     stacks = app.synth().stacks
@@ -287,7 +287,7 @@ def test_a_boundary_holds_every_role_of_the_stage_but_those_that_hand_out_nothin
 def test_without_a_boundary_no_role_names_one(tmp_path: Path) -> None:
     settings = accepted("deploy", GITHUB)
     app = App(context=NO_BUNDLES, outdir=str(tmp_path))
-    bound(app, settings)
+    set_deploy_context(app, settings)
     WebhookStack(app, settings, MailboxStack(app, settings))
     templates = [Template(each.template) for each in app.synth().stacks]
     assert not any("PermissionsBoundary" in each for t in templates for each in t.all("IAM::Role"))

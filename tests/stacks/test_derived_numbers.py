@@ -7,11 +7,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mailroom.delivery.backoff import backoff
-from stacks.derived import DAY, SHORTEST_JITTER, Waits, lane_rows, scheduled_rules
-from stacks.load import load
 from stacks.paths import ROOT
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.load import load
+from stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
 from tests.stacks.waiting_times import shortest_total
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
@@ -60,7 +60,7 @@ def accepted(stage: dict[str, Any]) -> Settings:
 @settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
 def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
-    for row in lane_rows(chosen):
+    for row in chosen.lane_rows():
         channel, lane, rules = row.channel, row.polling, row.rules
         waits = Waits(channel.backoff_seconds, channel.backoff_cap_seconds)
         throttled = rules.max_receives - channel.crash_allowance
@@ -82,7 +82,8 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
 @given(stages)
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 def test_all_workers_of_all_lanes_together_keep_to_the_channels_rate(stage: dict[str, Any]) -> None:
-    rows = list(lane_rows(accepted(stage)))
+    chosen = accepted(stage)
+    rows = list(chosen.lane_rows())
     fastest = sum(row.polling.maximum_concurrency / row.pace for row in rows)
     assert fastest <= rows[0].channel.messages_per_second * (1 + 1e-6)
 
@@ -94,7 +95,7 @@ def test_a_worker_never_waits_less_than_the_queue_reckons_with(receive: int, bas
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
-    mail, bulk, _ = lane_rows(dev)
+    mail, bulk, _ = dev.lane_rows()
     assert (mail.rules.lease, mail.rules.visibility) == (60 + 60, 6 * 60 + 0)
     # Half of 5 + 10 + 20 … + 640 covers 637.5 s, 31 half waits of 900 s the rest of 4 hours.
     assert mail.rules.max_receives == 1 + 8 + 31 + 5
@@ -102,7 +103,8 @@ def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
 
 
 def test_a_scheduled_record_waits_out_its_visibility_between_receives() -> None:
-    rules = scheduled_rules(load(STAGES, "dev"))
+    dev = load(STAGES, "dev")
+    rules = worker_rules(dev.scheduled, dev.lease_margin_seconds)
     assert rules.visibility == 360
     assert rules.max_receives == 1 + 3_600 // (360 // 2) + 5
     assert rules.longest_stay == 360 * rules.max_receives

@@ -6,10 +6,12 @@ from typing import Any
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from stacks.derived import DAY, Waits, fax_rules, mover_rules, webhook_rules
-from stacks.load import load
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
+from stacks.settings.fax import fax_rules, mover_rules
+from stacks.settings.load import load
+from stacks.settings.queues import DAY, Waits
+from stacks.settings.sentences import SettingsError
+from stacks.settings.stage import Settings
+from stacks.settings.webhook import webhook_rules
 from tests.stacks.refusals import STAGES
 from tests.stacks.waiting_times import shortest_total
 
@@ -71,7 +73,7 @@ def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(stage: di
     chosen = accepted(stage)
     fax = chosen.fax
     assert fax is not None
-    rules = fax_rules(chosen, fax)
+    rules = fax_rules(fax, chosen.lease_margin_seconds)
     left = rules.max_receives - rules.last_submit_receive
     watched = (left - fax.crash_allowance) * fax.watched_seconds
 
@@ -93,7 +95,7 @@ def test_a_fax_that_was_submitted_has_receives_left_until_it_has_ended(stage: di
 def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     assert chosen.fax is not None
-    rules = mover_rules(chosen, chosen.fax)
+    rules = mover_rules(chosen.fax, chosen.lease_margin_seconds)
     moving = rules.max_receives - 2  # received once when its delay ends, and once more if clocks differ
     assert moving * rules.visibility >= chosen.fax.retry.longest_throttling_seconds
     longest = rules.max_receives * rules.visibility + chosen.fax.retry_delay_cap_seconds
@@ -105,7 +107,7 @@ def test_a_retry_that_waits_as_long_as_it_may_is_still_moved_in_time(stage: dict
 @many
 def test_a_webhook_gets_all_its_tries_before_its_queue_forgets_it(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
-    webhook, rules = chosen.webhook, webhook_rules(chosen)
+    webhook, rules = chosen.webhook, webhook_rules(chosen.webhook, chosen.lease_margin_seconds)
     delays = webhook.delays_seconds
     assert rules.max_receives == len(delays) + 1
     waits = sum(max(delay, webhook.retry_after_cap_seconds) for delay in delays)
@@ -121,11 +123,11 @@ def test_a_webhook_gets_all_its_tries_before_its_queue_forgets_it(stage: dict[st
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
     dev = load(STAGES, "dev")
     assert dev.fax is not None
-    fax = fax_rules(dev, dev.fax)
+    fax = fax_rules(dev.fax, dev.lease_margin_seconds)
     # 40 receives cover four hours of throttling; 9 of 865 s see the longest fax through; 5 may crash.
     assert (fax.max_receives, fax.last_submit_receive) == (40 + 9 + 5, 40)
     assert fax.longest_stay == 54 * 1020
-    retry = mover_rules(dev, dev.fax)
+    retry = mover_rules(dev.fax, dev.lease_margin_seconds)
     assert (retry.visibility, retry.max_receives) == (360, 1 + 3_600 // 180 + 5 + 2)
-    webhook = webhook_rules(dev)
+    webhook = webhook_rules(dev.webhook, dev.lease_margin_seconds)
     assert webhook.longest_stay == 10 * 3_600 + 140_400 + 20 * 360

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from stacks.load import load, with_providers
-from stacks.sentences import SettingsError
+from stacks.settings.load import load, with_providers
+from stacks.settings.sentences import SettingsError
 from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal
 
 TELNYX: dict[str, Any] = {
@@ -41,8 +41,8 @@ TELNYX: dict[str, Any] = {
             "fax.base_url",
             "http://example.com",
             "'http://example.com' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|"
-            "providers)$: https, without a slash at its end; or providers, which the app is told by "
-            "-c providers=URL.",
+            "providers)$: the address of the provider's API where it is not the usual one: https, without a "
+            "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
     ],
 )
@@ -62,13 +62,13 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
         (
             "fax.space",
             REMOVED,
-            "fax.space: signalwire needs either space or base_url, and one of them alone; use the space "
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
             "of {space}.signalwire.com.",
         ),
         (
             "fax.base_url",
             "https://example.com",
-            "fax.space: signalwire needs either space or base_url, and one of them alone; use the space "
+            "fax.space: signalwire needs exactly one of space and base_url; use the space "
             "of {space}.signalwire.com.",
         ),
         (
@@ -185,6 +185,6 @@ def test_providers_without_a_usable_address_are_asked_for(told: object) -> None:
     with pytest.raises(SettingsError) as refused:
         with_providers(load(STAGES, "local"), told)
     assert str(refused.value) == (
-        f"mailroom.local.fax.base_url: is 'providers', and the context's providers is {told!r}; run the app "
+        f"mailroom.local.sms.base_url: is 'providers', and the context's providers is {told!r}; run the app "
         "with -c providers=http://HOST:PORT."
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stacks.sentences import SettingsError
+from stacks.settings.sentences import SettingsError
 from tests.stacks.refusals import refusal
 from tests.stacks.templates import Template, Templates, text
 from tests.stacks.variants import SLACK, TEAMS, TOLD, variant

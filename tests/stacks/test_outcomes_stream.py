@@ -4,8 +4,8 @@ import json
 
 from mailroom.outcomes.callbacks import SILENT
 from mailroom.outcomes.failures import FAILED
-from stacks.outcomes import FAILED as COUNTED
-from stacks.outcomes import NO_NEWS
+from stacks.routing import FAILED as COUNTED
+from stacks.routing import NO_NEWS
 from tests.stacks.templates import Templates, text
 
 

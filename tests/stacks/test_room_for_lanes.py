@@ -1,8 +1,8 @@
 """As many lanes as the stack of the channels has room for, and not one more."""
 
-from stacks.load import load
-from stacks.rules.channels import MOST_LANES, broken_channels
-from stacks.settings import Channel, Settings
+from stacks.settings.channels import MOST_LANES, Channel, broken_channels
+from stacks.settings.load import load
+from stacks.settings.stage import Settings
 from tests.stacks.refusals import STAGES
 from tests.stacks.templates import Template, Templates
 from tests.stacks.variants import PUSH, PUSH_ROW, variant
@@ -47,5 +47,5 @@ def test_one_lane_more_is_refused_with_the_names_of_all() -> None:
 
 def refusals(settings: Settings, rows: dict[str, Channel]) -> list[str]:
     """What is said of these rows as a whole."""
-    broken = broken_channels(settings.model_copy(update={"channels": rows}))
+    broken = broken_channels(rows, settings.mail, settings.lease_margin_seconds, settings.retention)
     return [each for each in broken if each.startswith("channels:")]

@@ -6,10 +6,9 @@ import pytest
 
 import app
 from mailroom.ledger.reader import REMEMBERED_SECONDS
-from stacks.derived import DAY
-from stacks.load import load
-from stacks.sentences import SettingsError
-from stacks.settings.stage import LEAST_LEDGER_DAYS
+from stacks.settings.load import load
+from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
+from stacks.settings.sentences import SettingsError
 from tests.stacks.refusals import REMOVED, STAGES, refusal
 
 MAIL = STAGES["dev"]["channels"]["mail"]

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stacks.derived import DAY, feedback_rules
-from stacks.load import load, with_providers
-from stacks.sentences import SettingsError
-from stacks.settings import Settings
-from stacks.settings.regions import REGIONS
+from stacks.settings.load import load, with_providers
+from stacks.settings.queues import DAY, worker_rules
+from stacks.settings.sentences import SettingsError
+from stacks.settings.sms import REGIONS
+from stacks.settings.stage import Settings
 from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
 from tests.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
@@ -46,8 +46,8 @@ SERVICE = "MG" + "0" * 32
             "sms.base_url",
             "http://example.com",
             "'http://example.com' does not fit ^(https://[A-Za-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~-]+)*|"
-            "providers)$: another address of Twilio's API: https, without a slash at its end; or providers, "
-            "which the app is told by -c providers=URL.",
+            "providers)$: the address of the provider's API where it is not the usual one: https, without a "
+            "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
         ("feedback.batch_size", 10_001, "10001 is over 10000; use 1 to 10000."),
         ("feedback.batch_window_seconds", 301, "301 is over 300; use 0 to 300."),
@@ -94,13 +94,13 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "sms.sender",
             None,
-            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; use a "
             "number of yours in E.164, such as +12025550123.",
         ),
         (
             "sms.messaging_service_sid",
             SERVICE,
-            "sms.sender: twilio needs either sender or messaging_service_sid, and one of them alone; use a "
+            "sms.sender: twilio needs exactly one of sender and messaging_service_sid; use a "
             "number of yours in E.164, such as +12025550123.",
         ),
         (
@@ -181,7 +181,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "dead_letters.every_minutes",
             4,
-            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide the "
+            "dead_letters.timeout_seconds: 300 is over every_minutes 4 x 60: two passes would hide dead "
             "letters from each other; use 240 or less.",
         ),
     ],
@@ -203,7 +203,7 @@ def refused_push(push: dict[str, Any]) -> str:
 
 def test_a_push_that_may_go_nowhere_is_refused() -> None:
     assert refused_push({}) == (
-        "mailroom.dev.push.platform_applications: is empty, and so is topics, so a push may go nowhere; "
+        "mailroom.dev.push.platform_applications: is empty, and so is topics, so no push may go anywhere; "
         "name one, or set push to null and remove channels.push."
     )
 
@@ -227,13 +227,13 @@ def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
     [
         (
             {"platform_applications": {"android": ANDROID.replace("eu-central-1", "us-east-1"), "ios": IOS}},
-            "push.platform_applications.android: is of region us-east-1, and SNS publishes in its own alone, "
-            "which is deployment.region eu-central-1; name one of there.",
+            "push.platform_applications.android: is in region us-east-1, and SNS publishes only in "
+            "deployment.region eu-central-1; use an ARN in eu-central-1.",
         ),
         (
             {"topics": [NEWS, NEWS.replace("eu-central-1", "eu-central-2")]},
-            "push.topics.1: is of region eu-central-2, and SNS publishes in its own alone, "
-            "which is deployment.region eu-central-1; name one of there.",
+            "push.topics.1: is in region eu-central-2, and SNS publishes only in "
+            "deployment.region eu-central-1; use an ARN in eu-central-1.",
         ),
     ],
 )
@@ -344,7 +344,7 @@ def allowed(feedback: dict[str, Any]) -> Settings:
 @settings(deadline=None, max_examples=200)
 def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any]) -> None:
     chosen = allowed(feedback)
-    rules, section = feedback_rules(chosen), chosen.feedback
+    rules, section = worker_rules(chosen.feedback, chosen.lease_margin_seconds), chosen.feedback
     assert rules.visibility == 6 * section.timeout_seconds + section.batch_window_seconds
     assert rules.lease < rules.visibility
     assert section.batch_size <= 10 or section.batch_window_seconds >= 1
@@ -355,7 +355,8 @@ def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any])
 
 
 def test_the_numbers_of_stage_dev_are_those_of_the_formulas() -> None:
-    rules = feedback_rules(load(STAGES, "dev"))
+    dev = load(STAGES, "dev")
+    rules = worker_rules(dev.feedback, dev.lease_margin_seconds)
     assert rules.visibility == 6 * 60 + 2
     # Half a visibility at least between receives: 80 of them cover four hours.
     assert rules.max_receives == 1 + 80 + 5

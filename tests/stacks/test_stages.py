@@ -16,8 +16,8 @@ from aws_cdk.aws_s3 import Bucket
 from local.deploy import PROVIDERS
 from stacks.application import NagError, build, checked, synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.load import load
 from stacks.paths import ROOT
+from stacks.settings.load import load
 from tests.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.stacks.refusals import REMOVED, with_setting
 from tests.stacks.templates import Templates
@@ -111,7 +111,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     for name in (each for handler in handlers for each in (f"{handler}.py", f"requirements/{handler}.txt")):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    monkeypatch.setattr("stacks.rules.channels.LAMBDAS", tmp_path)
+    monkeypatch.setattr("stacks.settings.channels.LAMBDAS", tmp_path)
     row = {"handler": "send_pigeon", "lanes": {"normal": {"share": 1, "batch_size": 5}}}
     context = {"stage": "dev", "mailroom": with_setting("channels.pigeon", row), **NO_BUNDLES}
     synthesize(context, str(tmp_path / "out"))  # nothing to keep: these are not the repository's handlers

@@ -52,7 +52,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             (
                 "allowed_networks",
                 never,
-                f"{never!r} holds nothing but link-local or metadata addresses, never open; remove it.",
+                f"{never!r} holds only link-local or metadata addresses, which are never open; remove it.",
             )
             for never in ("169.254.169.254", "169.254.169.254/32", "169.254.0.0/16", "fd00:ec2::254/128")
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stacks.settings import Webhook
+from stacks.settings.webhook import Webhook
 from tests.stacks.templates import Template, Templates
 from tests.stacks.variants import variant
 

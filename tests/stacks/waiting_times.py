@@ -1,7 +1,7 @@
 """How long workers really wait between receives."""
 
 from mailroom.delivery.backoff import backoff
-from stacks.derived import Waits
+from stacks.settings.queues import Waits
 
 
 def shortest_total(waits: Waits, receives: int) -> float:

@@ -8,14 +8,25 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
+from msgspec import structs
 
-from mailroom.campaigns.audience import Audience, Found, Page, Recipient
-from mailroom.campaigns.csv_lines import CsvAudience
+from mailroom.campaigns.audience import Audience, Connections, Found, Page, Recipient
 from mailroom.campaigns.definition import Csv, JsonLines
-from mailroom.campaigns.json_lines import JsonLinesAudience
+from mailroom.campaigns.files.s3 import FileAudience
 
 LOCATION = "s3://lists/people/all.txt"
 RUN, TIME = "2026-11-18T13:00Z", "2026-11-18T13:00:00Z"
+
+
+class Connected:
+    """An audience each of whose pages may ask these databases."""
+
+    def __init__(self, audience: Audience, databases: Connections) -> None:
+        self._audience = audience
+        self._databases = databases
+
+    def page(self, page: Page) -> Found:
+        return self._audience.page(structs.replace(page, databases=self._databases))
 
 
 class Content:
@@ -66,14 +77,14 @@ def refusal(code: str, status: int) -> ClientError:
 
 def csv(
     content: Content | bytes, key: str = "id", columns: Sequence[str] = (), delimiter: str = ","
-) -> CsvAudience:
+) -> FileAudience:
     """An audience of a CSV file with this content."""
-    return CsvAudience(Csv(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
+    return FileAudience(Csv(LOCATION, key, tuple(columns), delimiter), Bucket(content))  # type: ignore[arg-type]
 
 
-def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = ()) -> JsonLinesAudience:
+def jsonl(content: bytes, key: str = "id", columns: Sequence[str] = ()) -> FileAudience:
     """An audience of a JSON Lines file with this content."""
-    return JsonLinesAudience(JsonLines(LOCATION, key, tuple(columns)), Bucket(content))  # type: ignore[arg-type]
+    return FileAudience(JsonLines(LOCATION, key, tuple(columns)), Bucket(content))  # type: ignore[arg-type]
 
 
 def page(cursor: Any = None, size: int = 1000) -> Page:

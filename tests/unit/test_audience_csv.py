@@ -7,9 +7,9 @@ from io import StringIO
 import pytest
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.csv_lines import CsvAudience
 from mailroom.campaigns.definition import Csv
-from mailroom.campaigns.s3_lines import MAX_RECORD_BYTES
+from mailroom.campaigns.files.lines import MAX_RECORD_BYTES
+from mailroom.campaigns.files.s3 import FileAudience
 from mailroom.errors import Invalid
 from tests.unit.audience_support import LOCATION, Bucket, csv, faults, keys, page, pages, people
 
@@ -72,7 +72,7 @@ def test_spaces_around_a_key_are_none_of_it() -> None:
 @pytest.mark.parametrize("delimiter", ["", ",,", "§", '"', "\n"])
 def test_a_delimiter_that_cannot_be_one_is_refused(delimiter: str) -> None:
     with pytest.raises(Invalid, match=r"audience\.delimiter: is not one ASCII character"):
-        csv(b"", delimiter=delimiter)
+        csv(b"", delimiter=delimiter).page(page())
 
 
 EMPTY = "is empty; fill it, or take the entry out"
@@ -170,8 +170,8 @@ def test_numbers_and_phone_numbers_with_a_sign_are_no_formulas(cell: str) -> Non
 @pytest.mark.parametrize(
     ("header", "problem"),
     [
-        (b"", "line 1 is empty; it must name the columns"),
-        (b"\n1,2\n", "line 1 is empty; it must name the columns"),
+        (b"", "line 1, the header, is empty; it must name the columns"),
+        (b"\n1,2\n", "line 1, the header, is empty; it must name the columns"),
         (b"id,mail\n", "the audience has no column 'email'; it has: id, mail"),
         (b"key,email\n", "the audience has no column 'id'; it has: email, key"),
         (b"id,email,\n", "column 3 of the audience has no name; give it one"),
@@ -211,7 +211,7 @@ def test_a_quote_that_is_not_closed_before_an_endless_line_costs_both() -> None:
 
 
 def test_a_file_of_one_endless_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailroom.campaigns.s3_lines.MAX_LINE_BYTES", 2**20)
+    monkeypatch.setattr("mailroom.campaigns.files.lines.MAX_LINE_BYTES", 2**20)
     with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break behind each entry"):
         keys(csv(b"id\n" + b"x" * 2**21))
 
@@ -239,7 +239,7 @@ def test_whatever_a_csv_writer_writes_is_read_the_same() -> None:
         write = writer(text, lineterminator=ends, quoting=QUOTE_ALL if all_quoted else QUOTE_MINIMAL)
         write.writerows([["id", "a", "b"], *rows])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mailroom.campaigns.s3_lines.CHUNK_BYTES", chance.randint(3, 60))
+            patch.setattr("mailroom.campaigns.files.s3.CHUNK_BYTES", chance.randint(3, 60))
             found = people(csv(text.getvalue().encode()), chance.randint(1, 12))
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 
@@ -253,7 +253,7 @@ def test_a_cursor_carries_the_header_and_the_version_and_is_small() -> None:
 
 def test_a_file_that_changes_under_the_run_stops_it() -> None:
     bucket = Bucket(HEADER + b"1,ann@example.com,Ann\n2,bo@example.com,Bo\n")
-    audience = CsvAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
+    audience = FileAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
     cursor = audience.page(page(size=1)).cursor
     bucket.content.data += b"3,cy@example.com,Cy\n"
     with pytest.raises(Invalid, match=r"audience\.location: s3://lists/people/all\.txt has changed since"):

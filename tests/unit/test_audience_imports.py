@@ -8,13 +8,15 @@ import pytest
 
 from local.workspace import REPOSITORY
 
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(REPOSITORY / "lambdas")}
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(REPOSITORY / "lambdas"),
+    "AWS_DEFAULT_REGION": "eu-central-1",
+}
 START = """
 import sys
-from mailroom.campaigns import wiring
-from mailroom.campaigns.databases import Databases
+from mailroom.campaigns.wiring import databases_of
 from mailroom.environment import Database
-Databases({settings}, None)
+databases_of({settings})
 print(*{{"psycopg", "psycopg_pool"}} & sys.modules.keys())
 """
 

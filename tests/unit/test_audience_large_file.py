@@ -12,9 +12,9 @@ import pytest
 
 from local.memory import most_megabytes
 from local.workspace import REPOSITORY
-from mailroom.campaigns.csv_lines import CsvAudience
 from mailroom.campaigns.definition import Csv
-from mailroom.campaigns.s3_lines import CHUNK_BYTES
+from mailroom.campaigns.files.lines import CHUNK_BYTES
+from mailroom.campaigns.files.s3 import FileAudience
 from tests.unit.audience_support import LOCATION, Bucket, Content, csv, page, pages
 
 LINES = 1_000_000
@@ -114,7 +114,7 @@ def test_a_page_of_a_thousand_lines_takes_a_few_megabytes() -> None:
 def test_a_page_costs_one_request_wherever_it_lies() -> None:
     content = Generated(LINES)
     bucket = Bucket(content)
-    audience = CsvAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
+    audience = FileAudience(Csv(LOCATION, "id"), bucket)  # type: ignore[arg-type]
     first = audience.page(page())
     assert first.cursor["offset"] == len(HEADER) + 1000 * WIDTH
     middle = first.cursor | {"offset": len(HEADER) + 900_000 * WIDTH, "line": 900_002}

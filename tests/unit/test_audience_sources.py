@@ -7,12 +7,19 @@ import pytest
 from botocore.exceptions import ClientError
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.audiences import audience_of
-from mailroom.campaigns.csv_lines import CsvAudience
-from mailroom.campaigns.definition import Audience, Csv, Definition, JsonLines, Module, Postgresql, Table
-from mailroom.campaigns.json_lines import JsonLinesAudience
+from mailroom.campaigns.definition import (
+    Audience,
+    Csv,
+    Definition,
+    JsonLines,
+    Module,
+    Modules,
+    Postgresql,
+    Table,
+)
+from mailroom.campaigns.files.s3 import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
-from mailroom.campaigns.table_items import TableAudience
+from mailroom.campaigns.sources import Sources, TableAudience
 from mailroom.errors import Invalid
 from tests.unit.audience_support import faults, keys, page, people, refusal
 from tests.unit.support import BUCKET, MAILBOX, Aws
@@ -25,17 +32,16 @@ def asked(audience: Audience) -> Definition:
 
 
 def made(audience: Audience, aws: Aws) -> Any:
-    nowhere: Any = None
-    return audience_of(asked(audience), databases=nowhere, s3=aws.s3, dynamodb=aws.dynamodb)
+    return Sources(Modules())(asked(audience))
 
 
 def test_each_kind_has_its_audience(aws: Aws) -> None:
-    assert isinstance(made(Csv(PLACE, "id"), aws), CsvAudience)
-    assert isinstance(made(JsonLines(PLACE, "id"), aws), JsonLinesAudience)
+    assert isinstance(made(Csv(PLACE, "id"), aws), FileAudience)
+    assert isinstance(made(JsonLines(PLACE, "id"), aws), FileAudience)
     assert isinstance(made(Table("people", "id"), aws), TableAudience)
     assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
-    with pytest.raises(Invalid, match="the campaign's own module"):
-        made(Module(), aws)
+    with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
+        made(Module(), aws).page(page())
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])

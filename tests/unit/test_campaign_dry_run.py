@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns import dry_run
 from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
+from mailroom.campaigns.collector import Collector
+from mailroom.campaigns.composer import Composer
 from mailroom.campaigns.definition import Definition, Module
 from mailroom.campaigns.drafts import Drafter
-from mailroom.campaigns.items import Items
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.recipients.preferences import Preferences
@@ -42,7 +42,11 @@ class Silent:
 
 
 def count(**changes: Any) -> dict[str, Any]:
-    return dry_run.counted({**ASKED, **changes}, {"weekly": WEEKLY}, lambda _: People(), None)
+    unused: Any = None
+    collector = Collector(
+        {"weekly": WEEKLY}, lambda _: People(), unused, sqs=unused, queue_url="", audience_queue_url=""
+    )
+    return collector.dry_run({**ASKED, **changes})
 
 
 def test_pages_are_counted_one_after_another_with_samples_and_faults() -> None:
@@ -66,12 +70,15 @@ def test_samples_are_composed_as_they_would_be_and_nothing_is_written(aws: Aws, 
     client: Any = Meddler(aws.dynamodb)
     drafter = Drafter(
         Silent(),  # type: ignore[arg-type]
-        Items(CONTRACTS),
         Preferences(client, PREFERENCES, clock),
         CONTRACTS,
     )
     people = [{"key": f"p{at}", "attributes": {"email": f"p{at}@example.com"}} for at in (0, 2, 3, 4)]
-    answer = dry_run.composed({**ASKED, "recipients": people}, {"weekly": WEEKLY}, drafter, lambda: 60_000)
+    unused: Any = None
+    composer = Composer(
+        {"weekly": WEEKLY}, drafter, mailbox=unused, ledger=unused, runs=unused, sqs=unused, queue_url=""
+    )
+    answer = composer.dry_run({**ASKED, "recipients": people}, lambda: 60_000)
     assert [each["id"] for each in answer["items"]] == ["weekly#r#p0"]
     assert answer["items"][0]["n"] == 1
     assert (answer["opted_out"], answer["left_out"], answer["failed"]) == (["p3"], ["p2"], ["p4"])

@@ -7,11 +7,10 @@ import pytest
 from msgspec import structs
 
 from mailroom.campaigns.audience import Recipient
-from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
-from mailroom.campaigns.chunks import MAX_CHUNK_BYTES, chunked
+from mailroom.campaigns.bodies import MAX_CHUNK_BYTES, Chunk, Next, Start, chunk_of, chunked, collect_body
 from mailroom.campaigns.definition import Definition, Module
-from mailroom.campaigns.items import Items
-from mailroom.campaigns.run import canonical, checked, name_of
+from mailroom.campaigns.drafts import item_of
+from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Malformed
 from mailroom.message.message import parse
@@ -25,7 +24,7 @@ ADA = Recipient("17", {"email": "ada@example.com", "first_name": "Ada"})
 
 def made(recipient: Recipient = ADA, definition: Definition = WEEKLY, **composed: Any) -> dict[str, Any]:
     chunk = Chunk(definition.name, "2026-11-18T13:00Z", AT, [recipient])
-    return Items(CONTRACTS).item(definition, chunk, recipient, composed)
+    return item_of(CONTRACTS[definition.channel], definition, chunk, recipient, composed)
 
 
 def test_an_item_is_a_message_of_the_bulk_lane_with_the_audiences_key_in_its_id() -> None:

@@ -6,8 +6,7 @@ import pytest
 from msgspec import structs
 
 from mailroom.campaigns.audience import Found, Page, Recipient, Recipients
-from mailroom.campaigns.definition import Definition, Module, Postgresql, read
-from mailroom.campaigns.modules import Modules
+from mailroom.campaigns.definition import Definition, Module, Modules, Postgresql, read
 from mailroom.errors import Invalid
 
 OWN = Definition("weekly-news", "mail", Module(), module="campaigns/weekly-news/campaign.py")

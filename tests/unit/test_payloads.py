@@ -13,7 +13,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from stacks.rules.channels import SENDER_MB
+from stacks.settings.channels import SENDER_MB
 from tests.unit.fakes import Meddler, client_error, failing
 from tests.unit.support import BUCKET, Aws, Item, mail
 

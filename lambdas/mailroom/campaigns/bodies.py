@@ -1,12 +1,14 @@
 """The bodies of the campaigns' two queues."""
 
+import json
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from mailroom.campaigns.audience import Cursor, Recipient
-from mailroom.campaigns.run import canonical
+from mailroom.campaigns.audience import Cursor, Fault, Recipient
+from mailroom.campaigns.runs import canonical
 from mailroom.clock import epoch
 from mailroom.errors import Malformed
 from mailroom.message.body import decode, encode, scheduled
@@ -15,8 +17,8 @@ T = TypeVar("T", bound=Struct)
 
 
 class Start(Struct, frozen=True):
-    """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which a
-    second copy of it is told."""
+    """Begin a run: a schedule's, or an operator's. `scheduled_at` is ISO 8601; `start` is its id, by which
+    a second copy of the message is known."""
 
     campaign: str
     scheduled_at: str
@@ -53,6 +55,21 @@ class Chunk(Struct, frozen=True):
         return encode(msgspec.structs.asdict(self))
 
 
+class PageRequest(Struct, frozen=True):
+    """An operator's dry run asks for one page of a campaign, and for so many people of it as samples."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+    cursor: Cursor = None
+    samples: int = 0
+
+
+def as_json(answer: dict[str, Any]) -> dict[str, Any]:
+    """A function's answer as a queue message would carry it: decimals are numbers."""
+    return dict(json.loads(encode(answer)))
+
+
 def collect_body(text: str) -> Start | Next:
     """What a message of the collect queue asks for. Raises Malformed."""
     body = scheduled(text)
@@ -80,3 +97,26 @@ def _convert(body: dict[str, Any], kind: type[T]) -> T:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
         raise Malformed(f"not a {kind.__name__.lower()}: {error}") from None
+
+
+MAX_CHUNK_BYTES = 256 * 1024
+"""Bytes of the people in one queue message: a call takes 1 MiB, and composing holds the people in memory."""
+
+
+def chunked(people: Iterable[Recipient], most: int) -> tuple[list[list[Recipient]], list[Fault]]:
+    """Chunks of up to `most` people, in order; and a fault for each who is too large for any."""
+    chunks: list[list[Recipient]] = []
+    faults: list[Fault] = []
+    left = 0
+    for each in people:
+        size = len(msgspec.json.encode(each)) + 1
+        if size > MAX_CHUNK_BYTES:
+            problem = f"has {size} bytes of attributes; use at most {MAX_CHUNK_BYTES}"
+            faults.append(Fault(f"entry {each.key}", "", problem))
+            continue
+        if not chunks or len(chunks[-1]) == most or size > left:
+            chunks.append([])
+            left = MAX_CHUNK_BYTES
+        chunks[-1].append(each)
+        left -= size
+    return chunks, faults

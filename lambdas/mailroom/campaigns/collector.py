@@ -1,26 +1,41 @@
 """Collect: one page of an audience an invocation, its people on to be composed, its cursor into a message.
 
-However many people there are, no invocation has more than a page of them; the chain of messages goes on by
-itself, and Lambda's loop detection is told so for this function.
+An invocation never has more than a page of people, however many there are. The chain of messages goes on by
+itself, so Lambda's loop detection is off for this function.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from botocore.exceptions import ClientError
+from msgspec import structs
 
 from mailroom.aws import queues
 from mailroom.aws.queues import Entry
-from mailroom.campaigns.audience import Audience, Connections, Fault, Page, Recipient
-from mailroom.campaigns.bodies import Chunk, Next, Start, collect_body
-from mailroom.campaigns.chunks import chunked
-from mailroom.campaigns.databases import Unreachable
-from mailroom.campaigns.definition import Definition
-from mailroom.campaigns.items import expiry
-from mailroom.campaigns.page_claim import PageClaim, Passed, Unfounded, Unsent
-from mailroom.campaigns.run import Run
-from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.audience import (
+    Audience,
+    Connections,
+    Cursor,
+    Fault,
+    Page,
+    Recipient,
+    Unreachable,
+)
+from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
+from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.drafts import expiry
+from mailroom.campaigns.runs import (
+    MAX_FAULTS,
+    OutOfSequence,
+    PageClaim,
+    Passed,
+    Run,
+    Runs,
+    Unsent,
+    checked,
+)
 from mailroom.clock import Clock, iso
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.claim import InProgress
@@ -76,14 +91,38 @@ class Collector:
         queues.set_visibility(self._sqs, self._queue_url, waits)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
 
+    def dry_run(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """One page as an operator's dry run counts it: how many people it has, what is wrong with others, the
+        next page's cursor (None: no more), and a few of its people. Nothing is written or queued. Raises
+        Invalid for a campaign that is not deployed, Malformed for a bad run."""
+        asked = msgspec.convert(request, PageRequest)
+        definition = deployed(self._campaigns, asked.campaign)
+        page = Page(
+            asked.cursor, definition.page_size, checked(asked.run), asked.scheduled_at, self._databases
+        )
+        chunks, faults, cursor = self._read(definition, page)
+        people = [each for chunk in chunks for each in chunk]
+        answer = {
+            "recipients": len(people),
+            "cursor": cursor,
+            "refused": len(faults),
+            "faults": [str(each) for each in faults[:MAX_FAULTS]],
+            "samples": [structs.asdict(each) for each in people[: asked.samples]],
+        }
+        return as_json(answer)
+
+    def _read(self, definition: Definition, page: Page) -> tuple[list[list[Recipient]], list[Fault], Cursor]:
+        """A page's people in chunks, what is wrong with its other entries, and the next page's cursor."""
+        found = self._source(definition).page(page)
+        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
+        return chunks, [*found.faults, *too_large], found.cursor
+
     def _record(self, record: Mapping[str, Any]) -> Wait:
         try:
             asked = collect_body(record["body"])
-            definition = self._campaigns[asked.campaign]
-        except Malformed as fault:
+            definition = deployed(self._campaigns, asked.campaign)
+        except (Malformed, Invalid) as fault:
             return self._dead("not a page of a campaign", reason=str(fault), message_id=record["messageId"])
-        except KeyError as unknown:
-            return self._dead("no such campaign is deployed", campaign=str(unknown.args[0])[:60])
         logger.append_keys(campaign=asked.campaign, run=asked.run)
         try:
             return self._asked(definition, asked)
@@ -102,9 +141,9 @@ class Collector:
             case InProgress(seconds):
                 return seconds + 1
             case Unsent(run, cursor):
-                # Whoever collected this page died before it sent the next one on its way.
+                # The worker that collected this page died before it sent the next one on its way.
                 self._send_next(run, asked.page + 1, cursor)
-            case Unfounded():
+            case OutOfSequence():
                 return self._dead("no run leads up to this page", page=asked.page)
             case Passed(why):
                 logger.info("page is over", page=asked.page, why=why)
@@ -114,11 +153,11 @@ class Collector:
         try:
             self._collect(definition, claim, asked)
         except ClaimLost as lost:
-            # Its message stays, and finds out what became of the run.
+            # The page's message comes back, and its next claim says what became of the run.
             logger.info("page is not passed on", page=asked.page, reason=str(lost))
             raise
         except Invalid as fault:
-            # A fault of the campaign's, not of a line: nothing but a person's hand changes it.
+            # The campaign is at fault, and not an entry: only a person can mend that.
             self._runs.release(claim, str(fault))
             return self._dead("page cannot be collected", page=asked.page, reason=str(fault))
         except Exception as error:
@@ -130,33 +169,30 @@ class Collector:
         run = claim.run
         expires = expiry(definition, run.scheduled_at)
         if expires is not None and expires <= self._clock():
-            self._runs.expire(claim, f"its messages are not sent any more: they expired at {iso(expires)}")
+            trouble = f"its messages are not sent any more: they expired at {iso(expires)}"
+            self._runs.release(claim, trouble, "expired")
             logger.warning("run has expired", page=asked.page)
             return
         if asked.page > definition.max_pages:
             raise Invalid("max_pages", f"{definition.max_pages} pages were collected; raise it to go on")
         page = Page(asked.cursor, definition.page_size, run.run, run.scheduled_at, self._databases)
-        found = self._source(definition).page(page)
-        chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
-        faults, people = [*found.faults, *too_large], sum(map(len, chunks))
-        self._tell(faults)
-        self._send_people(run, chunks)
-        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
-        self._runs.advance(claim, found.cursor, people, faults)
-        count("Collected", people)
-        if found.cursor is None:
-            logger.info("audience is collected", recipients=run.recipients + people)
-        else:
-            self._send_next(run, asked.page + 1, found.cursor)
-
-    def _tell(self, faults: Sequence[Fault]) -> None:
+        chunks, faults, cursor = self._read(definition, page)
         for fault in faults[:LOGGED_FAULTS]:
             logger.warning("no message for an entry of the audience", reason=str(fault))
         if faults:
             count("AudienceRefused", len(faults))
+        self._send_people(run, chunks)
+        # Then the cursor, then the message: if the last is not sent, this page's next delivery sends it.
+        people = sum(map(len, chunks))
+        self._runs.advance(claim, cursor, people, faults)
+        count("Collected", people)
+        if cursor is None:
+            logger.info("audience is collected", recipients=run.recipients + people)
+        else:
+            self._send_next(run, asked.page + 1, cursor)
 
-    def _send_people(self, run: Run, chunks: Sequence[Sequence[Recipient]]) -> None:
-        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, [*chunk]).body for chunk in chunks]
+    def _send_people(self, run: Run, chunks: list[list[Recipient]]) -> None:
+        bodies = [Chunk(run.campaign, run.run, run.scheduled_at, chunk).body for chunk in chunks]
         # A group makes the queue fair: a large campaign does not keep a small one waiting.
         entries = [Entry(str(at), body, group=run.campaign) for at, body in enumerate(bodies)]
         if failed := queues.send(self._sqs, self._audience_queue_url, entries):
@@ -168,15 +204,15 @@ class Collector:
             raise OSError("SQS did not take the next page's message")
 
     def _dead(self, line: str, **details: object) -> float:
-        """What no time mends."""
+        """Log what no time mends; the record goes to the dead letters at once."""
         logger.error(line, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
 
 
 def _reason(error: Exception) -> str:
-    """What an operator may read: our own sentences, AWS's codes, and of others the kind alone, for they may
-    quote what was asked."""
+    """What an operator may read: our own sentences and AWS's codes. Of other errors it is the kind, for their
+    sentences may quote what was asked."""
     if isinstance(error, ClientError):
         return f"{error.operation_name}: {error.response['Error']['Code']}"
     if isinstance(error, (Unreachable, LookupError)) and not isinstance(error, KeyError):

@@ -5,14 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mailroom.aws import queues
-from mailroom.campaigns.bodies import Chunk, chunk_of
-from mailroom.campaigns.definition import Definition
-from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter
-from mailroom.campaigns.items import expiry
+from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
+from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter, expiry
 from mailroom.campaigns.runs import Runs
 from mailroom.clock import Clock
-from mailroom.errors import Malformed
+from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox.writer import MailboxWriter
 from mailroom.message.message import Key
@@ -71,8 +72,8 @@ class Composer:
         for record in event["Records"]:
             try:
                 chunk = chunk_of(record["body"])
-                definition = self._campaigns[chunk.campaign]
-            except (Malformed, KeyError) as fault:
+                definition = deployed(self._campaigns, chunk.campaign)
+            except (Malformed, Invalid) as fault:
                 logger.error("not people of a campaign", reason=str(fault), message_id=record["messageId"])
                 count("ComposeMalformed")
                 dead.append((record["receiptHandle"], queues.AT_ONCE))
@@ -82,6 +83,20 @@ class Composer:
                 back.append(record["messageId"])
         queues.set_visibility(self._sqs, self._queue_url, dead)
         return {"batchItemFailures": [{"itemIdentifier": each} for each in back]}
+
+    def dry_run(self, request: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
+        """The items that an operator's dry run shows; and by their keys, who has opted out, who is left out,
+        and for whom the campaign's code fails. Nothing is put. Raises Invalid for a campaign that is not
+        deployed."""
+        chunk = msgspec.convert(request, Chunk)
+        drafted = self._drafter.drafts(deployed(self._campaigns, chunk.campaign), chunk, remaining)
+        answer = {
+            "items": [each.item for each in drafted.drafts if each.unwanted is None],
+            "opted_out": [each.key for each in drafted.drafts if each.unwanted is not None],
+            "left_out": drafted.left_out,
+            "failed": drafted.failed,
+        }
+        return as_json(answer)
 
     def _composed(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> bool:
         """Compose one chunk; whether it is done. Raises nothing: its fault must not end the batch."""
@@ -97,11 +112,13 @@ class Composer:
         return True
 
     def _compose(self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]) -> None:
-        if self._has_expired(definition, chunk):
+        expires = expiry(definition, chunk.scheduled_at)
+        if expires is not None and expires <= self._clock():
             logger.warning("their messages have expired", recipients=len(chunk.recipients))
-            self._tell(chunk, Counter(expired=len(chunk.recipients)))
+            self._count(chunk, Counter(expired=len(chunk.recipients)))
             return
-        if self._is_stopped(chunk):
+        run = self._runs.read(chunk.campaign, chunk.run)
+        if run is not None and run.state == "stopped":
             logger.info("the run is stopped", recipients=len(chunk.recipients))
             return
         if remaining() < LEFT_MILLISECONDS:
@@ -110,40 +127,28 @@ class Composer:
         tally = Counter(left_out=len(drafted.left_out), failed=len(drafted.failed))
         wanted = []
         for draft in drafted.drafts:
-            if draft.unwanted is None:
+            if (why := draft.unwanted) is None:
                 wanted.append(draft)
-            else:
-                self._leave_out(draft)
-                tally["opted_out"] += 1
+                continue
+            # The ledger says why there is no message, unless one was sent before.
+            tally["opted_out"] += 1
+            item = draft.item
+            to = item.get("to") or item.get("email")
+            self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
         self._put(wanted, tally)
-        self._tell(chunk, tally)
+        self._count(chunk, tally)
         if tally["failed"]:
             raise Uncomposed(f"{tally['failed']} of {len(chunk.recipients)} were not composed or not put")
 
-    def _tell(self, chunk: Chunk, tally: Counter[str]) -> None:
+    def _count(self, chunk: Chunk, tally: Counter[str]) -> None:
         self._runs.count(chunk.campaign, chunk.run, tally)
         for name, value in tally.items():
             if value:
                 count(_METRICS[name], value)
 
-    def _has_expired(self, definition: Definition, chunk: Chunk) -> bool:
-        expires = expiry(definition, chunk.scheduled_at)
-        return expires is not None and expires <= self._clock()
-
-    def _is_stopped(self, chunk: Chunk) -> bool:
-        run = self._runs.read(chunk.campaign, chunk.run)
-        return run is not None and run.state == "stopped"
-
-    def _leave_out(self, draft: Draft) -> None:
-        """The ledger says why there is no message, unless one was sent before."""
-        item, why = draft.item, draft.unwanted
-        assert why is not None
-        to = item.get("to") or item.get("email")
-        self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
-
     def _put(self, drafts: Sequence[Draft], tally: Counter[str]) -> None:
-        """Put all. What the mailbox cannot hold is the campaign's fault, not the person's: like what AWS
-        would not take, it comes again, and no ledger item says that it is over."""
+        """Put all. An item that the mailbox cannot hold is the campaign's fault, not the person's: it comes
+        again, like one that AWS did not take, and no ledger item says that it is over."""
         written = self._mailbox.put_all([draft.item for draft in drafts], self._puts_at_once)
         for draft, each in zip(drafts, written, strict=True):
             match each.state:

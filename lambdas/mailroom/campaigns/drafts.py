@@ -1,21 +1,30 @@
 """Drafts: a chunk of people as their messages would be, with nothing written yet."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct, structs
 
-from mailroom.campaigns.audience import Connections, Recipient, Recipients
+from mailroom.campaigns.audience import Connections, Recipient, Recipients, portable
 from mailroom.campaigns.bodies import Chunk
-from mailroom.campaigns.definition import Definition
-from mailroom.campaigns.items import Item, Items
-from mailroom.campaigns.modules import Composed, Modules
-from mailroom.campaigns.outages import is_outage
+from mailroom.campaigns.definition import Composed, Definition, Modules
+from mailroom.clock import epoch, iso
 from mailroom.errors import Invalid
 from mailroom.message.message import Message, parse
 from mailroom.recipients.choices import Unwanted, opted_out
 from mailroom.recipients.preferences import Preferences
 from mailroom.telemetry import logger
+
+Item = dict[str, Any]
+
+ADDRESS = frozenset({"to", "email", "platform"})
+"""Attributes of a message that an audience may give. Its other columns are variables, and a column named like
+a further attribute (`bcc`, `headers`) is dropped: the author of a file need not be allowed to send."""
+
+COPIES = frozenset({"cc", "bcc"})
 
 LEFT_MILLISECONDS = 10_000
 """What is kept of a function's time for putting what was composed."""
@@ -31,7 +40,7 @@ class Draft(Struct, frozen=True):
 
 class Drafts(Struct, frozen=True):
     """A chunk as it was composed. `left_out` are the keys of those whom the campaign's module left out,
-    `failed` of those for whom it raised, said what no message can hold, or was not asked in time."""
+    `failed` of those for whom it raised, composed what no message can hold, or was not asked in time."""
 
     drafts: Sequence[Draft]
     left_out: Sequence[str] = ()
@@ -44,13 +53,11 @@ class Drafter:
     def __init__(
         self,
         modules: Modules,
-        items: Items,
         preferences: Preferences,
         contracts: Mapping[str, type[Message]],
         databases: Connections | None = None,
     ) -> None:
         self._modules = modules
-        self._items = items
         self._preferences = preferences
         self._contracts = contracts
         self._databases = databases
@@ -59,26 +66,24 @@ class Drafter:
         """A chunk's drafts; `remaining` is Lambda's `get_remaining_time_in_millis`. Raises what the
         campaign's module raises for all of its people, and Unread."""
         composed, failed = self._composed(definition, chunk, remaining)
-        drafts: list[Draft] = []
-        left_out: list[str] = []
+        left_out = [each.key for each in chunk.recipients if each.key not in {*composed, *failed}]
+        contract, drafts = self._contracts[definition.channel], list[Draft]()
         for each in chunk.recipients:
-            if each.key not in composed:
-                left_out.append(each.key)
-                continue
-            try:
-                item = self._items.item(definition, chunk, each, composed[each.key])
-            except Invalid as fault:
-                logger.warning("compose said what no message can hold", key=each.key, reason=str(fault))
-                failed.append(each.key)
-                continue
-            drafts.append(Draft(each.key, item))
-        gone = set(failed)
-        return Drafts([*self._judged(drafts)], [key for key in left_out if key not in gone], failed)
+            if each.key in composed:
+                try:
+                    item = item_of(contract, definition, chunk, each, composed[each.key])
+                    drafts.append(Draft(each.key, item))
+                except Invalid as fault:
+                    logger.warning(
+                        "compose returned what no message can hold", key=each.key, reason=str(fault)
+                    )
+                    failed.append(each.key)
+        return Drafts([*self._judged(drafts)], left_out, failed)
 
     def _composed(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """What the module says of each; and the keys of those whom it cannot say anything of."""
+        """What the module composes for each person, and the keys of those for whom it fails."""
         try:
             return self._ask(definition, chunk, chunk.recipients), []
         except Exception as error:
@@ -90,7 +95,7 @@ class Drafter:
     def _one_by_one(
         self, definition: Definition, chunk: Chunk, remaining: Callable[[], int]
     ) -> tuple[Composed, list[str]]:
-        """One whom the module cannot cope with must not keep the others waiting."""
+        """Ask for each person separately: one for whom the module fails must not keep the others waiting."""
         composed: dict[str, Mapping[str, Any]] = {}
         failed: list[str] = []
         for each in chunk.recipients:
@@ -120,7 +125,7 @@ class Drafter:
         found = self._preferences.find(pairs) if pairs else {}
         for draft in drafts:
             choices = [found[pair] for pair in wanted[draft.key] if pair in found]
-            # Of several whom one message is for, the sender leaves out who has opted out.
+            # Of a message to several people, the sender leaves out those who have opted out.
             if choices and len(choices) == len(wanted[draft.key]):
                 draft = structs.replace(draft, unwanted=opted_out(choices[0]))
             yield draft
@@ -134,3 +139,66 @@ def _pairs(item: Item, contracts: Mapping[str, type[Message]]) -> list[tuple[str
     except Invalid:
         return []
     return [] if message.topic is None else [(each, message.topic) for each in message.addressees]
+
+
+def item_of(
+    contract: type[Message],
+    definition: Definition,
+    chunk: Chunk,
+    recipient: Recipient,
+    composed: Mapping[str, Any],
+) -> Item:
+    """One person's item: what the audience has of them, then the campaign's settings, then what its module
+    composed, and last what makes the item this campaign's, which none of these may set. Raises Invalid for
+    what a module may not compose."""
+    kept = _names(contract) - ADDRESS
+    columns = {name: value for name, value in recipient.attributes.items() if name not in kept}
+    own: Item = {
+        "id": f"{chunk.campaign}#{chunk.run}#{recipient.key}",
+        "event_type": definition.channel,
+        "lane": definition.lane,
+    }
+    if definition.topic is not None:
+        own["topic"] = definition.topic
+    if (expires := expiry(definition, chunk.scheduled_at)) is not None:
+        own["expires_at"] = iso(expires)
+    return {**columns, **definition.attributes, **_portable(definition, composed), **own}
+
+
+def _portable(definition: Definition, composed: Mapping[str, Any]) -> Item:
+    """What a module composed, as JSON has it: times as ISO 8601, UUIDs as text."""
+    where = f"{definition.module}: compose"
+    if not isinstance(composed, Mapping):
+        raise Invalid(where, f"returned {type(composed).__name__} for one; use a mapping of attributes")
+    if definition.topic is not None and (others := COPIES & composed.keys()):
+        # Then there would be no link for opting out: it would be both recipients'.
+        raise Invalid(where, f"set {' and '.join(sorted(others))}; a mail with a topic goes to one alone")
+    item: Item = {}
+    for name, value in composed.items():
+        try:
+            item[name] = portable(value)
+        except ValueError as fault:
+            raise Invalid(where, f"attribute {name:.60} {fault}") from None
+    return item
+
+
+@cache
+def _names(contract: type[Message]) -> frozenset[str]:
+    return frozenset(each.encode_name for each in structs.fields(contract))
+
+
+def expiry(definition: Definition, scheduled_at: str) -> float | None:
+    """When the messages of a run of that time are sent no more, in epoch seconds; None: they always are."""
+    if definition.expires_after_hours is None:
+        return None
+    return epoch(scheduled_at) + definition.expires_after_hours * 3600
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether the fault is everybody's for the moment (the network, a database, AWS), and not one person's
+    for good. Not every OSError is an outage: something may be missing (404) for one person only."""
+    if isinstance(error, (ConnectionError, TimeoutError, BotoCoreError, ClientError)):
+        return True
+    # Only a process that has loaded psycopg can have raised its errors, and psycopg takes a while to load.
+    psycopg: Any = sys.modules.get("psycopg")
+    return psycopg is not None and isinstance(error, psycopg.OperationalError)

@@ -13,10 +13,8 @@ from uuid import UUID
 
 from psycopg import Connection, ProgrammingError, errors, sql
 
-from mailroom.campaigns.audience import Connections, Found, Page
+from mailroom.campaigns.audience import Found, Page, Rows, check_columns, name_of, portable
 from mailroom.campaigns.definition import Postgresql
-from mailroom.campaigns.plain_values import plain
-from mailroom.campaigns.rows import Rows, check_columns, name_of
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
 from mailroom.telemetry import logger
@@ -32,13 +30,12 @@ _Row = dict[str, Any]
 
 
 class PostgresqlAudience:
-    """The rows of one query. The order of its key and `>` are of one collation, whichever that is, so pages
-    neither overlap nor leave anybody out. Of rows of one key a page has the first; that there is another is
-    said, also where the page ends between them, if there are more it is said once."""
+    """The rows of one query. `ORDER BY` and `>` use the same collation of the key, so pages neither overlap
+    nor leave anybody out. Where several rows have one key, the page has the first of them and a fault for the
+    others; where the page ends between them, a single fault."""
 
-    def __init__(self, definition: Postgresql, databases: Connections) -> None:
+    def __init__(self, definition: Postgresql) -> None:
         self._definition = definition
-        self._databases = databases
         # The query is the deployer's own; what a caller gives goes beside it, as a parameter.
         query = sql.SQL(_literal(definition.query))
         self._names: dict[str, sql.Composable] = {"query": query, "key": sql.Identifier(definition.key)}
@@ -47,24 +44,21 @@ class PostgresqlAudience:
         """One page, in a transaction that can only read. Raises Invalid for a query that cannot be an
         audience, and what psycopg raises for all else."""
         rows = Rows(self._definition.key, self._definition.columns)
-        with self._databases.connection(self._definition.database) as connection:
+        with page.connection(self._definition.database) as connection:
             connection.read_only = True
             if page.cursor is None:
                 self._refuse_keyless(connection, page, rows)
-            found = self._rows(connection, page)
+            where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
+            names, tuples = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
+        check_columns(names, self._definition.key, self._definition.columns)
+        found: list[_Row] = [dict(zip(names, each, strict=True)) for each in tuples]
         cursor, found = self._ended(found, page.size)
         for at, values in enumerate(found, 1):
             self._add(rows, values, f"row {at} of the page")
         return rows.found(cursor)
 
-    def _rows(self, connection: Connection[Any], page: Page) -> list[_Row]:
-        where = sql.SQL(_FIRST if page.cursor is None else _LATER).format(**self._names)
-        names, found = _asked(connection, sql.SQL(_PAGE).format(where=where, **self._names), page)
-        check_columns(names, self._definition.key, self._definition.columns)
-        return [dict(zip(names, each, strict=True)) for each in found]
-
     def _ended(self, found: list[_Row], size: int) -> tuple[str | None, list[_Row]]:
-        """The cursor and the rows of a page, of which one more was asked for than it may have."""
+        """The cursor and the rows of a page. `found` may have one row more than the page."""
         last = found[:size][-1:]
         cursor = self._cursor(last[0]) if last else None
         if len(found) <= size:
@@ -91,7 +85,7 @@ class PostgresqlAudience:
         where = name_of(values, self._definition.key, at)
         for name, value in values.items():
             try:
-                values[name] = plain(value)
+                values[name] = portable(value)
             except ValueError as problem:
                 rows.refuse(where, name, str(problem))
                 return

@@ -4,23 +4,116 @@ A page is claimed before it is read, like a message before it is sent: queues de
 on one page would each send on the next one, so that there would be two chains of pages from there on.
 """
 
+import re
 import time
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from secrets import randbelow, token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec import Struct, convert
 
 from mailroom.aws.dynamo import Change, ConditionFailed, Sets, Value, number, plain, string, strings, update
 from mailroom.campaigns.audience import Cursor, Fault
-from mailroom.campaigns.page_claim import PageClaim, Passed, Taken, Unfounded, Unsent
-from mailroom.campaigns.run import MAX_FAULTS, Run, run_of
-from mailroom.clock import Clock, iso, milliseconds
-from mailroom.errors import ClaimLost
+from mailroom.clock import Clock, epoch, iso, milliseconds
+from mailroom.errors import ClaimLost, Malformed
 from mailroom.ledger.claim import InProgress
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+
+State = Literal["collecting", "collected", "stopped", "expired"]
+"""stopped: by an operator; expired: its messages are sent no more, so it stopped by itself."""
+
+MAX_FAULTS = 20
+"""Sentences about bad entries that a run keeps; the rest is counted."""
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9:._-]{0,39}", re.ASCII)
+
+
+class Run(Struct, frozen=True, kw_only=True):
+    """How far one run has come. `start` is the id of its latest start, `starts` are all that it had; pages,
+    recipients (collected), refused and faults are of the latest. `composed` counts all messages that the run
+    ever put into the mailbox; existed, opted_out, left_out, failed and expired are those that its latest
+    start did not put, and may count one twice that was composed again after a crash."""
+
+    campaign: str
+    run: str
+    scheduled_at: str
+    start: str
+    state: State
+    starts: tuple[str, ...] = ()
+    next_page: int = 1
+    claimed_page: int = 0
+    cursor: str | None = None
+    pages: int = 0
+    recipients: int = 0
+    refused: int = 0
+    faults: tuple[str, ...] = ()
+    trouble: str = ""
+    """Why the page that is next was not collected."""
+    composed: int = 0
+    existed: int = 0
+    opted_out: int = 0
+    left_out: int = 0
+    failed: int = 0
+    expired: int = 0
+    startedAt: int | None = None  # noqa: N815 - the tables' own word
+    claim_token: str | None = None
+    updatedAt: str = ""  # noqa: N815
+
+
+def name_of(scheduled_at: str) -> str:
+    """The name of the run of a time: `2026-11-18T13:00Z`. Raises Malformed for what is no ISO 8601 time."""
+    try:
+        moment = datetime.fromtimestamp(epoch(scheduled_at), UTC)
+    except (ValueError, OverflowError):
+        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
+    return f"{moment:%Y-%m-%dT%H:%MZ}"
+
+
+def canonical(name: str) -> str:
+    """A run's name, in which a time has a single spelling: two would be two runs. Raises Malformed."""
+    try:
+        return name_of(name) if "T" in name else checked(name)
+    except Malformed:
+        return checked(name)
+
+
+def checked(name: str) -> str:
+    """The name of a run, which becomes part of each message's id. Raises Malformed."""
+    if not _NAME.fullmatch(name):
+        raise Malformed(f"run {name!r:.60} is no name; use up to 40 letters, digits, and : . _ -")
+    return name
+
+
+class PageClaim(Struct, frozen=True):
+    """A page of a run is this worker's; `run` is the run as it stood before."""
+
+    run: Run
+    page: int
+    token: str
+
+
+class Unsent(Struct, frozen=True):
+    """The page is collected, and no worker has claimed the next one: its message may never have been sent."""
+
+    run: Run
+    cursor: Cursor
+
+
+class Passed(Struct, frozen=True):
+    """There is nothing to do: `why` is superseded, or the state of a run that is over."""
+
+    why: str
+
+
+class OutOfSequence(Struct, frozen=True):
+    """No page before this one leads up to it: the page is made up, or its run was forgotten."""
+
+
+ClaimResult = PageClaim | InProgress | Unsent | Passed | OutOfSequence
+
 
 _COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
 _FRESH = (*("pages", "recipients", "refused"), *_COUNTS[1:])
@@ -29,6 +122,7 @@ _DUE = (
     "#start = :start AND #state = :collecting AND next_page = :page"
     " AND (attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 )
+_CLAIM = ("startedAt", "claim_token")
 _OWN = "claim_token = :own AND next_page = :page"
 _ADDED = "if_not_exists({name}, :zero) + {value}"
 _ZERO = number(0)
@@ -63,7 +157,7 @@ class Runs:
     def read(self, campaign: str, run: str) -> Run | None:
         """A run; None: there is none."""
         reply = self._client.get_item(TableName=self._table, Key=_key(campaign, run), ConsistentRead=True)
-        return run_of(plain(reply["Item"])) if "Item" in reply else None
+        return convert(plain(reply["Item"]), Run) if "Item" in reply else None
 
     def of_campaign(self, campaign: str, most: int = 10) -> list[Run]:
         """The latest runs of a campaign, by name; those named by their time are then the newest first."""
@@ -74,11 +168,11 @@ class Runs:
             ScanIndexForward=False,
             Limit=most,
         )
-        return [run_of(plain(item)) for item in reply["Items"]]
+        return [convert(plain(item), Run) for item in reply["Items"]]
 
     def begin(self, campaign: str, run: str, start: str, scheduled_at: str) -> bool:
-        """Start a run, or start it anew from its first page; the chain of an earlier start ends by that.
-        False where this start was had before. The first start decides what a run calls now."""
+        """Start a run, or start it anew from its first page, which ends the chain of an earlier start. False
+        where this start is known already. The first start decides what a run calls now."""
         sets: Sets = {
             "scheduled_at": string(scheduled_at),
             "start": string(start),
@@ -93,12 +187,12 @@ class Runs:
             _NEW,
             {":start": string(start)},
             forms={"scheduled_at": "if_not_exists({name}, {value})"},
-            removes=("startedAt", "claim_token", "cursor", "trouble"),
+            removes=(*_CLAIM, "cursor", "trouble"),
             unions={"starts": {"SS": [start]}},
         )
         return self._try(campaign, run, change)
 
-    def claim(self, campaign: str, run: str, start: str, page: int) -> Taken:
+    def claim(self, campaign: str, run: str, start: str, page: int) -> ClaimResult:
         """Take a page for this worker, or learn why not."""
         now, token = milliseconds(self._clock()), token_hex(16)
         values = {
@@ -111,25 +205,27 @@ class Runs:
         # Names in conditions are not aliased by Change; `start` and `state` are DynamoDB's own words.
         change = Change(sets, _DUE, values, names={"#start": "start", "#state": "state"})
         try:
-            return PageClaim(run_of(self._write(campaign, run, change, "ALL_NEW")), page, token)
+            return PageClaim(convert(self._write(campaign, run, change, "ALL_NEW"), Run), page, token)
         except ConditionFailed as failed:
             if not failed.item:
-                return Unfounded()
-            found = run_of(failed.item)
+                return OutOfSequence()
+            found = convert(failed.item, Run)
             if found.claim_token == token:  # the SDK's second try met its own first
                 return PageClaim(found, page, token)
             return self._not_taken(found, start, page, now)
 
-    def _not_taken(self, found: Run, start: str, page: int, now: int) -> Taken:
+    def _not_taken(self, found: Run, start: str, page: int, now: int) -> ClaimResult:
         if found.start != start:
             return Passed("superseded")
         if found.state != "collecting":
             return Passed(found.state)
         if found.next_page < page:
-            return Unfounded()
+            return OutOfSequence()
         if found.next_page > page:
             never_had = found.next_page == page + 1 and found.claimed_page <= page
-            return Unsent(found, _cursor(found)) if never_had else Passed("superseded")
+            if not never_had:
+                return Passed("superseded")
+            return Unsent(found, msgspec.json.decode(found.cursor) if found.cursor is not None else None)
         held = (found.startedAt or 0) + self._lease_ms - now
         return InProgress(max(0.0, held / 1000))
 
@@ -147,7 +243,7 @@ class Runs:
             "refused": number(before.refused + len(faults)),
             "faults": strings(kept),
         }
-        removes = ["startedAt", "claim_token", "trouble"]
+        removes = [*_CLAIM, "trouble"]
         if cursor is None:
             sets["state"] = string("collected")
             removes.append("cursor")
@@ -161,28 +257,25 @@ class Runs:
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
 
-    def release(self, claim: PageClaim, trouble: str) -> None:
-        """The page was not collected: the next delivery claims it at once. `trouble` says why."""
-        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
-        change = Change(sets, _OWN, self._own(claim), removes=("startedAt", "claim_token"))
+    def release(self, claim: PageClaim, trouble: str, state: State = "collecting") -> None:
+        """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
+        ends if the run is over by this `state`."""
+        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE]), "state": string(state)}
+        change = Change(sets, _OWN, self._own(claim), removes=_CLAIM)
         self._try(claim.run.campaign, claim.run.run, change)
 
     def stop(self, campaign: str, run: str) -> bool:
-        """Let nothing more of a run be collected or composed; whoever is collecting a page of it does not
-        pass it on. False where there is no such run, or where it is stopped already."""
+        """Let nothing more of a run be collected or composed. A worker that is collecting a page does not
+        pass the page on. False where there is no such run, or where it is stopped already."""
         there, token = "attribute_exists(campaign) AND #state <> :stopped", token_hex(16)
         sets: Sets = {"state": _STOPPED, "stop_token": string(token)}
         try:
-            self._write(campaign, run, _ended(sets, there, {":stopped": _STOPPED}))
+            change = Change(sets, there, {":stopped": _STOPPED}, removes=_CLAIM, names={"#state": "state"})
+            self._write(campaign, run, change)
         except ConditionFailed as failed:
             # Where it is our own: the SDK's second try, after the answer to the first was lost.
             return failed.item.get("stop_token") == token
         return True
-
-    def expire(self, claim: PageClaim, trouble: str) -> None:
-        """Its messages are sent no more: whoever holds a page of it ends it. `trouble` says why."""
-        sets: Sets = {"state": string("expired"), "trouble": string(trouble[:MAX_TROUBLE])}
-        self._try(claim.run.campaign, claim.run.run, _ended(sets, _OWN, self._own(claim)))
 
     def count(self, campaign: str, run: str, counts: Mapping[str, int]) -> None:
         """Add to what was composed; nothing where the run's item is gone. The SDK's second try, after the
@@ -214,11 +307,3 @@ class Runs:
 
 def _key(campaign: str, run: str) -> dict[str, Value]:
     return {"campaign": string(campaign), "run": string(run)}
-
-
-def _ended(sets: Sets, condition: str, values: Sets) -> Change:
-    return Change(sets, condition, values, removes=("startedAt", "claim_token"), names={"#state": "state"})
-
-
-def _cursor(run: Run) -> Cursor | None:
-    return msgspec.json.decode(run.cursor) if run.cursor is not None else None

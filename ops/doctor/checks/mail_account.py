@@ -8,7 +8,7 @@ from ops.doctor.look import Look
 from ops.doctor.rates import deployed_rate
 from ops.doctor.verdict import Verdict, failed, ok, skipped, warning
 from ops.plan.screen import speed_of
-from stacks.settings import Monitoring
+from stacks.settings.monitoring import Monitoring
 
 NO_MAIL = "No function of the stage sends mail."
 _METRICS = {"bounce": "Reputation.BounceRate", "complaint": "Reputation.ComplaintRate"}

@@ -21,11 +21,11 @@ from tests.support.dynamodb.values import Item, Refusal
 
 _READS = ("Query", "Scan", "BatchGetItem")
 _WRITES = ("GetItem", "PutItem", "UpdateItem", "DeleteItem")
-_TOLD = ("Item", "Attributes", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses")
+_COMPARED = ("Item", "Attributes", "Items", "Count", "ScannedCount", "LastEvaluatedKey", "Responses")
 _VALUES = ("TableName", "Key", "Item", "ExpressionAttributeValues", "ExclusiveStartKey", "RequestItems")
 """What is different each time, and does not make a request a new one."""
 _MOST_ITEMS = 200
-"""Of a table that is read whole: to fill moto's with more costs more than it tells."""
+"""Of a table that is read whole: to fill moto's table with more costs more than the comparison gives."""
 Images = Mapping[str, list[Item]]
 """Items by their table."""
 
@@ -132,8 +132,8 @@ def _asked_of_moto(
 
 def _said(reply: Mapping[str, Any]) -> Any:
     """What counts of an answer; of an error its code, for moto's sentences are no promise of DynamoDB's."""
-    told = {name: reply[name] for name in _TOLD if name in reply}
-    return reply.get("Error", {}).get("Code"), _comparable(told)
+    compared = {name: reply[name] for name in _COMPARED if name in reply}
+    return reply.get("Error", {}).get("Code"), _comparable(compared)
 
 
 def _comparable(value: Any) -> Any:

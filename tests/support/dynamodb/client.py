@@ -15,7 +15,7 @@ from boto3.session import Session
 from botocore.exceptions import ClientError
 
 from tests.support.dynamodb.expressions import Condition, condition, projection, update
-from tests.support.dynamodb.values import Item, Refusal, Value, copied, scalar, size_of
+from tests.support.dynamodb.values import Item, Refusal, Value, copied, scalar, size_of, unknown
 
 ITEM_BYTES = 405_000
 """As moto has it, whose authors found the service's own limit between 400,000 and 409,600."""
@@ -88,7 +88,7 @@ def _operation(options: str) -> Callable[[Operation], Operation]:
         @wraps(method)
         def call(self: "InMemoryDynamoDB", **request: Any) -> dict[str, Any]:
             if not known.issuperset(request):
-                raise NotImplementedError(f"{name} with {sorted(request.keys() - known)}")
+                unknown(f"{name} with {sorted(request.keys() - known)}")
             return self._make_api_call(name, request)
 
         _OPERATIONS[name] = method
@@ -114,6 +114,11 @@ class InMemoryDynamoDB:
         self.meta = SimpleNamespace(region_name=region)
         self.tables: dict[str, Table] = {}
         self._lock = threading.RLock()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        unknown(f"the operation {name}")
 
     def _make_api_call(self, name: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """One call at a time, as a client of botocore's own makes it. A refusal becomes the error that boto3
@@ -179,7 +184,7 @@ class InMemoryDynamoDB:
         for name, each in asked.items():
             known = {"Keys", "ConsistentRead", "ProjectionExpression", "ExpressionAttributeNames"}
             if not known.issuperset(each):
-                raise NotImplementedError(f"BatchGetItem with {sorted(each.keys() - known)}")
+                unknown(f"BatchGetItem with {sorted(each.keys() - known)}")
             table, wanted = self._table({"TableName": name}), _wanted(each)
             positions = [table.position(key) for key in each["Keys"]]
             if len(set(positions)) < len(positions):
@@ -261,7 +266,7 @@ class InMemoryDynamoDB:
         found = [_part(_part(item, shown), wanted) for _, item in read if only.holds(item, values)]
         reply: dict[str, Any] = {"Count": len(found), "ScannedCount": len(read)}
         if request.get("Select", "COUNT") != "COUNT":
-            raise NotImplementedError(f"Select {request['Select']}")
+            unknown(f"Select {request['Select']}")
         if "Select" not in request:
             reply["Items"] = [copied(item) for item in found]
         if len(read) < len(standing):
@@ -329,7 +334,7 @@ def _check_mentions(request: Mapping[str, Any], mentioned: frozenset[str]) -> No
 def _returned(request: Mapping[str, Any], old: Item | None, new: Item | None) -> dict[str, Any]:
     wanted = request.get("ReturnValues", "NONE")
     if wanted not in ("NONE", "ALL_OLD", "ALL_NEW"):
-        raise NotImplementedError(f"ReturnValues {wanted}")
+        unknown(f"ReturnValues {wanted}")
     image = {"NONE": None, "ALL_OLD": old, "ALL_NEW": new}[wanted]
     return {"Attributes": copied(image)} if image else {}
 

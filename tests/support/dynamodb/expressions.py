@@ -25,6 +25,7 @@ from tests.support.dynamodb.values import (
     length,
     plus,
     scalar,
+    unknown,
 )
 
 Values = Mapping[str, Value]
@@ -105,7 +106,7 @@ def _test(tree: Any) -> Callable[[Item, Values], bool]:
             found, among = _operand(tree.attr), [_operand(each) for each in tree.possible_values]
             return lambda item, values: any(equal(found(item, values), each(item, values)) for each in among)
     if type(tree) not in _COMPARISONS:
-        raise NotImplementedError(f"condition {tree!r}")
+        unknown(f"condition {tree!r}")
     holds = _COMPARISONS[type(tree)]
     if isinstance(tree, comparisons.FuncContains):
         left, right = _operand(tree.attr), _operand(tree.operand)
@@ -124,13 +125,13 @@ def _operand(node: Any) -> Operand:
         case comparisons.FuncSize():
             inner = _operand(node.attr)
             return lambda item, values: length(inner(item, values))
-    raise NotImplementedError(f"operand {node!r}")
+    return unknown(f"operand {node!r}")
 
 
 def _at(path: Path) -> Operand:
     name, *rest = path
     if not all(isinstance(each, str) for each in path):
-        raise NotImplementedError(f"an index in {path}")
+        unknown(f"an index in {path}")
     if not rest:
         return lambda item, _: item.get(name)
 
@@ -201,7 +202,7 @@ def _step(action: Any, names: Mapping[str, str]) -> tuple[Path, Operand]:
         case ast_nodes.UpdateExpressionAddAction():
             old, more = _at(path), _made(action.children[1], names)
             return path, lambda item, values: added(old(item, values), _there(more(item, values)))
-    raise NotImplementedError(action.type)
+    return unknown(action.type)
 
 
 def _path(node: Any, names: Mapping[str, str]) -> Path:
@@ -216,7 +217,7 @@ def _path(node: Any, names: Mapping[str, str]) -> Path:
             case ast_nodes.ExpressionAttribute():
                 path.append(_unreserved(text))
             case ast_nodes.ExpressionSelector():
-                raise NotImplementedError(f"an index in {node.to_str()}")
+                unknown(f"an index in {node.to_str()}")
     return tuple(path)
 
 
@@ -246,7 +247,7 @@ def _made(node: Any, names: Mapping[str, str]) -> Operand:
             if node.get_function_name() == "if_not_exists":
                 return lambda item, values: one(item, values) or two(item, values)
             return lambda item, values: _appended(_there(one(item, values)), _there(two(item, values)))
-    raise NotImplementedError(f"{node.type} as a value")
+    return unknown(f"{node.type} as a value")
 
 
 def _appended(one: Value, two: Value) -> Value:
@@ -285,7 +286,7 @@ def projection(text: str | None, names: Names) -> tuple[frozenset[str] | None, f
     given, aliases = [each.strip() for each in text.split(",")], dict(names)
     mentioned = frozenset(each for each in given if each.startswith("#"))
     if any("." in each or "[" in each for each in given):
-        raise NotImplementedError(f"a path in the projection {text}")
+        unknown(f"a path in the projection {text}")
     if not mentioned <= aliases.keys() or len(set(given)) < len(given):
         raise Refusal(f"Invalid ProjectionExpression: {text}")
     return frozenset(aliases[each] if each in mentioned else _unreserved(each) for each in given), mentioned

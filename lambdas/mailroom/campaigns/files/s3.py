@@ -1,0 +1,127 @@
+"""An audience in a file of lines in S3, a page at a time.
+
+The cursor is a byte's offset, so that a page costs the same wherever it lies, and the file's version, so that
+all pages are of one file.
+"""
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import ClientError
+
+from mailroom.campaigns.audience import Found, Page, Rows, check_columns
+from mailroom.campaigns.definition import Csv, JsonLines
+from mailroom.campaigns.files.formats import CsvFormat, Format, JsonLinesFormat, read_entry, read_header
+from mailroom.campaigns.files.lines import CHUNK_BYTES, LOCATION, Lines, Position
+from mailroom.errors import Invalid
+
+if TYPE_CHECKING:
+    from types_boto3_s3 import S3Client
+
+MAX_PAGE_BYTES = 8 * 1024 * 1024
+"""Where a page ends before it is full: long lines must not fill the memory."""
+
+
+class FileAudience:
+    """The entries of one file, of any size. A fault names the line, as an editor counts, and the column."""
+
+    def __init__(self, definition: Csv | JsonLines, client: "S3Client") -> None:
+        self._definition = definition
+        self._client = client
+
+    def page(self, page: Page) -> Found:
+        """One page. Raises Invalid where the file is missing, has changed since its first page, or is no
+        such file; and botocore's errors."""
+        cursor: dict[str, Any] = page.cursor or {"offset": 0, "line": 1, "etag": None}
+        source = S3Object(self._client, self._definition.location, cursor["etag"])
+        lines = Lines(source, Position(cursor["offset"], cursor["line"]))
+        if page.cursor is None:
+            lines.skip_mark_of_utf8()
+            cursor |= self._before(lines)
+        rows = self._read(lines, page.size, self._format(cursor))
+        if lines.ended():
+            return rows.found(None)
+        end = lines.mark()
+        return rows.found(cursor | {"offset": end.offset, "line": end.line, "etag": source.etag})
+
+    def _before(self, lines: Lines) -> dict[str, Any]:
+        """What the cursor carries from page to page: the header of a CSV file."""
+        if isinstance(self._definition, JsonLines):
+            return {}
+        header = read_header(lines, self._definition.delimiter)
+        check_columns(header, self._definition.key, self._definition.columns)
+        return {"header": header}
+
+    def _format(self, cursor: dict[str, Any]) -> Format:
+        if isinstance(self._definition, JsonLines):
+            return JsonLinesFormat()
+        return CsvFormat(self._definition.delimiter, cursor["header"])
+
+    def _read(self, lines: Lines, size: int, format_: Format) -> Rows:
+        rows = Rows(self._definition.key, self._definition.columns)
+        end = lines.mark()
+        last = end.offset + MAX_PAGE_BYTES
+        while len(rows) < size and end.offset < last and not lines.ended():
+            entry = read_entry(lines, format_)
+            where = f"line {entry.begin.line}"
+            if entry.values is not None:
+                rows.add(where, entry.values)
+            elif entry.problem:
+                rows.refuse(where, entry.column, entry.problem)
+            end = entry.end
+        return rows
+
+
+class S3Object:
+    """One object, which must stay as it is while it is read: each request is for the version of the first."""
+
+    def __init__(self, client: "S3Client", location: str, etag: str | None) -> None:
+        self._client = client
+        place = urlsplit(location, allow_fragments=False)
+        if place.scheme != "s3" or not place.netloc or len(place.path) < 2:
+            raise Invalid(LOCATION, f"{location!r:.200} is no place in S3; use s3://bucket/key")
+        self._location = location
+        self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
+        self.etag = etag
+        self.size: int | None = None
+        """In bytes; None before the first of them were read."""
+
+    def read(self, offset: int) -> bytes:
+        """The bytes from the offset on, CHUNK_BYTES at most; none: that is its end. Raises Invalid where
+        there is no such object or it has changed, and botocore's errors."""
+        if self.size is not None and offset >= self.size:
+            return b""
+        asked: dict[str, Any] = {**self._place, "Range": f"bytes={offset}-{offset + CHUNK_BYTES - 1}"}
+        if self.etag is not None:
+            asked["IfMatch"] = self.etag
+        try:
+            reply = self._client.get_object(**asked)
+        except ClientError as error:
+            if _status(error) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self.size = offset
+                return b""
+            raise self._explained(error) from None
+        self.etag = reply["ETag"]
+        self.size = int(reply["ContentRange"].rpartition("/")[2])
+        with reply["Body"] as body:
+            return body.read()
+
+    def _explained(self, error: ClientError) -> Exception:
+        status = _status(error)
+        if status == HTTPStatus.PRECONDITION_FAILED:
+            changed = (
+                "has changed since the run began; start the run again: who was sent to is not sent twice"
+            )
+            return Invalid(LOCATION, f"{self._location} {changed}")
+        if status == HTTPStatus.NOT_FOUND:
+            return Invalid(LOCATION, f"{self._location} does not exist; put the file there")
+        if status == HTTPStatus.FORBIDDEN:
+            # S3 answers so for a missing object as well, where the caller may not list the bucket.
+            why = "is not there, or its bucket or key does not let collect read it; put it there, or let it"
+            return Invalid(LOCATION, f"{self._location} {why}")
+        return error
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response["ResponseMetadata"]["HTTPStatusCode"])

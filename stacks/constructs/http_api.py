@@ -1,0 +1,106 @@
+"""The parts of an HTTP API: its stage with its log, its routes, and its alarm."""
+
+import json
+from collections.abc import Sequence
+
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_apigatewayv2 as http
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from constructs import Construct
+
+from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, WatchedApi, inventory
+from stacks.constructs.function import KEPT_DAYS
+from stacks.constructs.stage import accept
+from stacks.settings.stage import Settings
+
+
+class RouteGroup:
+    """Adds routes that lead to `function`; `name` is their integration's, in CamelCase."""
+
+    def __init__(self, api: http.HttpApi, name: str, function: lambda_.Function) -> None:
+        self._api = api
+        self._behind = HttpLambdaIntegration(
+            name, function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
+        )
+
+    def guarded(
+        self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer, scope: str | None = None
+    ) -> None:
+        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
+        self._api.add_routes(
+            path=path,
+            methods=[http.HttpMethod(method)],
+            integration=self._behind,
+            authorizer=authorizer,
+            authorization_scopes=scope if scope is None else [scope],
+        )
+
+    def open(self, methods: Sequence[str], path: str, reason: str) -> None:
+        """Routes for everybody, and the reason why that may be."""
+        routes = self._api.add_routes(
+            path=path, methods=[http.HttpMethod(each) for each in methods], integration=self._behind
+        )
+        for route in routes:
+            accept(route, "APIG4", reason)
+
+
+LOGGED = {
+    "requestId": "$context.requestId",
+    "requestTime": "$context.requestTime",
+    # Not the path, which names a message, or proves that somebody may opt out.
+    "routeKey": "$context.routeKey",
+    "status": "$context.status",
+    "protocol": "$context.protocol",
+    "sourceIp": "$context.identity.sourceIp",
+    "responseLength": "$context.responseLength",
+    "responseLatency": "$context.responseLatency",
+    "integrationStatus": "$context.integrationStatus",
+    "error": "$context.error.message",
+}
+
+
+def open_stage(stack: Stack, settings: Settings, api: http.HttpApi) -> None:
+    """Make the stage of `api`."""
+    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    # little room.
+    log_name = f"/aws/vendedlogs/{settings.name('api')}"
+    inventory(stack).apis.append(WatchedApi(settings.name(), log_name))
+    log = logs.LogGroup(
+        stack,
+        "AccessLog",
+        log_group_name=log_name,
+        retention=KEPT_DAYS[settings.retention.log_days],
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    kind = http.CfnStage
+    kind(
+        stack,
+        "Stage",
+        api_id=api.http_api_id,
+        stage_name="$default",
+        auto_deploy=True,
+        access_log_settings=kind.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+        ),
+        default_route_settings=kind.RouteSettingsProperty(
+            throttling_rate_limit=settings.api.requests_per_second,
+            throttling_burst_limit=settings.api.burst,
+        ),
+    )
+
+
+def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:
+    """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
+    about = AlarmText(
+        kind="api-5xx",
+        meaning="The API answers requests with 5xx. Producers may repeat their requests, and recipients who "
+        "opt out are asked to. Twilio repeats a status callback for some seconds only; after that the status "
+        "of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
+        look=f"aws logs tail /aws/vendedlogs/{settings.name('api')} --since 1h (which route?), then the log "
+        "of messages-api, of unsubscribe or of twilio-callbacks",
+    )
+    answers = Metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
+    # Nobody calls for hours, and then there is nothing to count.
+    StageAlarm(scope, "ServerErrors", settings, about, Trigger({"answers": answers}, threshold=1))

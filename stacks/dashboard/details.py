@@ -1,0 +1,167 @@
+"""The dashboard below its top: channels, queues, functions, streams, what others say, campaigns."""
+
+from collections.abc import Iterator, Sequence
+
+from stacks.constructs.alarms import Inventory, WatchedFunction, WatchedQueue
+from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST
+from stacks.dashboard.promises import NOBODYS, alarm_arn, sent
+from stacks.dashboard.widgets import Mark, Widget, expression, found, graph, heading, metric, ringing
+from stacks.settings.queues import DAY
+from stacks.settings.stage import Settings
+
+
+def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """Which channel, and why not?"""
+    yield heading(
+        "Channels", "Accepted a lane, failed a reason (the ledger's `error.code`), and how long it took."
+    )
+    by_channel: dict[str, list[WatchedQueue]] = {}
+    for queue in has.queues:
+        if queue.channel:
+            by_channel.setdefault(queue.channel, []).append(queue)
+    for name, senders in by_channel.items():
+        yield graph(f"{name}: accepted", [sent(settings, each) for each in senders], stat="Sum")
+        yield graph(f"{name}: failed by reason", [_failed(settings, name)], stat="Sum", stacked=True)
+        yield _times(settings, name, senders)
+    yield graph(
+        "no channel that there is: failed by reason", [_failed(settings, NOBODYS)], stat="Sum", stacked=True
+    )
+
+
+def queues(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """What waits, and where?"""
+    yield heading("Queues", "What waits, the age of the oldest, what is in flight, and the dead letters.")
+    for queue in has.queues:
+        yield from _queue(settings, queue)
+
+
+def functions(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """What fails, what is slow?"""
+    yield heading(
+        "Functions", "Errors and throttles, duration against the time-out, and how many run at once."
+    )
+    for function in has.functions:
+        yield from _function(function)
+    monitoring = settings.monitoring
+    claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", {})
+    marks = [Mark("alarm", monitoring.many_functions), Mark("quota", monitoring.concurrency_quota)]
+    yield graph("The account's concurrency", [claimed], stat="Maximum", marks=marks, width=24)
+
+
+def streams(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """Are the tables' streams read?"""
+    yield heading("Streams", "How far each reader is behind its table, and what it gave up on.")
+    for name in has.streams:
+        age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
+        marks = [Mark("alarm", settings.monitoring.iterator_age_seconds * 1000)]
+        yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks)
+        for title, kind in (("records given up on", "gave-up"), ("records dropped", "dropped")):
+            yield ringing(f"{name}: {title}", alarm_arn(settings.name(f"{name}-{kind}")))
+
+
+def _failed(settings: Settings, channel: str) -> list[object]:
+    """Whatever reasons there were: nobody knows them beforehand."""
+    schema = "{Mailroom,channel,reason,stage}"
+    search = f'{schema} MetricName="Failed" channel="{channel}" stage="{settings.stage}"'
+    return expression(f"SEARCH('{search}', 'Sum', 300)", id="reasons")
+
+
+def _times(settings: Settings, channel: str, senders: Sequence[WatchedQueue]) -> Widget:
+    lines = [
+        metric(
+            "Mailroom",
+            "PutToAccepted",
+            {"service": each.function, "stage": settings.stage},
+            stat=stat,
+            label=f"{each.function} {stat}",
+        )
+        for each in senders
+        for stat in ("p50", "p99")
+    ]
+    return graph(f"{channel}: from put to accepted, ms", lines, stat="p50")
+
+
+def _queue(settings: Settings, queue: WatchedQueue) -> Iterator[Widget]:
+    own, dead = {"QueueName": queue.name}, {"QueueName": queue.dead_letters}
+    count = "ApproximateNumberOfMessages"
+    depth = [
+        metric("AWS/SQS", f"{count}Visible", own, label="waiting"),
+        metric("AWS/SQS", f"{count}Delayed", own, label="delayed"),
+    ]
+    yield graph(f"{queue.short}: waiting", depth, stat="Maximum", width=6, stacked=True)
+    age = [metric("AWS/SQS", "ApproximateAgeOfOldestMessage", own, label="oldest")]
+    kept = settings.retention.days_of(fifo=queue.name.endswith(".fifo")) * DAY
+    marks = [Mark("waiting long", queue.waiting_seconds), Mark("half of the retention", kept // 2)]
+    yield graph(f"{queue.short}: age of the oldest, s", age, stat="Maximum", marks=marks, width=6)
+    in_flight = [metric("AWS/SQS", f"{count}NotVisible", own, label="in flight")]
+    marks = [Mark("alarm", IN_FLIGHT_MANY), Mark("SQS's limit", IN_FLIGHT_MOST)]
+    yield graph(f"{queue.short}: in flight", in_flight, stat="Maximum", marks=marks, width=6)
+    letters = [
+        metric("AWS/SQS", f"{count}Visible", dead, label="visible"),
+        metric("AWS/SQS", f"{count}NotVisible", dead, label="looked at"),
+    ]
+    yield graph(f"{queue.short}: dead letters", letters, stat="Maximum", width=6, stacked=True)
+
+
+def _function(function: WatchedFunction) -> Iterator[Widget]:
+    own = {"FunctionName": function.name}
+    failing = [metric("AWS/Lambda", name, own) for name in ("Errors", "Throttles")]
+    yield graph(f"{function.short}: errors, throttles", failing, stat="Sum")
+    took = [
+        metric("AWS/Lambda", "Duration", own, stat=stat, label=stat) for stat in ("p50", "p99", "Maximum")
+    ]
+    limits = [
+        Mark("alarm", round(function.slow_seconds * 1000)),
+        Mark("time-out", function.timeout_seconds * 1000),
+    ]
+    yield graph(f"{function.short}: duration, ms", took, stat="Maximum", marks=limits)
+    running = [metric("AWS/Lambda", "ConcurrentExecutions", own)]
+    yield graph(f"{function.short}: at once", running, stat="Maximum")
+
+
+FAILING_HOSTS = (
+    'filter message = "an endpoint keeps failing" | stats count(*) as tries by host | sort tries desc'
+)
+ANSWERS = (
+    "stats count(*) as requests, max(responseLatency) as slowest_ms by routeKey, status | sort requests desc"
+)
+
+
+def outside(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """What do others say?"""
+    yield heading(
+        "Outside", "SES's judgement of the account; endpoints that keep failing; the API's answers."
+    )
+    rates = settings.monitoring.ses
+    yield _rate("Bounce", rates.bounce_rate_warning, rates.bounce_rate)
+    yield _rate("Complaint", rates.complaint_rate_warning, rates.complaint_rate)
+    sender = settings.name("send-webhook")
+    yield found("Endpoints that keep failing: tries", f"/aws/lambda/{sender}", FAILING_HOSTS, width=12)
+    callbacks = [
+        metric("Mailroom", name, {"service": "send-webhook", "stage": settings.stage})
+        for name in ("CallbacksDelivered", "WebhooksFailing")
+    ]
+    yield graph("Callbacks", callbacks, stat="Sum", width=12)
+    for api in has.apis:
+        yield ringing(f"{api.name}: answered 5xx", alarm_arn(settings.name("api-5xx")), width=12)
+        yield found(f"{api.name}: answers", api.log_group, ANSWERS, width=12)
+
+
+def campaigns(settings: Settings, has: Inventory) -> Iterator[Widget]:
+    """How far are they? Nothing where the stage has none."""
+    works = [queue.function for queue in has.queues if queue.short in ("collect", "audience")]
+    if not works:
+        return
+    yield heading(
+        "Campaigns", f"People found and messages put; `mailroom campaign list --stage {settings.stage}`."
+    )
+    for function in works:
+        search = f'{{Mailroom,service,stage}} service="{function}" stage="{settings.stage}"'
+        counted = expression(f"SEARCH('{search}', 'Sum', 300)", id="counted")
+        yield graph(f"{function}: what it counts", [counted], stat="Sum", width=12)
+
+
+def _rate(of: str, warning: float, alarm: float) -> Widget:
+    marks = [Mark("warning", warning), Mark("alarm", alarm)]
+    line = metric("AWS/SES", f"Reputation.{of}Rate", {})
+    return graph(f"SES: {of.lower()} rate", [line], stat="Average", marks=marks, width=12, period=3600)

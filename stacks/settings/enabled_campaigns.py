@@ -1,0 +1,276 @@
+"""The campaigns that a stage has, read from their folders, and the rules of each with the stage around it."""
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from stacks.merging import merged
+from stacks.paths import CAMPAIGN_FILE as FILE
+from stacks.paths import CAMPAIGNS, TEMPLATES
+from stacks.settings.campaign import Campaign
+from stacks.settings.campaigns import PUT_SECONDS, collect_polling, compose_polling
+from stacks.settings.databases import broken_certificates, broken_database
+from stacks.settings.sentences import SettingsError, number, path_of, sentence
+from stacks.settings.stage import Settings
+
+MODULE = "campaign.py"
+LANE = "bulk"
+"""Of every campaign's messages, so that they never delay what somebody waits for."""
+
+
+@dataclass(frozen=True)
+class EnabledCampaign:
+    """One campaign as one stage has it."""
+
+    name: str
+    folder: Path
+    stage: str
+    overrides: Mapping[str, Any]
+    chosen: Campaign
+
+    @property
+    def module(self) -> str | None:
+        """Where its own Python file lies in a bundle; None where it has none."""
+        return f"campaigns/{self.name}/{MODULE}" if (self.folder / MODULE).is_file() else None
+
+    @property
+    def collected(self) -> tuple[str, ...]:
+        """The databases that collecting its audience asks."""
+        audience = self.chosen.audience
+        if audience.kind == "module":
+            return self.chosen.databases
+        return (audience.database,) if audience.database else ()
+
+    @property
+    def composed(self) -> tuple[str, ...]:
+        """The databases that composing its messages may ask: none without code of its own."""
+        audiences = (self.chosen.audience.database,) if self.chosen.audience.database else ()
+        return (*audiences, *self.chosen.databases) if self.module else ()
+
+    def key(self, path: str) -> str:
+        """Where the setting `path` was set: in its file, or over that in cdk.json."""
+        return f"{_place(self.name, self.stage, self.overrides, path.split('.'))}{path}"
+
+    def sources(self) -> dict[str, Path]:
+        """Its Python files, by their paths in a bundle."""
+        return {
+            f"campaigns/{self.name}/{file.relative_to(self.folder).as_posix()}": file
+            for file in sorted(self.folder.rglob("*.py"))
+        }
+
+    def definition(self) -> dict[str, Any]:
+        """What its functions are told of it, in JSON's types."""
+        chosen = self.chosen
+        template = {"template": chosen.template} if chosen.template else {}
+        return {
+            "name": self.name,
+            "lane": LANE,
+            "module": self.module,
+            "attributes": {**template, **chosen.attributes},
+            "audience": self.audience(),
+            **{
+                each: getattr(chosen, each)
+                for each in ("channel", "topic", "page_size", "recipients_per_message", "max_pages")
+            },
+            "expires_after_hours": chosen.expires_after_hours,
+        }
+
+    def audience(self) -> dict[str, Any]:
+        """Its audience, with the stage's name where {stage} stands."""
+        values = self.chosen.audience.model_dump(mode="json", exclude_none=True)
+        for name in ("location", "table"):
+            if name in values:
+                values[name] = values[name].replace("{stage}", self.stage)
+        return values
+
+
+def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
+    """The campaigns that a stage enables, of those in `folder`. Raises SettingsError."""
+    section = settings.campaigns
+    key = f"mailroom.{settings.stage}.campaigns"
+    for at, name in enumerate(section.enabled):
+        if name in section.enabled[:at]:
+            raise SettingsError(f"{key}.enabled.{at}: {name!r} stands there twice; remove one.")
+    for name in section.overrides:
+        if name not in section.enabled:
+            raise SettingsError(f"{key}.overrides.{name}: is not enabled; enable it, or remove this.")
+    return tuple(_read(name, folder, settings) for name in section.enabled)
+
+
+def _read(name: str, folder: Path, settings: Settings) -> EnabledCampaign:
+    overrides = settings.campaigns.overrides.get(name, {})
+    whole = merged(_toml(name, folder, settings.stage), overrides)
+    try:
+        # As JSON, as the stage's own settings: a list is then a tuple, and still no text a number.
+        chosen = Campaign.model_validate_json(_json(whole, name))
+    except ValidationError as error:
+        place = _place(name, settings.stage, overrides, path_of(error))
+        raise SettingsError(sentence(error, Campaign, place)) from error
+    return EnabledCampaign(name, folder / name, settings.stage, overrides, chosen)
+
+
+def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
+    file = folder / name / FILE
+    if not file.is_file():
+        there = ", ".join(sorted(each.parent.name for each in folder.glob(f"*/{FILE}"))) or "none yet"
+        raise SettingsError(
+            f"mailroom.{stage}.campaigns.enabled: {name!r} has no file campaigns/{name}/{FILE}; add it, or "
+            f"name one that is there: {there}."
+        )
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"campaigns/{name}/{FILE}: is no TOML: {error}.") from None
+
+
+def _json(whole: dict[str, Any], name: str) -> str:
+    """TOML's dates and times as text; its numbers without end are none in JSON."""
+    try:
+        return json.dumps(whole, default=str, allow_nan=False)
+    except ValueError:
+        raise SettingsError(
+            f"campaigns/{name}/{FILE}: holds inf or nan, which no item can; remove it."
+        ) from None
+
+
+def _place(name: str, stage: str, overrides: Mapping[str, Any], path: list[str]) -> str:
+    inside: Any = overrides
+    for part in path:
+        if not isinstance(inside, Mapping) or part not in inside:
+            return f"campaigns/{name}/{FILE}: "
+        inside = inside[part]
+    return f"mailroom.{stage}.campaigns.overrides.{name}."
+
+
+UNTOPICAL = ("sms", "push")
+"""Channels by which people may be written to without a topic: mailbox providers want links of bulk mail."""
+
+
+def broken_campaigns(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
+    """A sentence for each rule that the enabled campaigns break, each starting with the whole key."""
+    for campaign in campaigns:
+        yield from _channel(settings, campaign)
+        yield from broken_audience(settings, campaign)
+        yield from _time(settings, campaign)
+
+
+def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
+    chosen = campaign.chosen
+    row = settings.channels.get(chosen.channel)
+    if row is None:
+        yield (
+            f"{campaign.key('channel')}: {chosen.channel!r} is no channel of the stage that campaigns may "
+            f"use; use {' or '.join(settings.channels)}."
+        )
+        return
+    if LANE not in row.lanes:
+        yield (
+            f"{campaign.key('channel')}: {chosen.channel!r} has no lane for campaigns; add "
+            f"mailroom.{settings.stage}.channels.{chosen.channel}.lanes.{LANE}."
+        )
+    if chosen.topic is None and chosen.channel not in UNTOPICAL:
+        yield f"{campaign.key('topic')}: is missing; {chosen.channel} needs what people can opt out of."
+    if chosen.template is not None:
+        yield from _template(campaign, chosen.template)
+
+
+def _template(campaign: EnabledCampaign, template: str) -> Iterator[str]:
+    folder = f"templates/{campaign.chosen.channel}"
+    there = sorted(each.parent.name for each in (TEMPLATES.parent / folder).glob("[!_]*/body.*"))
+    if template not in there:
+        known = ", ".join(dict.fromkeys(there)) or "none"
+        yield (
+            f"{campaign.key('template')}: {template!r} is not below {folder}/; add it, or use one that is "
+            f"there: {known}."
+        )
+
+
+def _time(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
+    """All of a batch has to be composed before the function's time is over."""
+    people, compose = campaign.chosen.recipients_per_message, settings.campaigns.compose
+    needed = people * compose.batch_size * PUT_SECONDS
+    if needed >= compose.timeout_seconds:
+        fits = int((compose.timeout_seconds - 1e-9) / (compose.batch_size * PUT_SECONDS))
+        yield (
+            f"{campaign.key('recipients_per_message')}: {people} x {PUT_SECONDS} s each x "
+            f"campaigns.compose.batch_size {compose.batch_size} = {number(needed)} s must be under "
+            f"campaigns.compose.timeout_seconds {compose.timeout_seconds}; use {fits} or less."
+        )
+
+
+def broken_databases(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
+    """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
+    whole key. `root` is the folder that `ca_file` begins at."""
+    for name, database in settings.databases.items():
+        workers = _workers(name, settings, campaigns)
+        if workers:
+            key = f"mailroom.{settings.stage}.databases.{name}"
+            people = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
+            yield from broken_database(key, database, workers, max(people, default=0), settings.campaigns)
+            yield from broken_certificates(key, database, root)
+
+
+def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
+    """How many of each function may ask the database at once."""
+    workers = {}
+    if any(name in each.collected for each in campaigns):
+        workers["collect"] = collect_polling(settings.campaigns).maximum_concurrency
+    if any(name in each.composed for each in campaigns):
+        polling = compose_polling(settings.campaigns, [each.chosen.concurrency for each in campaigns])
+        workers["compose"] = polling.maximum_concurrency
+    return workers
+
+
+NEEDED = {
+    "postgresql": ("database", "query", "key"),
+    "csv": ("location", "key"),
+    "jsonl": ("location", "key"),
+    "dynamodb": ("table", "key"),
+    "module": (),
+}
+"""What each kind cannot do without."""
+USEFUL = {"csv": ("delimiter",), "dynamodb": ("index",)}
+EVERY = ("kind", "columns")
+
+
+def broken_audience(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
+    """Rules of the section `audience`, and of the databases that it and the campaign's own code ask."""
+    yield from _settings(campaign)
+    if campaign.chosen.audience.kind == "module" and campaign.module is None:
+        yield (
+            f"{campaign.key('audience.kind')}: 'module' needs campaigns/{campaign.name}/{MODULE} with "
+            "recipients(page); add it, or use another kind."
+        )
+    if campaign.chosen.databases and campaign.module is None:
+        yield (
+            f"{campaign.key('databases')}: are for campaigns/{campaign.name}/{MODULE}, which does not "
+            "exist; remove them."
+        )
+    named = [("audience.database", campaign.chosen.audience.database)]
+    named += [("databases", each) for each in campaign.chosen.databases]
+    for path, name in named:
+        if name is not None and name not in settings.databases:
+            known = ", ".join(settings.databases) or "none yet"
+            yield (
+                f"{campaign.key(path)}: {name!r} is none of mailroom.{settings.stage}.databases; add it "
+                f"there, or use one that is there: {known}."
+            )
+
+
+def _settings(campaign: EnabledCampaign) -> Iterator[str]:
+    audience = campaign.chosen.audience
+    needed, useful = NEEDED[audience.kind], USEFUL.get(audience.kind, ())
+    for name in needed:
+        if getattr(audience, name) is None:
+            yield f"{campaign.key(f'audience.{name}')}: is missing; {audience.kind} needs it."
+    for name in type(audience).model_fields:
+        if name not in (*needed, *useful, *EVERY) and getattr(audience, name) is not None:
+            yield (
+                f"{campaign.key(f'audience.{name}')}: {audience.kind} does not use it; remove it, or use "
+                "another kind."
+            )

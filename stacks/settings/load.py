@@ -1,0 +1,93 @@
+"""Reads a stage's settings out of the app's context and refuses what cannot work."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from stacks.paths import CAMPAIGNS
+from stacks.settings.enabled_campaigns import (
+    EnabledCampaign,
+    broken_campaigns,
+    broken_databases,
+    read_campaigns,
+)
+from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider
+from stacks.settings.sentences import SettingsError, sentence
+from stacks.settings.stage import Settings, broken_rules
+
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
+
+
+def load(stages: object, stage: object) -> Settings:
+    """The settings of `stage` among `stages`, the context's `mailroom`. Raises SettingsError."""
+    if not isinstance(stages, Mapping) or not stages:
+        raise SettingsError("mailroom: is missing from cdk.json's context; add a section for each stage.")
+    if stage not in stages:
+        raise SettingsError(
+            f"stage: {stage!r} is unknown; use one of {', '.join(stages)}, as in -c stage=dev."
+        )
+    settings = _validated(stages[stage], str(stage))
+    for broken in broken_rules(settings):
+        raise SettingsError(f"mailroom.{stage}.{broken}")
+    return settings
+
+
+def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
+    """The campaigns of a stage, of those that lie in `folder`. Raises SettingsError."""
+    campaigns = read_campaigns(settings, folder)
+    for broken in broken_campaigns(settings, campaigns):
+        raise SettingsError(broken)
+    for broken in broken_databases(settings, campaigns, folder.parent):
+        raise SettingsError(broken)
+    return campaigns
+
+
+def with_providers(settings: Settings, providers: object) -> Settings:
+    """`settings` with each address that is known only now: below `providers`, under the name of the provider,
+    or of the channel whose row names none; and the API's under api. Raises SettingsError where `providers` is
+    no URL, and a setting needs it."""
+    place = partial(_placed, settings.stage, providers)
+    sections = {key: value for key, value in settings if isinstance(value, HttpProvider)}
+    placed: dict[str, object] = {
+        key: place(key, section, getattr(section, "provider", key)) for key, section in sections.items()
+    }
+    rows = settings.channels.items()
+    placed["channels"] = {key: place(f"channels.{key}", row, key) for key, row in rows}
+    if settings.api.public_url == PROVIDERS_AT_SYNTH:
+        origin = _origin(f"mailroom.{settings.stage}.api.public_url", providers)
+        placed["api"] = settings.api.model_copy(update={"public_url": f"{origin}/api"})
+    return settings.model_copy(update=placed)
+
+
+def _placed(stage: str, providers: object, key: str, section: HttpProvider, name: str) -> HttpProvider:
+    if section.base_url != PROVIDERS_AT_SYNTH:
+        return section
+    origin = _origin(f"mailroom.{stage}.{key}.base_url", providers)
+    return section.model_copy(update={"base_url": f"{origin}/{name}"})
+
+
+def _origin(key: str, providers: object) -> str:
+    if isinstance(providers, str) and _ORIGIN.fullmatch(providers):
+        return providers
+    raise SettingsError(
+        f"{key}: is {PROVIDERS_AT_SYNTH!r}, and the context's "
+        f"{PROVIDERS_AT_SYNTH} is {providers!r}; run the app with -c {PROVIDERS_AT_SYNTH}=http://HOST:PORT."
+    )
+
+
+def _validated(section: object, stage: str) -> Settings:
+    if not isinstance(section, Mapping):
+        raise SettingsError(f"mailroom.{stage}: {section!r} is of the wrong kind; use a section in braces.")
+    if "stage" in section:
+        raise SettingsError(
+            f"mailroom.{stage}.stage: is not a setting; the section's own key names the stage."
+        )
+    try:
+        # As JSON, for that is what it was: a list is then a tuple, and still no text a number.
+        return Settings.model_validate_json(json.dumps({**section, "stage": stage}))
+    except ValidationError as error:
+        raise SettingsError(sentence(error, Settings, f"mailroom.{stage}.")) from error

@@ -1,0 +1,217 @@
+"""Queues: how long a record waits, how often it is received, how long it is kept; and what follows from that.
+All times are in seconds."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from stacks.settings.sections import Backoff, Function, Polling, QueueWorker, Redelivery, Section
+
+
+class Scheduled(QueueWorker):
+    """The queue on which EventBridge schedules bring back messages whose `send_at` has come."""
+
+    longest_throttling_seconds: int = Field(default=3_600, ge=0, le=172_800)
+
+
+class Stream(Function):
+    """How a table's stream is read: the mailbox's by dispatch, the ledger's by outcomes."""
+
+    enabled: bool = True
+    """Whether Lambda reads the stream; the local stage's pump does it there."""
+    batch_size: int = Field(default=100, ge=1, le=1000)
+    batch_window_seconds: int = Field(default=0, ge=0, le=300)
+    retries: int = Field(default=10, ge=0, le=1000)
+    maximum_record_age_seconds: int = Field(default=21_600, ge=60, le=86_400)
+    """A stream keeps its records for a day."""
+    parallelization: int = Field(default=2, ge=1, le=10)
+
+
+LEAST_LEDGER_DAYS = 90
+"""So long every ledger remembers, whatever its stage is set to or was: an item lives by the setting that held
+when it was written, so that nobody can tell from today's what is forgotten."""
+
+
+class Retention(Section):
+    """How long things are kept."""
+
+    queue_days: int = Field(default=4, ge=1, le=13)
+    dead_letter_days: int = Field(default=14, ge=2, le=14)
+    margin_days: int = Field(default=1, ge=1, le=7)
+    """Added to what is derived: the time that a message may wait behind others before its first receive."""
+    ledger_days: int = Field(default=LEAST_LEDGER_DAYS, ge=LEAST_LEDGER_DAYS, le=3650)
+    mailbox_days: int | None = Field(default=None, ge=1, le=3650)
+    """What producers should set as `ttl`, published as an output; null keeps items for ever."""
+    payload_days: int = Field(default=90, ge=1, le=3650)
+    unprocessed_days: int = Field(default=60, ge=1, le=3650)
+    """What a stream gave up on, waiting to be replayed."""
+    log_days: Literal[1, 7, 14, 30, 90, 180, 365] = 30
+
+    def days_of(self, *, fifo: bool) -> int:
+        """How long a queue keeps a message. A FIFO queue's may wait behind others for long, and its age
+        starts anew in its dead-letter queue: it keeps as long as that."""
+        return self.dead_letter_days if fifo else self.queue_days
+
+
+DAY = 86_400
+SHORTEST_JITTER = 0.5  # a worker waits 50 to 100 % of the nominal wait
+SQS_RECEIVES = 1000  # the highest maxReceiveCount
+RECEIVES_OVER = SQS_RECEIVES + 1
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How long a record waits after each receive that did not finish it: base, 2·base, 4·base … cap."""
+
+    base: int
+    cap: int
+
+    @classmethod
+    def of(cls, backoff: Backoff) -> "Waits":
+        """The waits that a section sets."""
+        return cls(backoff.backoff_seconds, backoff.backoff_cap_seconds)
+
+    def after(self, receive: int) -> int:
+        """The nominal wait after receive number `receive`, counted from 1."""
+        return min(self.cap, self.base << min(receive - 1, 32))
+
+    def receives_to_cover(self, seconds: int) -> int:
+        """The fewest receives whose shortest total lasts `seconds`; RECEIVES_OVER where 1000 do not."""
+        total, receives = 0.0, 1
+        while total < seconds and receives < RECEIVES_OVER:
+            total += SHORTEST_JITTER * self.after(receives)
+            receives += 1
+        return receives
+
+
+@dataclass(frozen=True)
+class QueueRules:
+    """What a queue and its mapping are deployed with.
+
+    lease        ├── function time-out ──┼─ margin ─┤          then the next worker may claim
+    visibility   ├── 6 x time-out + batch window ───────────┤  then the queue delivers again
+    """
+
+    lease: int
+    visibility: int
+    max_receives: int
+    longest_stay: int
+    """From the first receive until the dead-letter queue, if every receive waits as long as it can."""
+
+
+def visibility_of(function: Function, polling: Polling) -> int:
+    """AWS's advice for a queue that a function reads: room for throttled invocations."""
+    return 6 * function.timeout_seconds + polling.batch_window_seconds
+
+
+def queue_rules(
+    function: Function,
+    polling: Polling,
+    redelivery: Redelivery,
+    lease_margin: int,
+    waits: Waits | None = None,
+    longest_other: int = 0,
+) -> QueueRules:
+    """The rules of one queue. Without `waits`, a record that was not finished waits out its visibility.
+
+    `longest_other` is the longest wait that a function sets beside its back-off.
+    """
+    visibility = visibility_of(function, polling)
+    waits = waits or Waits(visibility, visibility)
+    receives = waits.receives_to_cover(redelivery.longest_throttling_seconds) + redelivery.crash_allowance
+    return QueueRules(
+        lease=function.timeout_seconds + lease_margin,
+        visibility=visibility,
+        max_receives=receives,
+        longest_stay=longest_stay(waits, receives, max(visibility, longest_other)),
+    )
+
+
+def longest_stay(waits: Waits, receives: int, at_least: int) -> int:
+    """A receive ends in a back-off or in a crash: whichever lasts longer bounds it."""
+    return sum(max(waits.after(each), at_least) for each in range(1, receives + 1))
+
+
+def worker_rules(section: QueueWorker, lease_margin: int) -> QueueRules:
+    """The rules of a queue whose section says everything."""
+    return queue_rules(section, section, section, lease_margin)
+
+
+@dataclass(frozen=True)
+class RetrySetting:
+    """The setting of a section that the number of receives follows from, with its formula and remedy."""
+
+    setting: str = "longest_throttling_seconds"
+    formula: str = "as many as cover it when each wait is at its shortest, plus crash_allowance"
+    remedy: str = "lower it, or raise backoff_cap_seconds"
+
+
+def broken_queue(
+    key: str, function: Function, rules: QueueRules, keep: Retention, retry: RetrySetting | None = None
+) -> Iterator[str]:
+    """Rules of the queue that `key` describes."""
+    retry = retry or RetrySetting()
+    timeout = function.timeout_seconds
+    margin = rules.lease - timeout
+    if rules.lease >= rules.visibility:
+        enough = timeout + 1 + (rules.lease - rules.visibility) // 5
+        yield (
+            f"{key}.timeout_seconds: {timeout} gives a lease of {rules.lease} s (time-out + {margin}), "
+            f"which must end before the visibility time-out of {rules.visibility} s "
+            f"(6 x time-out + batch window); use {enough} or more."
+        )
+    if rules.max_receives > SQS_RECEIVES:
+        count = f"over {SQS_RECEIVES}" if rules.max_receives >= RECEIVES_OVER else str(rules.max_receives)
+        yield (
+            f"{key}.{retry.setting}: takes {count} receives ({retry.formula}), and SQS allows "
+            f"{SQS_RECEIVES}; {retry.remedy}."
+        )
+    elif rules.longest_stay > (keep.queue_days - keep.margin_days) * DAY:
+        yield _too_long_a_stay(key, rules, keep, retry)
+
+
+def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, retry: RetrySetting) -> str:
+    days = -(-rules.longest_stay // DAY) + keep.margin_days
+    remedy = f"use {days} or more" if days <= 13 else f"{days} is over 13, so lower {retry.setting}"
+    return (
+        f"retention.queue_days: {keep.queue_days} is too short for {key}, whose {rules.max_receives} "
+        f"receives may take {rules.longest_stay} s (the longest wait or visibility after each) with "
+        f"margin_days {keep.margin_days} on top, and SQS deletes silently past retention; {remedy}."
+    )
+
+
+def broken_backoff(key: str, section: Backoff) -> Iterator[str]:
+    """Rules of whoever waits longer and longer."""
+    if section.backoff_cap_seconds < section.backoff_seconds:
+        yield (
+            f"{key}.backoff_cap_seconds: {section.backoff_cap_seconds} is under backoff_seconds; "
+            f"use {section.backoff_seconds} or more."
+        )
+
+
+def broken_retention(keep: Retention, *, fax: bool) -> Iterator[str]:
+    """Rules of the section `retention`; `fax`: the stage has the fax queue, which is FIFO."""
+    if keep.dead_letter_days <= keep.queue_days:
+        yield (
+            f"retention.dead_letter_days: {keep.dead_letter_days} must be over queue_days {keep.queue_days}, "
+            f"for a dead letter's age counts from its first enqueue; use {keep.queue_days + 1} to 14."
+        )
+    if keep.unprocessed_days + keep.margin_days > LEAST_LEDGER_DAYS:
+        yield (
+            f"retention.unprocessed_days: {keep.unprocessed_days} + margin_days {keep.margin_days} must be "
+            f"at most {LEAST_LEDGER_DAYS}, the days that every ledger remembers, or a replay may send again "
+            f"what the ledger has forgotten; use {LEAST_LEDGER_DAYS - keep.margin_days} or less."
+        )
+    in_queue = keep.days_of(fifo=fax)
+    need = in_queue + keep.dead_letter_days + keep.margin_days
+    queue = "of the fax queue, as dead_letter_days," if fax else "queue_days"
+    remedy = (
+        f"of a message that can still be redelivered; use {need} or more ({queue} {in_queue} + "
+        f"dead_letter_days {keep.dead_letter_days} + margin_days {keep.margin_days})"
+    )
+    if keep.mailbox_days is not None and keep.mailbox_days < need:
+        yield f"retention.mailbox_days: {keep.mailbox_days} would lose the item {remedy}, or null."
+    if keep.payload_days < need:
+        yield f"retention.payload_days: {keep.payload_days} would lose the content {remedy}."

@@ -1,0 +1,92 @@
+"""A row of channels that says where its provider is and what the secret with its credentials holds."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stacks.channels import NEEDS
+from stacks.settings.channels import WITH_OWN_NEEDS
+from stacks.settings.load import load, with_providers
+from stacks.settings.sentences import SettingsError
+from tests.stacks.refusals import refusal, with_setting
+from tests.stacks.variants import ROW, SIMULATED, variant
+
+# Which function it is does not matter to its row.
+ADDRESS = "https://slack.com/api"
+CHAT: dict[str, Any] = {
+    **ROW,
+    "lanes": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}},
+    "base_url": ADDRESS,
+    "secret": 'Slack\'s: {"token"}',
+}
+
+
+@pytest.fixture
+def chats() -> dict[str, Any]:
+    """The rows of dev, with one that a provider's API is named in."""
+    changed = with_setting("channels.chat", CHAT)
+    changed["dev"]["channels"]["sms"]["handler"] = "send_push"  # a function has one name
+    return changed
+
+
+def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret() -> None:
+    channels = variant({"channels.chat": CHAT, "channels.sms.handler": "send_push"})["channels"]
+    secret = channels.one("SecretsManager::Secret", Name="mailroom-dev-chat")
+    assert secret["Description"] == CHAT["secret"]
+    for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
+        environment = channels.environment(function)
+        assert environment["PROVIDER_URL"] == ADDRESS
+        assert environment["PROVIDER_SECRET_ARN"] == channels.output("ChatSecretArn")
+        (readable,) = channels.policy(function)["secretsmanager:GetSecretValue"]
+        assert readable == channels.output("ChatSecretArn")
+
+
+def test_a_row_that_names_no_provider_gives_its_sender_nothing_of_one() -> None:
+    plain = {key: value for key, value in CHAT.items() if key not in ("base_url", "secret")}
+    channels = variant({"channels.chat": plain, "channels.sms.handler": "send_push"})["channels"]
+    assert "PROVIDER" not in json.dumps(channels.environment("mailroom-dev-send-sms"))
+    assert "mailroom-dev-chat" not in {each["Name"] for each in channels.all("SecretsManager::Secret")}
+
+
+def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channels_name(
+    chats: dict[str, Any],
+) -> None:
+    chats["dev"]["channels"]["chat"]["base_url"] = "providers"
+    settings = load(chats, "dev")
+    placed = with_providers(settings, SIMULATED).channels
+    assert placed["chat"].base_url == f"{SIMULATED}/chat"
+    assert placed["mail"] == settings.channels["mail"]
+    with pytest.raises(SettingsError, match=r"^mailroom\.dev\.channels\.chat\.base_url: is 'providers', "):
+        with_providers(settings, None)
+
+
+@pytest.mark.parametrize("event_type", ["mail", "sms"])
+@pytest.mark.parametrize(("name", "value"), [("base_url", ADDRESS), ("secret", "a token")])
+def test_a_channel_whose_section_names_its_provider_has_no_use_for_that_in_its_row(
+    event_type: str, name: str, value: str
+) -> None:
+    assert refusal(f"channels.{event_type}.{name}", value) == (
+        f"mailroom.dev.channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
+    )
+
+
+@pytest.mark.parametrize("url", ["http://slack.com/api", "https://slack.com/api/", "slack.com"])
+def test_credentials_go_by_https_alone(url: str) -> None:
+    assert refusal("channels.chat", {**CHAT, "base_url": url}).startswith(
+        f"mailroom.dev.channels.chat.base_url: {url!r} does not fit "
+    )
+
+
+@pytest.mark.parametrize("event_type", ["twilio", "unsubscribe"])
+def test_a_rows_secret_has_a_name_of_its_own(chats: dict[str, Any], event_type: str) -> None:
+    chats["dev"]["channels"][event_type] = chats["dev"]["channels"].pop("chat")
+    with pytest.raises(SettingsError) as refused:
+        load(chats, "dev")
+    assert str(refused.value) == (
+        f"mailroom.dev.channels.{event_type}: its secret {event_type!r} exists already; give it another name."
+    )
+
+
+def test_the_rules_know_which_channels_have_needs_of_their_own() -> None:
+    assert {*WITH_OWN_NEEDS} == NEEDS.keys()
