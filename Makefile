@@ -77,10 +77,11 @@ test: setup .local/checkov/.ready ## every test, on as many cores as there are; 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'
 
-check: .venv/.ready ## ruff and mypy, strict
+check: .venv/.ready ## ruff, mypy (strict) and the layers of pyproject.toml
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	PYTHONPATH=.:lambdas .venv/bin/lint-imports --no-logo --no-cache
 
 audit: .venv/.ready .local/checkov/.ready ## checkov and cfn-lint on the templates of dev and prod
 	@rm -rf .local/audit
