@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-ROOT = Path(__file__).parent.parent
+from tests.support import ROOT
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))

@@ -241,10 +241,11 @@ def library_files(sources: Iterable[str]) -> set[Path]:
         parts = waiting.pop().split(".")
         # Importing a module imports the packages that it is in.
         for path in (LAMBDAS.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)):
-            file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-            if file.is_file() and file not in found:
-                found.add(file)
-                waiting += _imported(file.read_text())
+            # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
+            for file in (path / "__init__.py", path.with_suffix(".py")):
+                if file.is_file() and file not in found:
+                    found.add(file)
+                    waiting += _imported(file.read_text())
     return found
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.campaign_world import CampaignWorld
-from tests.faults.fax_world import FaxWorld
-from tests.faults.outside import PLACES
-from tests.faults.people_world import PeopleWorld
-from tests.faults.webhook_world import WebhookWorld
-from tests.faults.world import World
+from tests.support.faults.campaign_world import CampaignWorld
+from tests.support.faults.fax_world import FaxWorld
+from tests.support.faults.outside import PLACES
+from tests.support.faults.people_world import PeopleWorld
+from tests.support.faults.webhook_world import WebhookWorld
+from tests.support.faults.world import World
 
 
 @pytest.fixture(autouse=True)

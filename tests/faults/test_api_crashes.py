@@ -18,8 +18,8 @@ from mailroom.dispatch.validator import Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox import MailboxWriter, Oversize
-from tests.faults.outside import Outside, Side, Stopped
-from tests.faults.world import BULK, MAIL, World, mail
+from tests.support.faults.outside import Outside, Side, Stopped
+from tests.support.faults.world import BULK, MAIL, World, mail
 
 NewWorld = Callable[..., World]
 LANES = {"mail": ["normal", "bulk"]}

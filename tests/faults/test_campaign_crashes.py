@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.campaign_world import RUN, WEEKLY, CampaignWorld, People, address
-from tests.faults.outside import Side
+from tests.support.faults.campaign_world import RUN, WEEKLY, CampaignWorld, People, address
+from tests.support.faults.outside import Side
 
 NewWorld = Callable[..., CampaignWorld]
 EVERYBODY = {f"p{at}" for at in range(10)}

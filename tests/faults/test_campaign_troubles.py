@@ -18,8 +18,17 @@ from mailroom.campaigns.definition import Module, Modules
 from mailroom.campaigns.sources import Sources
 from mailroom.clock import epoch
 from mailroom.errors import Invalid
-from tests.faults.campaign_world import AUDIENCE, COLLECT, LEASE, RUN, WEEKLY, CampaignWorld, People, address
-from tests.faults.outside import refused
+from tests.support.faults.campaign_world import (
+    AUDIENCE,
+    COLLECT,
+    LEASE,
+    RUN,
+    WEEKLY,
+    CampaignWorld,
+    People,
+    address,
+)
+from tests.support.faults.outside import refused
 
 NewWorld = Callable[..., CampaignWorld]
 

@@ -11,8 +11,14 @@ import pytest
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.message.message import Key
-from tests.faults.dead_letters_world import CALLBACKS, FIFO, FUNCTION_SECONDS, STANDARD, DeadLettersWorld
-from tests.faults.outside import Side
+from tests.support.faults.dead_letters_world import (
+    CALLBACKS,
+    FIFO,
+    FUNCTION_SECONDS,
+    STANDARD,
+    DeadLettersWorld,
+)
+from tests.support.faults.outside import Side
 
 NewWorld = Callable[[], DeadLettersWorld]
 SIDES: tuple[Side, ...] = ("before", "after")

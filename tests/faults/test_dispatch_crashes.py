@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.faults.outside import Side
-from tests.faults.world import BULK, World, mail
+from tests.support.faults.outside import Side
+from tests.support.faults.world import BULK, World, mail
 
 NewWorld = Callable[..., World]
 

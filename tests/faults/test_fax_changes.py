@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mailroom.channels.fax.contract import item_of
-from tests.faults import changes
-from tests.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
-from tests.faults.outside import Side
 from tests.faults.test_fax_crashes import NOT_OURS
+from tests.support.faults import changes
+from tests.support.faults.fax_world import GIVEN_UP, OURS, THERE, FaxWorld, Item, fax
+from tests.support.faults.outside import Side
 
 NewFaxWorld = Callable[[], FaxWorld]
 Settings = dict[str, Any]

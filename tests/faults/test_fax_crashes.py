@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.faults.fax_world import HERE, OURS, THERE, FaxWorld, fax
-from tests.faults.outside import Side
+from tests.support.faults.fax_world import HERE, OURS, THERE, FaxWorld, fax
+from tests.support.faults.outside import Side
 
 NewFaxWorld = Callable[[], FaxWorld]
 

@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.channels.fax.contract import Delivered
-from tests.faults.fax_world import HERE, THERE, FaxWorld, fax
-from tests.faults.outside import Side
+from tests.support.faults.fax_world import HERE, THERE, FaxWorld, fax
+from tests.support.faults.outside import Side
 
 NewFaxWorld = Callable[[], FaxWorld]
 

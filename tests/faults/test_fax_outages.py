@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.faults.fax_world import FUNCTION_SECONDS, THERE, FaxWorld, fax
+from tests.support.faults.fax_world import FUNCTION_SECONDS, THERE, FaxWorld, fax
 
 NewFaxWorld = Callable[..., FaxWorld]
 

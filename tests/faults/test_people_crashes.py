@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.faults.outside import Side
-from tests.faults.people_world import (
+from tests.support.faults.outside import Side
+from tests.support.faults.people_world import (
     ENDPOINT,
     FEEDBACK,
     PUSH,

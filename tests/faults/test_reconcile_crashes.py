@@ -6,11 +6,19 @@ from datetime import UTC, datetime
 import pytest
 
 from mailroom.message.message import Key
-from tests.faults import fax_world
-from tests.faults.fax_world import HERE, FaxWorld, fax
-from tests.faults.outside import Side
-from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, reconcile_messages, sends
-from tests.faults.world import MAIL, VISIBILITY, World, create_table, mail
+from tests.support.faults import fax_world
+from tests.support.faults.fax_world import HERE, FaxWorld, fax
+from tests.support.faults.outside import Side
+from tests.support.faults.repairs import (
+    OLDER_THAN,
+    Here,
+    of_fax,
+    of_mail,
+    reconcile,
+    reconcile_messages,
+    sends,
+)
+from tests.support.faults.world import MAIL, VISIBILITY, World, create_table, mail
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]

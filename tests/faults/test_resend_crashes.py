@@ -6,11 +6,11 @@ import pytest
 
 from mailroom.ledger.observer import observe
 from mailroom.message.message import Key
-from tests.faults.fax_world import FaxWorld, fax
-from tests.faults.outside import Side
-from tests.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends
-from tests.faults.world import MAIL, VISIBILITY, World, mail
-from tests.told import told
+from tests.support.faults.fax_world import FaxWorld, fax
+from tests.support.faults.outside import Side
+from tests.support.faults.repairs import OLDER_THAN, Here, of_fax, of_mail, reconcile, resend, sends
+from tests.support.faults.world import MAIL, VISIBILITY, World, mail
+from tests.support.told import told
 
 NewWorld = Callable[..., World]
 NewFaxWorld = Callable[..., FaxWorld]

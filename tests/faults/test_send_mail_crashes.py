@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.faults.outside import Side
-from tests.faults.world import MAIL, World, mail
+from tests.support.faults.outside import Side
+from tests.support.faults.world import MAIL, World, mail
 
 NewWorld = Callable[..., World]
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.faults.outside import Side
-from tests.faults.world import MAIL, World, mail
+from tests.support.faults.outside import Side
+from tests.support.faults.world import MAIL, World, mail
 
 NewWorld = Callable[..., World]
 

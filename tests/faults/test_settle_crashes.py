@@ -9,9 +9,9 @@ import pytest
 
 from ops.requeue.selection import MessageRef
 from ops.settle import Word, find, write
-from tests.faults.fax_world import HERE, LEASE, FaxWorld, fax
-from tests.faults.outside import Side, Stopped
-from tests.faults.repairs import of_fax
+from tests.support.faults.fax_world import HERE, LEASE, FaxWorld, fax
+from tests.support.faults.outside import Side, Stopped
+from tests.support.faults.repairs import of_fax
 
 NewFaxWorld = Callable[[], FaxWorld]
 LONGEST = 900

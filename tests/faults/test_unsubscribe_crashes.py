@@ -5,10 +5,10 @@ import pytest
 from mailroom.recipients.choices import Preferences
 from mailroom.unsubscribe.page import FIELD, IN
 from mailroom.unsubscribe.unsubscribe import Unsubscribe
-from tests.faults.campaign_world import CampaignWorld
-from tests.faults.outside import Side, Stopped
 from tests.faults.test_campaign_crashes import NewWorld
-from tests.unit.unsubscribing import ADA, ONE_CLICK, TOPIC, kept, keys, links, post
+from tests.support.faults.campaign_world import CampaignWorld
+from tests.support.faults.outside import Side, Stopped
+from tests.support.unit.unsubscribing import ADA, ONE_CLICK, TOPIC, kept, keys, links, post
 
 TOKEN = links().url(ADA, TOPIC).rpartition("/")[2]
 

@@ -3,8 +3,8 @@ its id tells a repeat."""
 
 from collections.abc import Callable, Iterator
 
-from tests.faults.outside import Side
-from tests.faults.webhook_world import WEBHOOKS, WebhookWorld
+from tests.support.faults.outside import Side
+from tests.support.faults.webhook_world import WEBHOOKS, WebhookWorld
 
 NewWebhookWorld = Callable[[], WebhookWorld]
 

@@ -15,9 +15,9 @@ from local.aws import LocalSession, patient
 from local.processes import wait_until
 from local.providers.server import ProviderServer
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
-from tests.local.emulator_support import create_function, emulated, functions
-from tests.local.served import served
-from tests.local.twilio_support import SENDER, Redirected, form, number
+from tests.support.local.emulator import create_function, emulated, functions
+from tests.support.local.served import served
+from tests.support.local.twilio import SENDER, Redirected, form, number
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient

@@ -11,7 +11,7 @@ import pytest
 
 from local.aws import LocalSession, patient
 from local.processes import wait_until
-from tests.local.emulator_support import emulated
+from tests.support.local.emulator import emulated
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient

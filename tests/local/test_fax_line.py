@@ -10,8 +10,8 @@ import pytest
 from local.providers.fax import FaxLine, FaxOrder, SimulatedFax, document, is_pdf
 from local.providers.http import SubmitRefused
 from local.providers.inbox import InboxStore
-from tests.local.fax_support import NOW, PDF, SENDER, Bench, Clock, number, request, running
-from tests.local.served import served
+from tests.support.local.fax import NOW, PDF, SENDER, Bench, Clock, number, request, running
+from tests.support.local.served import served
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from local.aws import LocalSession, patient
 from local.processes import wait_until
-from tests.local.emulator_support import create_function, emulated, functions, pumping
+from tests.support.local.emulator import create_function, emulated, functions, pumping
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient

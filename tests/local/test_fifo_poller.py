@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.local.fifo_support import DONE, MAPPING, RAISED, Function, Shelf, poller, reported
+from tests.support.local.fifo import DONE, MAPPING, RAISED, Function, Shelf, poller, reported
 
 SOON = 5.0
 

@@ -7,7 +7,7 @@ import pytest
 
 from local.pump.fifo import AT_MOST, FifoMapping, FifoMessage, finished
 from local.pump.functions import Invoked
-from tests.local.fifo_support import ARN, MAPPING, RAISED, message, names, reported
+from tests.support.local.fifo import ARN, MAPPING, RAISED, message, names, reported
 
 BATCH = [message("a"), message("b"), message("c")]
 LISTED: dict[str, Any] = {

@@ -12,8 +12,8 @@ from local.aws import LocalSession, patient
 from local.providers.http import Request
 from local.providers.server import ProviderServer
 from local.providers.upstream import Upstream
-from tests.local.emulator_support import emulated
-from tests.local.served import served
+from tests.support.local.emulator import emulated
+from tests.support.local.served import served
 
 EVIL = "https://evil.example"
 FOREIGN: dict[str, dict[str, str]] = {

@@ -12,7 +12,7 @@ import pytest
 from local.providers import server
 from local.providers.http import NoAnswer, Reply, Request, SimulatorServer, json_reply
 from local.providers.inbox import Accepted, InboxStore
-from tests.local.served import served
+from tests.support.local.served import served
 
 
 def example() -> Any:

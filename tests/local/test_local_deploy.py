@@ -9,7 +9,7 @@ from typing import Any
 from local.aws import LocalSession, patient
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
-from tests.local.emulator_support import create_function, emulated
+from tests.support.local.emulator import create_function, emulated
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 

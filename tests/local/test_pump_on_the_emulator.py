@@ -9,7 +9,7 @@ import pytest
 
 from local.aws import LocalSession, patient
 from local.processes import wait_until
-from tests.local.emulator_support import create_function, emulated, functions, pumping
+from tests.support.local.emulator import create_function, emulated, functions, pumping
 
 TABLE, FUNCTION, BUCKET = "mailbox", "dispatch", "unprocessed"
 CODE = """

@@ -14,11 +14,11 @@ from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.http.https import Unclear
 from mailroom.message.message import parse
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
-from tests.local.fax_support import NOW
-from tests.local.feedback_support import Stage
-from tests.local.feedback_support import running as stage_running
-from tests.local.twilio_support import SENDER, Bench, number
-from tests.local.twilio_support import running as twilio_running
+from tests.support.local.fax import NOW
+from tests.support.local.feedback import Stage
+from tests.support.local.feedback import running as stage_running
+from tests.support.local.twilio import SENDER, Bench, number
+from tests.support.local.twilio import running as twilio_running
 
 APPLICATIONS = {
     "android": "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local",

@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,11 @@ from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import read
 from mailroom.message.outcome import Status
-from tests.local.feedback_support import SENDER, SET, TOPIC
-from tests.local.ses_feedback_support import Bench, at, reading, summary
+from tests.support import ROOT
+from tests.support.local.feedback import SENDER, SET, TOPIC
+from tests.support.local.ses_feedback import Bench, at, reading, summary
 
-GUIDE = Path(__file__).parent.parent / "unit" / "events_of_ses"
+GUIDE = ROOT / "tests" / "support" / "unit" / "events_of_ses"
 """The examples of SES's developer guide."""
 
 

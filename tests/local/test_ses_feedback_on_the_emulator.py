@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
 from local.providers.ses_feedback import SPREAD_SECONDS, VALIDATED
-from tests.local.feedback_support import Stage, running
-from tests.local.ses_feedback_support import at, summary
+from tests.support.local.feedback import Stage, running
+from tests.support.local.ses_feedback import at, summary
 
 
 @pytest.fixture(scope="module")

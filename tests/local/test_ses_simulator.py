@@ -12,8 +12,8 @@ from botocore.exceptions import ClientError, HTTPClientError
 
 from local.aws import LocalSession, fetch, patient
 from local.providers.server import ProviderServer
-from tests.local.served import served
-from tests.local.ses_support import Emulator
+from tests.support.local.served import served
+from tests.support.local.ses import Emulator
 
 if TYPE_CHECKING:
     from types_boto3_sesv2 import SESV2Client

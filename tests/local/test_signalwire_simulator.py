@@ -13,7 +13,7 @@ import pytest
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
-from tests.local.fax_support import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
+from tests.support.local.fax import NOW, PDF, PROJECT, SENDER, Bench, found, number, request, running
 
 FAXES = f"/signalwire/api/laml/2010-04-01/Accounts/{PROJECT}/Faxes"
 FORM = {"To": number("01"), "From": SENDER, "MediaUrl": PDF}

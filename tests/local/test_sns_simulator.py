@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, HTTPClientError
 
-from tests.local.feedback_support import TOPIC, Stage, running
+from tests.support.local.feedback import TOPIC, Stage, running
 
 ANDROID = "arn:aws:sns:us-east-1:000000000000:app/GCM/mailroom-local"
 IOS = "arn:aws:sns:us-east-1:000000000000:app/APNS_SANDBOX/mailroom-local"

@@ -7,7 +7,7 @@ import pytest
 
 from local.pump.functions import Invoked
 from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD
-from tests.local.stream_support import (
+from tests.support.local.stream import (
     DONE,
     MAPPING,
     NOW,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from local.pump.driver import document, object_key
 from local.pump.streams import RETRIES_EXHAUSTED, TOO_OLD, GivenUp
-from tests.local.stream_support import MAPPING, NOW, RAISED, record
+from tests.support.local.stream import MAPPING, NOW, RAISED, record
 
 SHARD = "shardId-00000000000000000000-00000000"
 WHEN = datetime.fromtimestamp(NOW + 60.5, UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from local.pump.driver import ShardLane
 from local.pump.streams import Record, StreamMapping, passes
-from tests.local.stream_support import records
+from tests.support.local.stream import records
 
 LISTED: dict[str, Any] = {
     "UUID": "u",

@@ -11,7 +11,7 @@ import pytest
 from mailroom.channels.fax.contract import Delivered, Pending, Undelivered
 from mailroom.http.https import Unclear
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
-from tests.local.fax_support import NOW, PDF, SENDER, Bench, found, number, request, running
+from tests.support.local.fax import NOW, PDF, SENDER, Bench, found, number, request, running
 
 WISH: dict[str, Any] = {
     "to": number("01"),

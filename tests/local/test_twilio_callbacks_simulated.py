@@ -12,8 +12,8 @@ from local.providers.http import NoAnswer, Reply, Request, SimulatorServer
 from local.providers.sms import SimulatedSms
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from local.providers.twilio_callbacks import SPREAD_SECONDS, TRIES, StatusCallbacks, fields, reached
-from tests.local.served import served
-from tests.local.twilio_support import SENDER, form, number, sms
+from tests.support.local.served import served
+from tests.support.local.twilio import SENDER, form, number, sms
 
 PUBLIC = "https://abc123.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk.2"
 EMULATED = "/restapis/abc123/$default/_user_request_/callbacks/twilio/aGk.2"

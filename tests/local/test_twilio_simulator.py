@@ -10,8 +10,8 @@ from twilio.base.exceptions import TwilioException, TwilioRestException
 
 from local.providers.http import Reply, Request
 from local.providers.twilio import ACCOUNT_SID, API_KEY, API_KEY_SECRET
-from tests.local.fax_support import NOW
-from tests.local.twilio_support import DESCRIPTION, SENDER, Bench, number, running, sms
+from tests.support.local.fax import NOW
+from tests.support.local.twilio import DESCRIPTION, SENDER, Bench, number, running, sms
 
 SERVICE = "MG" + "0a" * 16
 CALLBACK = "https://abc.execute-api.us-east-1.amazonaws.com/callbacks/twilio/aGk"

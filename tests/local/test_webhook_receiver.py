@@ -10,7 +10,7 @@ import pytest
 
 from local.providers.http import SimulatorServer
 from local.providers.webhook_receiver import WebhookReceiver
-from tests.local.served import served
+from tests.support.local.served import served
 
 
 @dataclass

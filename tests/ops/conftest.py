@@ -9,9 +9,9 @@ import pytest
 from moto import mock_aws
 
 from ops.campaigns.deployed import DeployedCampaigns
-from tests.ops.campaign_support import NOW, World
-from tests.ops.ops_support import BUCKET, REGION, Shelf
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.campaign import NOW, World
+from tests.support.ops.shared import BUCKET, REGION, Shelf
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from ops.campaigns.deployed import DeployedCampaigns
-from tests.ops.answers_support import valid
-from tests.ops.campaign_support import BY_HAND, CDK, RUN, RUNS, World, run
+from tests.support.ops.answers import valid
+from tests.support.ops.campaign import BY_HAND, CDK, RUN, RUNS, World, run
 
 
 def listed() -> dict[str, dict[str, str]]:

@@ -9,8 +9,8 @@ from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim, Run
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.wait import BESIDE_POLLS, LOST_POLLS, QUIET_POLLS, Ended, wait
-from tests.ops.answers_support import valid
-from tests.ops.campaign_support import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
+from tests.support.ops.answers import valid
+from tests.support.ops.campaign import AUDIENCE, AUDIENCE_DLQ, COLLECT, NOW, RUN, World, run
 
 START = RunStart("weekly", RUN, "2026-11-21T14:00:00Z")
 MOST = 500

@@ -5,9 +5,9 @@ from typer.testing import Result
 
 from mailroom.campaigns.audience import Fault
 from mailroom.campaigns.runs import PageClaim
-from tests.ops.answers_support import valid
-from tests.ops.campaign_support import COLLECT, RUN, RUNS, World
-from tests.ops.campaign_support import run as cli
+from tests.support.ops.answers import valid
+from tests.support.ops.campaign import COLLECT, RUN, RUNS, World
+from tests.support.ops.campaign import run as cli
 
 
 def run(*arguments: str, typed: str | None = None) -> Result:

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.queues import set_visibility
 from mailroom.telemetry import logger, metrics
 from ops import cli
-from tests.unit.fakes import client_error
+from tests.support.unit.fakes import client_error
 
 BATCHES = 150
 """More than the hundred values after which Powertools writes by itself."""

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 from local.stage.workspace import REPOSITORY
 from ops import cli
 from ops.screen import Refused
-from tests.ops.ops_support import FakeDispatch, Session, Shelf, document, event, key
+from tests.support.ops.shared import FakeDispatch, Session, Shelf, document, event, key
 
 FAILED = {"batchItemFailures": [{"itemIdentifier": "0"}]}
 

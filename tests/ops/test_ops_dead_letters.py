@@ -7,8 +7,8 @@ import pytest
 from moto import mock_aws
 
 from ops.dead_letters.command import app
-from tests.ops.letters_support import Stage, run
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.letters import Stage, run
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 

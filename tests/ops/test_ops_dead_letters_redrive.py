@@ -11,8 +11,8 @@ from moto import mock_aws
 from ops.dead_letters.command import app
 from ops.dead_letters.mover import DeadLetterMover
 from ops.dead_letters.queues import DeadQueues
-from tests.ops.letters_support import Stage, run, unknown_call
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.letters import Stage, run, unknown_call
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 

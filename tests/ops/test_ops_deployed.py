@@ -5,7 +5,7 @@ from msgspec import Struct
 
 from ops.screen import Refused
 from ops.stage import function_settings, function_variables
-from tests.ops.repair_support import Functions
+from tests.support.ops.repair import Functions
 
 
 class Settings(Struct, frozen=True, rename="upper"):

@@ -21,8 +21,8 @@ from ops.doctor.checks.stacks import clock_finding
 from ops.doctor.run import run
 from ops.doctor.stage import ConfiguredStage, DeployedStage
 from stacks.settings.monitoring import SendingRates
-from tests.ops import doctor_support as world
-from tests.ops.doctor_support import PREFIX, Answer, Aws, changed, healthy, looked
+from tests.support.ops import doctor as world
+from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
 
 LANES = {each.queue: each for each in ConfiguredStage.read("dev").lanes}
 EVENTS = ["SEND", "DELIVERY", "BOUNCE", "REJECT", "RENDERING_FAILURE", "DELIVERY_DELAY"]

@@ -17,7 +17,7 @@ from ops.doctor.checks import Check
 from ops.doctor.command import doctor
 from ops.doctor.run import run
 from ops.doctor.stage import DeployedStage
-from tests.ops.doctor_support import SECRETS, STAGE, Answer, Aws, healthy
+from tests.support.ops.doctor import SECRETS, STAGE, Answer, Aws, healthy
 
 app = typer.Typer()
 app.command()(doctor)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from tests.ops.answers_support import valid
-from tests.ops.campaign_support import RUN, World
-from tests.ops.campaign_support import run as cli
+from tests.support.ops.answers import valid
+from tests.support.ops.campaign import RUN, World
+from tests.support.ops.campaign import run as cli
 
 PAGES = 4
 Question = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 
 from ops.messages.failures import days, moment, recipient
 from ops.screen import Refused
-from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
 HOUR = 3600.0
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import Result
 
 from ops.imports.items import Items
-from tests.ops.message_support import Stage, answer, deployed, run, write
-from tests.unit.fakes import client_error
+from tests.support.ops.message import Stage, answer, deployed, run, write
+from tests.support.unit.fakes import client_error
 
 MAIL = ("--channel", "mail", "--set", "subject=Hello", "--set", "text=Hi", "--workers", "1")
 NUMBERED = (*MAIL, "--id-prefix", "news")

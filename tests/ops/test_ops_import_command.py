@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ops.message_support import MAILBOX, Stage, answer, deployed, run, write
+from tests.support.ops.message import MAILBOX, Stage, answer, deployed, run, write
 
 HELLO = ("--set", "subject=Hello", "--set", "text=Hi")
 MAIL = ("--channel", "mail", *HELLO)

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.ops.message_support import Stage, answer, deployed, run, write
+from tests.support.ops.message import Stage, answer, deployed, run, write
 
 MAIL = ("--channel", "mail", "--set", "subject=Hello", "--set", "text=Hi", "--id-prefix", "n")
 

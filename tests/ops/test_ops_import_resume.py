@@ -14,7 +14,7 @@ import pytest
 from local.processes import most_megabytes_until_its_end
 from local.stage.workspace import REPOSITORY
 from ops.imports.source import Source
-from tests.ops.import_child import CTRL_C, DEATHS, WORKERS
+from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS
 
 FEW, MANY = 3_000, 100_000
 EVERY_BAD = 100
@@ -37,7 +37,7 @@ def people(folder: Path, rows: int) -> tuple[Path, Path]:
 
 def imported(file: Path, counts: Path, *death: str) -> tuple[int, dict[str, Any], float]:
     """One process: how it ended, its answer, and the most memory that it had, in MB."""
-    command = [sys.executable, "-m", "tests.ops.import_child", str(file), str(counts), *death]
+    command = [sys.executable, "-m", "tests.support.ops.import_child", str(file), str(counts), *death]
     environment = os.environ | {"PYTHONPATH": f"{REPOSITORY}{os.pathsep}{REPOSITORY / 'lambdas'}"}
     output = file.with_suffix(".answer")
     with output.open("wb") as out:

@@ -9,7 +9,7 @@ from mailroom.delivery.worker import Pace
 from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages
 from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
-from tests.ops.plan_support import CONTEXT, USUAL
+from tests.support.ops.plan import CONTEXT, USUAL
 
 
 def test_the_articles_example_takes_67_minutes() -> None:

@@ -11,7 +11,7 @@ from ops.estimates.lanes import Assumed, SendingPlan, Stages
 from ops.estimates.prices import Use, dollars
 from ops.plan.answer import plan_output
 from stacks.settings.load import load
-from tests.ops.plan_support import CONTEXT, USUAL, answered, dollars_of, planned
+from tests.support.ops.plan import CONTEXT, USUAL, answered, dollars_of, planned
 
 
 def test_where_the_rate_bounds_twice_the_rate_is_shown_and_what_that_does() -> None:

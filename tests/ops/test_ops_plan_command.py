@@ -11,8 +11,8 @@ from local.stage.workspace import REPOSITORY
 from ops.cli import app
 from ops.estimates.lanes import Stages
 from ops.times import exactly, speed_of
-from tests.ops.answers_support import valid
-from tests.ops.plan_support import CONTEXT
+from tests.support.ops.answers import valid
+from tests.support.ops.plan import CONTEXT
 
 
 def run(*arguments: str) -> Result:

@@ -8,11 +8,11 @@ from moto import mock_aws
 from typer.testing import Result
 
 from mailroom.recipients.choices import Preferences
-from tests.ops.answers_support import valid
-from tests.ops.campaign_support import NOW, make_table
-from tests.ops.campaign_support import run as cli
-from tests.ops.ops_support import REGION
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.answers import valid
+from tests.support.ops.campaign import NOW, make_table
+from tests.support.ops.campaign import run as cli
+from tests.support.ops.shared import REGION
 
 ADA = "ada@example.com"
 TABLE = "mailroom-dev-preferences"

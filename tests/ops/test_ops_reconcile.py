@@ -16,9 +16,9 @@ from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.stage import DeployedStage
 from ops.screen import Refused
 from ops.times import seconds_of, written
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, reconciled, repair_stage, run
-from tests.pipeline.items import mail
+from tests.support.ops.answers import valid
+from tests.support.ops.repair import RepairStage, reconciled, repair_stage, run
+from tests.support.pipeline.items import mail
 
 NOW = 1_800_000_000.0
 STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))

@@ -11,9 +11,9 @@ from moto import mock_aws
 
 from mailroom.clock import iso
 from ops.reconcile.states import DAY, Memory
-from tests.ops.ops_support import REGION
-from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
-from tests.pipeline.items import mail
+from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
+from tests.support.ops.shared import REGION
+from tests.support.pipeline.items import mail
 
 NOW = 1_800_000_000.0
 HOUR = 3600.0

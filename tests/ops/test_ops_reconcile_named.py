@@ -9,9 +9,9 @@ import pytest
 
 from local.demo.client import typed
 from mailroom.clock import iso
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import LEDGER, MAILBOX, RepairStage, repair_stage, run
-from tests.pipeline.items import mail
+from tests.support.ops.answers import valid
+from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, repair_stage, run
+from tests.support.pipeline.items import mail
 
 OLD_SECONDS = 900 * 86_400
 

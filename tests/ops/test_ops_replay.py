@@ -12,8 +12,8 @@ from typer import Typer
 from typer.testing import CliRunner, Result
 
 from ops.replay import FailedBatches, StreamBatch, replay
-from tests.ops.answers_support import valid
-from tests.ops.ops_support import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
+from tests.support.ops.answers import valid
+from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
 
 def replaying(dispatch: FakeDispatch | None = None) -> FailedBatches:

@@ -8,9 +8,9 @@ import pytest
 
 from mailroom.message.message import Key
 from mailroom.recipients.choices import Suppression, Suppressions
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, repair_stage, run
-from tests.pipeline.items import mail
+from tests.support.ops.answers import valid
+from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.pipeline.items import mail
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo import UnprocessedKeys
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, repair_stage, run
-from tests.pipeline.items import mail
-from tests.unit.fakes import client_error
+from tests.support.ops.answers import valid
+from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.pipeline.items import mail
+from tests.support.unit.fakes import client_error
 
 IDS = ("a", "b", "c")
 OUT_OF_REACH = ReadTimeoutError(endpoint_url="https://dynamodb")

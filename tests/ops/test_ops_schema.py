@@ -20,7 +20,7 @@ from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from ops.cli import app
 from ops.schema import schema_of
-from tests.ops.schema_support import agree_on
+from tests.support.ops.schema import agree_on
 
 PAGES = ("README.md", "docs/messages.md")
 """Each begins with a mail."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.ops.schema_support import agree_on
+from tests.support.ops.schema import agree_on
 
 SMS = {"id": "s-1", "event_type": "sms", "to": "+16175551234"}
 PUSH = {"id": "p-1", "event_type": "push", "to": "arn:aws:sns:eu-central-1:123456789012:news"}

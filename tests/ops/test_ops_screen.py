@@ -7,7 +7,7 @@ from botocore.parsers import ResponseParserError
 
 from mailroom.aws.dynamo import UnprocessedKeys
 from ops.screen import aws_faults
-from tests.unit.fakes import client_error
+from tests.support.unit.fakes import client_error
 
 
 def told(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from ops.messages.send import SendAnswer, wait_for
 from ops.messages.status import reader_of
-from tests.ops.message_support import LEDGER, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, Stage, answer, deployed, run
 
 HELLO = ("--to", "ada@example.com", "--subject", "Hello", "--text", "Hi")
 

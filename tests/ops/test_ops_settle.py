@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.ops.answers_support import valid
-from tests.ops.repair_support import RepairStage, repair_stage, run
-from tests.pipeline.items import mail
+from tests.support.ops.answers import valid
+from tests.support.ops.repair import RepairStage, repair_stage, run
+from tests.support.pipeline.items import mail
 
 HOUR, DAY = 3_600, 86_400
 FAX: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx-1"}

@@ -8,7 +8,7 @@ import pytest
 from mailroom.clock import epoch
 from mailroom.ledger.reader import of_ledger, of_mailbox
 from ops.messages.status import view_of
-from tests.ops.message_support import LEDGER, MAILBOX, Stage, answer, deployed, run
+from tests.support.ops.message import LEDGER, MAILBOX, Stage, answer, deployed, run
 
 NOW = epoch("2026-11-21T14:00:00Z")
 MS = int(NOW * 1000)

@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from mailroom.recipients.choices import Suppression, Suppressions
 from ops import cli
-from tests.ops.answers_support import valid
-from tests.ops.ops_support import REGION
 from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.answers import valid
+from tests.support.ops.shared import REGION
 
 AT = 1_795_251_600_000  # 2026-11-21T09:00:00Z
 ADA = "ada@example.com"

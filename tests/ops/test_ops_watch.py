@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from ops.messages import watch
-from tests.ops.message_support import Stage, answer, deployed, run
-from tests.ops.ops_support import REGION
+from tests.support.ops.message import Stage, answer, deployed, run
+from tests.support.ops.shared import REGION
 
 QUEUES = ("mail", "mail-dlq", "mail-bulk", "mail-bulk-dlq", "webhook", "webhook-dlq")
 NOW = 1_795_269_634.0

@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 from mailroom.aws.secret import Secret
 from mailroom.channels.webhook.signing import Signer
 from ops import cli
-from tests.ops.answers_support import valid
-from tests.ops.ops_support import REGION
-from tests.unit.webhooks import KEY, KEY_2, key_of
+from tests.support.ops.answers import valid
+from tests.support.ops.shared import REGION
+from tests.support.unit.webhooks import KEY, KEY_2, key_of
 
 NAME = "mailroom-dev-webhook-keys"
 

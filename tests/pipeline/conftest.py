@@ -9,9 +9,9 @@ import pytest
 from local.stage import lifecycle
 from local.stage.deploy import read_assembly
 from local.stage.workspace import Workspace
-from tests.pipeline.faxes import Faxed, faxed
-from tests.pipeline.pipeline_support import Pipeline
-from tests.pipeline.trouble import Trouble, had
+from tests.support.pipeline.faxes import Faxed, faxed
+from tests.support.pipeline.shared import Pipeline
+from tests.support.pipeline.trouble import Trouble, had
 
 HARMFUL = {
     "endless": "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",

@@ -9,9 +9,9 @@ import pytest
 
 from local.demo.checks.campaign import has_link, link_of
 from local.demo.client import Item
-from tests.pipeline.campaign_support import TOPIC, Campaign, Reply, asked, operator, signed
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
+from tests.support.pipeline.campaign import TOPIC, Campaign, Reply, asked, operator, signed
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
 
 ONE_CLICK = b"List-Unsubscribe=One-Click"
 FORM = "application/x-www-form-urlencoded"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from local.demo.client import Item
-from tests.pipeline.bad_input import BAD, ODD, Bad
-from tests.pipeline.items import correlation, mail
-from tests.pipeline.pipeline_support import ACCEPTED, Accepted, Pipeline
-from tests.pipeline.trouble import unprocessed
+from tests.support.pipeline.bad_input import BAD, ODD, Bad
+from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.shared import ACCEPTED, Accepted, Pipeline
+from tests.support.pipeline.trouble import unprocessed
 
 SETTLED_SECONDS = 30.0
 

@@ -3,8 +3,8 @@
 import json
 from collections import Counter
 
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 COUNT = 1000
 SECONDS = 60.0

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from local.demo.checks.campaign import has_link
-from tests.pipeline.campaign_support import CAMPAIGN, RUN_SECONDS, Campaign, operator
-from tests.pipeline.pipeline_support import ACCEPTED, Pipeline, until
+from tests.support.pipeline.campaign import CAMPAIGN, RUN_SECONDS, Campaign, operator
+from tests.support.pipeline.shared import ACCEPTED, Pipeline, until
 
 STARTS = 3
 

@@ -3,8 +3,8 @@
 import json
 
 from local.demo.client import Item
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 DEAD_SECONDS = 60.0
 NOT_MESSAGES = {"not JSON", '["a", "list"]', '{"event_type": "mail"}', '{"id": "cut off'}

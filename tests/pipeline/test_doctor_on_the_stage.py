@@ -11,7 +11,7 @@ import pytest
 from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
 from ops.estimates.lanes import Stages
-from tests.pipeline.pipeline_support import Pipeline
+from tests.support.pipeline.shared import Pipeline
 
 SCRIPT = """
 import typer

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from local.aws import ACCOUNT, REGION, STAGE
 from local.demo.client import Item
 from ops.erase.command import erase
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 GRACE, OTHER = "grace.hopper@example.com", "howard@example.com"
 WHO = "grace.hopper"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.pipeline.items import fax
-from tests.pipeline.pipeline_support import Pipeline
+from tests.support.pipeline.items import fax
+from tests.support.pipeline.shared import Pipeline
 
 GOOD, TWICE, LOST = "+13105550150", "+13105550112", "+13105550114"
 ENDED_SECONDS = 60.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.faxes import (
+from tests.support.pipeline.faxes import (
     CROWD,
     FOREIGN,
     LOST,
@@ -15,7 +15,7 @@ from tests.pipeline.faxes import (
     SLOW,
     Faxed,
 )
-from tests.pipeline.pipeline_support import Accepted, Pipeline
+from tests.support.pipeline.shared import Accepted, Pipeline
 
 SUCCESS = "Fax sent successfully"
 LEASE_SECONDS = 10.0

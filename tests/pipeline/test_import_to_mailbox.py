@@ -12,8 +12,8 @@ import pytest
 
 from local.demo.checks.messages import id_of_mail
 from local.stage.workspace import MAILBOX, REPOSITORY
-from tests.pipeline.campaign_support import operator
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.shared import Pipeline, until
 
 ROWS = 1_500
 BAD = (7, 700)

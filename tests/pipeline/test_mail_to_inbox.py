@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from tests.pipeline.items import correlation, mail
-from tests.pipeline.pipeline_support import Pipeline
+from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.shared import Pipeline
 
 SENDER = "Mailroom <mailroom@example.com>"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.campaign_support import operator
-from tests.pipeline.pipeline_support import Pipeline
+from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.shared import Pipeline
 
 LOCAL = ("--stage", "local", "--json")
 

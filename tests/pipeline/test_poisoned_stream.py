@@ -9,8 +9,8 @@ import pytest
 
 from local.demo.client import plain
 from local.stage.workspace import REPOSITORY
-from tests.pipeline.pipeline_support import Pipeline
-from tests.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
+from tests.support.pipeline.shared import Pipeline
+from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 
 
 def counts(printed: str) -> tuple[int, int, int]:

@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from local.aws import STAGE
 from ops.dead_letters.command import app
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 SECONDS = 30.0
 

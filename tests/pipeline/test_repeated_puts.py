@@ -1,7 +1,7 @@
 """An import may be run again: what was sent is not sent once more."""
 
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline
 
 
 def test_the_same_item_put_again_sends_nothing_more(pipeline: Pipeline) -> None:

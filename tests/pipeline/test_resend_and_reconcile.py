@@ -9,10 +9,10 @@ from typing import Any
 from local.demo.client import typed
 from local.stage.workspace import LEDGER, MAILBOX
 from mailroom.clock import iso
-from tests.ops.answers_support import valid
-from tests.pipeline.campaign_support import operator
-from tests.pipeline.items import correlation, mail
-from tests.pipeline.pipeline_support import Accepted, Pipeline, until
+from tests.support.ops.answers import valid
+from tests.support.pipeline.campaign import operator
+from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.shared import Accepted, Pipeline, until
 
 SCHEDULES = "mailroom-local"
 LONG_AGO = iso(time.time() - 86_400)

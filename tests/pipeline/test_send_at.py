@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from local.demo.client import Item
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 GROUP = "mailroom-local"
 

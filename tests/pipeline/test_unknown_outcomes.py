@@ -4,8 +4,8 @@ from datetime import datetime
 
 import pytest
 
-from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline
-from tests.pipeline.trouble import Trouble
+from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline
+from tests.support.pipeline.trouble import Trouble
 
 
 def accepted_after(pipeline: Pipeline, id_: str, started: float, nth: int = 0) -> float:

@@ -2,8 +2,8 @@
 
 from local.demo.checks import callbacks
 from local.demo.client import Item
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 PAYLOAD = {"order": 7, "lines": [{"sku": "a-1", "paid": True}], "note": None, "name": "Zoë"}
 SECONDS = 30.0

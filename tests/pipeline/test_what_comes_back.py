@@ -13,8 +13,8 @@ from twilio.request_validator import RequestValidator
 from local.demo.client import Item
 from local.stage.deploy import CREDENTIALS
 from mailroom.message.message import Reference
-from tests.pipeline.items import mail
-from tests.pipeline.pipeline_support import Pipeline, until
+from tests.support.pipeline.items import mail
+from tests.support.pipeline.shared import Pipeline, until
 
 TWILIO_CREDENTIALS: dict[str, str] = CREDENTIALS["TwilioSecretName"]
 LANDLINE = "+12125550132"

@@ -7,8 +7,8 @@ import pytest
 
 from local.demo.checks.faxes import delivered_twice, overlapping
 from local.demo.checks.messages import by_message, unexpected
-from tests.pipeline.items import correlation, mail
-from tests.pipeline.pipeline_support import LEASE_SECONDS, Pipeline, until
+from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
 
 QUIET_SECONDS = LEASE_SECONDS + 15
 LOST_ANSWERS = {"lost-answer-once"}

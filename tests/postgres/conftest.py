@@ -9,7 +9,7 @@ from psycopg import Connection
 from local.database import postgres
 from local.database.postgres import Postgres
 from mailroom.campaigns.databases import Databases
-from tests.postgres.vault import Vault, settings
+from tests.support.postgres.vault import Vault, settings
 
 _PAST = """
 SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = 'mailroom'

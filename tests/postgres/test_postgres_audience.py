@@ -12,7 +12,7 @@ from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.errors import Invalid
-from tests.unit.audience_support import Connected, faults, keys, page, pages, people
+from tests.support.unit.audience import Connected, faults, keys, page, pages, people
 
 
 def audience(databases: Databases, query: str, key: str = "key", columns: Sequence[str] = ()) -> Audience:

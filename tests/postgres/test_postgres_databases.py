@@ -12,7 +12,7 @@ from psycopg_pool.base import AttemptWithBackoff
 from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Databases
 from tests.postgres.conftest import Make
-from tests.postgres.vault import Vault
+from tests.support.postgres.vault import Vault
 
 HELD = """
 SELECT count(*) FROM pg_stat_activity WHERE application_name = 'mailroom' AND datname = current_database()

@@ -13,8 +13,8 @@ from local.database.postgres import Postgres
 from mailroom.campaigns.audience import Unreachable
 from mailroom.campaigns.databases import Logins
 from tests.postgres.conftest import Make
-from tests.postgres.vault import Vault, settings
-from tests.unit.loopback import certificate, server_tls
+from tests.support.postgres.vault import Vault, settings
+from tests.support.unit.loopback import certificate, server_tls
 
 ASK_LENGTH = 8
 ASK_TLS = b"\x04\xd2\x16\x2f"

@@ -25,8 +25,8 @@ from mailroom.campaigns.databases import Databases
 from mailroom.campaigns.definition import Postgresql
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.content.templates import Templates
-from tests.postgres.vault import Vault, settings
-from tests.unit.audience_support import RUN, TIME, Connected, pages
+from tests.support.postgres.vault import Vault, settings
+from tests.support.unit.audience import RUN, TIME, Connected, pages
 
 FOLDER = REPOSITORY / "campaigns" / "weekly-followers"
 SETTINGS: dict[str, Any] = tomllib.loads((FOLDER / "campaign.toml").read_text())

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from stacks.assemblies import NO_BUNDLES, assembly
-from tests.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
-from tests.stacks.templates import Templates
-from tests.stacks.variants import PUSH, PUSH_ROW, read, variant
+from tests.support.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import PUSH, PUSH_ROW, read, variant
 
 
 @pytest.fixture(scope="session")

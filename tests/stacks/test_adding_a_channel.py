@@ -14,8 +14,8 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped] # it has no py.typed
 
 from stacks.paths import ASSEMBLIES, ROOT
-from tests.stacks.templates import Template
-from tests.stacks.variants import read
+from tests.support.stacks.templates import Template
+from tests.support.stacks.variants import read
 
 PAGE = ROOT / "docs" / "adding-a-channel.md"
 COPIED = ("lambdas", "stacks", "ops", "templates", "campaigns", "tests")

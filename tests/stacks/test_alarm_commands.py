@@ -8,9 +8,9 @@ import pytest
 import typer
 
 from ops.cli import app
-from tests.stacks.alarm_support import alarms
-from tests.stacks.dashboard_support import widgets
-from tests.stacks.templates import Templates
+from tests.support.stacks.alarm import alarms
+from tests.support.stacks.dashboard import widgets
+from tests.support.stacks.templates import Templates
 
 COMMAND = typer.main.get_command(app)
 TOKEN = re.compile(r"[\w./:=-]*\w")

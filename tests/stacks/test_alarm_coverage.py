@@ -5,8 +5,8 @@ import re
 import pytest
 
 from stacks.paths import ROOT
-from tests.stacks.alarm_support import about, alarms, functions, queues, streams
-from tests.stacks.templates import Templates, text
+from tests.support.stacks.alarm import about, alarms, functions, queues, streams
+from tests.support.stacks.templates import Templates, text
 
 STAGES = ("dev", "prod", "whole")
 PAGES = {

@@ -9,10 +9,10 @@ from mailroom.feedback.consumer import RESERVE_MS
 from stacks import campaigns, dead_letters, feedback
 from stacks.settings.load import load
 from stacks.settings.stage import waiting_seconds
-from tests.stacks.alarm_support import alarm, alarms
-from tests.stacks.refusals import STAGES, accepted
-from tests.stacks.templates import Templates
-from tests.stacks.variants import variant
+from tests.support.stacks.alarm import alarm, alarms
+from tests.support.stacks.refusals import STAGES, accepted
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import variant
 
 AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.alarm_support import alarm
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import variant
+from tests.support.stacks.alarm import alarm
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import variant
 
 PERIOD = 300
 LONGEST_LOOK = 86_400

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mailroom.mailbox import PREFIX
-from tests.stacks.refusals import REMOVED, accepted, refusal
-from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, variant
+from tests.support.stacks.refusals import REMOVED, accepted, refusal
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"

@@ -13,7 +13,7 @@ from stacks.application import synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.sentences import SettingsError
-from tests.stacks.templates import Templates
+from tests.support.stacks.templates import Templates
 
 FILES = {
     "app.py": "",

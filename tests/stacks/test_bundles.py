@@ -14,9 +14,9 @@ import pytest
 
 import app
 from stacks.constructs import bundle
-from stacks.constructs.bundle import Bundle, Target
+from stacks.constructs.bundle import Bundle, Target, library_files
 from stacks.paths import LAMBDAS, TEMPLATES
-from tests.stacks.templates import Template, Templates
+from tests.support.stacks.templates import Template, Templates
 
 COMMON = {"aws_lambda_powertools", "jmespath", "mailroom", "msgspec", "typing_extensions.py"}
 TEMPLATED = {"jinja2", "markupsafe", "templates"}
@@ -134,6 +134,18 @@ def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_mod
     folder = built[handler, LAMBDA.platform]
     inside = {each.relative_to(folder).as_posix() for each in (folder / "mailroom").rglob("*.py")}
     assert inside == {as_file(each) for each in library_of(handler)}
+
+
+def test_a_folder_that_bytecode_is_left_in_hides_no_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "LAMBDAS", tmp_path)
+    library = tmp_path / "mailroom"
+    (library / "mailbox" / "__pycache__").mkdir(parents=True)
+    for name in ("__init__", "mailbox"):
+        (library / f"{name}.py").touch()
+    found = library_files(["from mailroom.mailbox import due"])
+    assert {each.name for each in found} == {"__init__.py", "mailbox.py"}
 
 
 @every_handler

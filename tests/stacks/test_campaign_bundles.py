@@ -9,8 +9,8 @@ from stacks.campaigns import DEFINITIONS, extras
 from stacks.constructs.bundle import Bundle, Target
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load
-from tests.stacks.campaign_folders import MODULE, changes_for, enabled, put
-from tests.stacks.refusals import STAGES
+from tests.support.stacks.campaign_folders import MODULE, changes_for, enabled, put
+from tests.support.stacks.refusals import STAGES
 
 LAMBDA = Target("aarch64-manylinux_2_28")
 PEM = "campaigns/authority.pem"

@@ -11,8 +11,8 @@ from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
 from stacks.settings.campaign import Audience
-from tests.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
-from tests.stacks.refusals import REMOVED, refusal
+from tests.support.stacks.campaign_folders import AUDIENCES, MODULE, NETWORK, WEEKLY, enabled, put, refused
+from tests.support.stacks.refusals import REMOVED, refusal
 
 FILE = "campaigns/weekly/campaign.toml"
 AUDIENCE = WEEKLY["audience"]

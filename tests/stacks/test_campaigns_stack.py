@@ -11,7 +11,7 @@ from mailroom.campaigns import definition
 from mailroom.campaigns.definition import Csv, JsonLines, Module, Postgresql, Table
 from mailroom.environment import Database
 from stacks.campaigns import DEFINITIONS
-from tests.stacks.campaign_folders import (
+from tests.support.stacks.campaign_folders import (
     AUDIENCES,
     DATABASES,
     MODULE,
@@ -22,8 +22,8 @@ from tests.stacks.campaign_folders import (
     put,
     with_campaigns,
 )
-from tests.stacks.refusals import REMOVED
-from tests.stacks.templates import Template, Templates, allowed, text
+from tests.support.stacks.refusals import REMOVED
+from tests.support.stacks.templates import Template, Templates, allowed, text
 
 COLLECT, COMPOSE = "mailroom-dev-collect", "mailroom-dev-compose"
 ACCOUNT = "eu-central-1:111122223333"

@@ -9,8 +9,8 @@ from stacks.channels import NEEDS
 from stacks.settings.channels import WITH_OWN_NEEDS
 from stacks.settings.load import load, with_providers
 from stacks.settings.sentences import SettingsError
-from tests.stacks.refusals import refusal, with_setting
-from tests.stacks.variants import ROW, SIMULATED, variant
+from tests.support.stacks.refusals import refusal, with_setting
+from tests.support.stacks.variants import ROW, SIMULATED, variant
 
 # Which function it is does not matter to its row.
 ADDRESS = "https://slack.com/api"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from stacks.paths import ROOT
-from tests.stacks.templates import Templates
+from tests.support.stacks.templates import Templates
 
 CHECKOV = ROOT / ".local" / "checkov" / "bin" / "checkov"
 CONFIGURATION = (ROOT / ".checkov.yaml").read_text()

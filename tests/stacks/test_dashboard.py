@@ -9,9 +9,9 @@ import pytest
 from mailroom.outcomes.outcomes import UNKNOWN
 from stacks.dashboard.widgets import graph, placed, text
 from stacks.paths import ROOT
-from tests.stacks.alarm_support import alarms, functions, queues, streams
-from tests.stacks.dashboard_support import body, expressions, lines, metrics, shown, widgets
-from tests.stacks.templates import Templates
+from tests.support.stacks.alarm import alarms, functions, queues, streams
+from tests.support.stacks.dashboard import body, expressions, lines, metrics, shown, widgets
+from tests.support.stacks.templates import Templates
 
 DEPTH = "ApproximateNumberOfMessages"
 COLUMNS = 24

@@ -4,9 +4,9 @@ import re
 
 from stacks.dashboard.promises import URGENT
 from stacks.paths import ROOT
-from tests.stacks.alarm_support import alarms
-from tests.stacks.dashboard_support import widgets
-from tests.stacks.templates import Templates
+from tests.support.stacks.alarm import alarms
+from tests.support.stacks.dashboard import widgets
+from tests.support.stacks.templates import Templates
 
 PAGE = (ROOT / "docs" / "operating" / "README.md").read_text()
 

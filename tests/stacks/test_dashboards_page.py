@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from stacks.paths import ROOT
-from tests.stacks.alarm_support import alarms
-from tests.stacks.templates import Templates, text
+from tests.support.stacks.alarm import alarms
+from tests.support.stacks.templates import Templates, text
 
 jmespath: Any = import_module("jmespath")  # boto3 brings it; it has no types
 PAGE = (ROOT / "docs" / "dashboards.md").read_text()

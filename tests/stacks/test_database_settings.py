@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mailroom.campaigns import databases
 from stacks.settings.campaigns import POOL_MARGIN_SECONDS
 from stacks.settings.sentences import SettingsError
-from tests.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
-from tests.stacks.refusals import refusal
+from tests.support.stacks.campaign_folders import MODULE, SECRET, enabled, put, refused
+from tests.support.stacks.refusals import refusal
 
 KEY = "mailroom.dev.databases.app"
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from tests.stacks.templates import Template, Templates, text
 from tests.stacks.test_api_stack import watched
-from tests.stacks.variants import PUSH, PUSH_ROW, variant
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import PUSH, PUSH_ROW, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 

@@ -24,9 +24,9 @@ from stacks.deploy_policy.actions import (
 from stacks.deploy_policy.document import LIMIT, Statement, documents, size
 from stacks.deploy_policy.scopes import ON_EVERYTHING, Place, UnscopedError, statements
 from stacks.settings.load import load
-from tests.stacks.refusals import STAGES, accepted
-from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AWS
+from tests.support.stacks.refusals import STAGES, accepted
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import AWS
 
 QUALIFIER = "hnb659fds"
 SUBJECT = "repo:acme/mailroom:ref:refs/heads/main"

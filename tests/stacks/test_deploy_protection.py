@@ -11,10 +11,10 @@ from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untype
 from stacks.deploy import warn_where_unpinned
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
-from tests.stacks.annotations import warnings
-from tests.stacks.refusals import accepted
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import variant
+from tests.support.stacks.annotations import warnings
+from tests.support.stacks.refusals import accepted
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import variant
 
 TABLE, BUCKET, SECRET = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::SecretsManager::Secret"
 KEPT = (TABLE, BUCKET, SECRET)

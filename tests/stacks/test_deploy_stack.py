@@ -14,9 +14,9 @@ from stacks.deploy import DeployStack, set_deploy_context
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack
-from tests.stacks.annotations import warnings
-from tests.stacks.refusals import accepted, refusal
-from tests.stacks.templates import Template, allowed, text
+from tests.support.stacks.annotations import warnings
+from tests.support.stacks.refusals import accepted, refusal
+from tests.support.stacks.templates import Template, allowed, text
 
 MAIN = "repo:acme/mailroom:ref:refs/heads/main"
 GITHUB: dict[str, Any] = {"provider": "github", "subjects": [MAIN]}

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from stacks.assemblies import NO_BUNDLES, assembly
-from tests.stacks.campaign_folders import EVERYTHING, of_each_kind
-from tests.stacks.templates import Templates
-from tests.stacks.variants import read, variant
+from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import read, variant
 
 LISTS = Path(__file__).with_name("deployed")
 PHYSICAL = (

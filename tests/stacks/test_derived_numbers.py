@@ -12,7 +12,7 @@ from stacks.settings.load import load
 from stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
-from tests.stacks.waiting_times import shortest_total
+from tests.support.stacks.waiting_times import shortest_total
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.refusals import STAGES
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import JWT, PUSH, PUSH_ROW, TOLD, variant
+from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import JWT, PUSH, PUSH_ROW, TOLD, variant
 
 ANY_TIME: dict[str, dict[str, object]] = {
     "an address of the API's own": {"api.public_url": "https://mail.example.com"},

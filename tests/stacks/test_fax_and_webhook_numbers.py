@@ -12,8 +12,8 @@ from stacks.settings.queues import DAY, Waits
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
 from stacks.settings.webhook import webhook_rules
-from tests.stacks.refusals import STAGES
-from tests.stacks.waiting_times import shortest_total
+from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.waiting_times import shortest_total
 
 faxes = st.fixed_dictionaries(
     {

@@ -6,7 +6,7 @@ import pytest
 
 from stacks.settings.load import load, with_providers
 from stacks.settings.sentences import SettingsError
-from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal
+from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal
 
 TELNYX: dict[str, Any] = {
     "provider": "telnyx",

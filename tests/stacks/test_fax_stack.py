@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from tests.stacks.templates import Templates
-from tests.stacks.variants import AT_SIMULATORS, SIMULATED, variant
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import AT_SIMULATORS, SIMULATED, variant
 
 FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import AWS, variant
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import AWS, variant
 
 SET = "configuration-set/mailroom-dev"
 PLACE = "eu-central-1:111122223333"

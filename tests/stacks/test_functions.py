@@ -8,7 +8,7 @@ import pytest
 
 from mailroom import environment
 from mailroom.environment import MessagesApi as ApiSettings
-from tests.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text
 
 FUNCTIONS = [
     ("channels", "send-mail", "send_mail", environment.MailSender),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stacks.constructs.grants import Grant
-from tests.stacks.templates import Templates, allowed, text
+from tests.support.stacks.templates import Templates, allowed, text
 
 ACCOUNT = "eu-central-1:111122223333"
 CONSUME = {

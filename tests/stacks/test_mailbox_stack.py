@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text
 
 KEYS = [{"AttributeName": "id", "KeyType": "HASH"}, {"AttributeName": "event_type", "KeyType": "RANGE"}]
 

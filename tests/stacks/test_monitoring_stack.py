@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from stacks.settings.sentences import SettingsError
-from tests.stacks.refusals import refusal
-from tests.stacks.templates import Template, Templates, text
-from tests.stacks.variants import SLACK, TEAMS, TOLD, variant
+from tests.support.stacks.refusals import refusal
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
 
 
 def statements(template: Template, kind: str, document: str) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from mailroom.outcomes.callbacks import SILENT
 from mailroom.outcomes.outcomes import FAILED
 from stacks.routing import FAILED as COUNTED
 from stacks.routing import NO_NEWS
-from tests.stacks.templates import Templates, text
+from tests.support.stacks.templates import Templates, text
 
 
 def test_the_filter_leaves_out_what_nobody_is_called_back_for_and_no_more() -> None:

@@ -3,9 +3,9 @@
 from stacks.settings.channels import MOST_LANES, Channel, broken_channels
 from stacks.settings.load import load
 from stacks.settings.stage import Settings
-from tests.stacks.refusals import STAGES
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import PUSH, PUSH_ROW, variant
+from tests.support.stacks.refusals import STAGES
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import PUSH, PUSH_ROW, variant
 
 MOST_OUTPUTS = 200
 """CloudFormation's limit a stack:

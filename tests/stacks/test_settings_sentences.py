@@ -9,7 +9,7 @@ from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
 from stacks.settings.sentences import SettingsError
-from tests.stacks.refusals import REMOVED, STAGES, refusal
+from tests.support.stacks.refusals import REMOVED, STAGES, refusal
 
 MAIL = STAGES["dev"]["channels"]["mail"]
 

@@ -7,9 +7,19 @@ import msgspec
 import pytest
 
 from mailroom import environment
-from tests.stacks.refusals import REMOVED
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import ANDROID, AT_SIMULATORS, AWS, IOS, NEWS, PUSH, PUSH_ROW, SIMULATED, variant
+from tests.support.stacks.refusals import REMOVED
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import (
+    ANDROID,
+    AT_SIMULATORS,
+    AWS,
+    IOS,
+    NEWS,
+    PUSH,
+    PUSH_ROW,
+    SIMULATED,
+    variant,
+)
 
 ACCOUNT = "eu-central-1:111122223333"
 SMS_VOICE = f"arn:aws:sms-voice:{ACCOUNT}"

@@ -12,8 +12,8 @@ from stacks.settings.queues import DAY, worker_rules
 from stacks.settings.sentences import SettingsError
 from stacks.settings.sms import REGIONS
 from stacks.settings.stage import Settings
-from tests.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
-from tests.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
+from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
+from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
 SERVICE = "MG" + "0" * 32
 

@@ -18,10 +18,10 @@ from stacks.application import NagError, build, checked, synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import ROOT
 from stacks.settings.load import load
-from tests.stacks.campaign_folders import EVERYTHING, of_each_kind
-from tests.stacks.refusals import REMOVED, with_setting
-from tests.stacks.templates import Templates
-from tests.stacks.variants import JWT, SIMULATED, read, variant
+from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
+from tests.support.stacks.refusals import REMOVED, with_setting
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import JWT, SIMULATED, read, variant
 
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 STACKS = [

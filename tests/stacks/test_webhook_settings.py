@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.stacks.refusals import accepted, refusal
+from tests.support.stacks.refusals import accepted, refusal
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from stacks.settings.webhook import Webhook
-from tests.stacks.templates import Template, Templates
-from tests.stacks.variants import variant
+from tests.support.stacks.templates import Template, Templates
+from tests.support.stacks.variants import variant
 
 Stacks = dict[str, Template]
 

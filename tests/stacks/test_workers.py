@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.stacks.templates import Template, Templates, text
+from tests.support.stacks.templates import Template, Templates, text
 
 WORKERS = [
     ("channels", "mail", "send-mail"),

@@ -16,17 +16,16 @@ from mailroom import telemetry
 from mailroom.aws import clients
 from mailroom.ledger.ledger import Ledger
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.unit.consequences import outcomes as outcomes
-from tests.unit.dispatching import dispatcher as dispatcher
-from tests.unit.fax_credentials import opened as opened
-from tests.unit.fax_post import fax_ledger as fax_ledger
-from tests.unit.fax_post import fax_post as fax_post
-from tests.unit.fax_post import fax_queues as fax_queues
-from tests.unit.functions import load as load
-from tests.unit.functions import outbox as outbox
-from tests.unit.post import post as post
-from tests.unit.shelf import shelf as shelf
-from tests.unit.support import (
+from tests.support.unit.consequences import outcomes as outcomes
+from tests.support.unit.dispatching import dispatcher as dispatcher
+from tests.support.unit.fax_credentials import opened as opened
+from tests.support.unit.fax_post import fax_ledger as fax_ledger
+from tests.support.unit.fax_post import fax_post as fax_post
+from tests.support.unit.fax_post import fax_queues as fax_queues
+from tests.support.unit.functions import load as load
+from tests.support.unit.functions import outbox as outbox
+from tests.support.unit.post import post as post
+from tests.support.unit.shared import (
     BUCKET,
     GROUP,
     LEASE,
@@ -42,6 +41,7 @@ from tests.unit.support import (
     Aws,
     FakeClock,
 )
+from tests.support.unit.shelf import shelf as shelf
 
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "testing",

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.clock import epoch, iso, milliseconds
-from tests.unit.support import NOW
+from tests.support.unit.shared import NOW
 
 moments = st.integers(0, 4_102_444_800_000).map(lambda ms: ms / 1000)
 

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tests.unit.functions import environment
-from tests.unit.support import Aws
+from tests.support.unit.functions import environment
+from tests.support.unit.shared import Aws
 
 MOST = 22
 SCRIPT = """

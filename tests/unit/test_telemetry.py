@@ -19,8 +19,8 @@ from mailroom.telemetry import (
     record_duration,
     working_on,
 )
-from tests.unit.events import lambda_context
-from tests.unit.support import KEY
+from tests.support.unit.events import lambda_context
+from tests.support.unit.shared import KEY
 
 Log = Callable[[], list[dict[str, Any]]]
 

@@ -1,0 +1,128 @@
+"""What the documentation says is there: pages that it links, make targets, tests, alarms, metrics."""
+
+import ast
+import json
+import re
+import subprocess
+import tomllib
+
+import pytest
+
+from stacks.paths import ROOT
+from tests.support.docs_pages import Block, Page, pages
+
+PATHS = [page.path for page in pages()]
+KINDS = (
+    *("dlq-not-empty", "waiting-long", "backlog-old", "in-flight-many", "errors", "throttles", "slow"),
+    *("gave-up", "iterator-age", "api-5xx", "ses-bounce-rate", "ses-complaint-rate", "concurrency"),
+    "webhooks-failing",
+)
+"""Of alarms: each has its page."""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_link_leads_somewhere(path: str) -> None:
+    for target in Page(path).links():
+        if re.match(r"[a-z]+:", target):
+            assert target.startswith("https://"), target
+            continue
+        file, _, anchor = target.partition("#")
+        there = (ROOT / path).parent / file if file else ROOT / path
+        assert there.exists(), f"{path}: {target}"
+        if anchor:
+            anchors = Page(str(there.resolve().relative_to(ROOT))).anchors()
+            assert anchor in anchors, f"{path}: {target}"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_make_target_is_there(path: str) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M))
+    page = Page(path)
+    lines = [*page.command_lines(), *(span.split() for span in page.spans())]
+    named = {words[1] for words in lines if len(words) > 1 and words[0] == "make" and "=" not in words[1]}
+    assert named <= targets
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_block_is_in_its_language(path: str) -> None:
+    for block in Page(path).blocks("python", "json", "toml", "sh"):
+        try:
+            _read(block)
+        except (ValueError, SyntaxError) as error:
+            raise AssertionError(f"{path}: {block.text}") from error
+
+
+def test_every_word_of_the_glossary_names_the_file_that_decides_what_it_means() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| .+? \| (.+) \|$", Page("docs/glossary.md").prose, re.M)
+    words = [word for word, place in rows if word != "word"]
+    assert {"message", "channel", "mailbox", "ledger", "attempt", "lane", "dead letter"} <= {*words}
+    assert len(set(words)) == len(words)
+    for word, place in rows:
+        assert word == "word" or re.fullmatch(r"\[[^]]+\]\(\.\./[\w/.]+\)", place), word
+
+
+def test_every_test_that_the_text_names_is_in_the_file_that_it_links() -> None:
+    linked = re.compile(r"\[`(test_\w+)`\]\(([^)]+)\)")
+    found = [(page.path, *pair) for page in pages() for pair in linked.findall(page.text)]
+    assert len(found) > 25
+    for path, name, target in found:
+        text = ((ROOT / path).parent / target).read_text()
+        assert re.search(rf"^def {name}\(", text, re.M), f"{path}: {name}"
+
+
+def test_every_page_that_the_code_names_is_there() -> None:
+    named = re.compile(r"docs/[\w/.-]+\.(?:md|json)")
+    for folder in ("stacks", "ops", "lambdas", "local"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for path in named.findall(file.read_text()):
+                assert (ROOT / path).exists(), f"{file}: {path}"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_alarm_has_its_page_which_the_index_names(kind: str) -> None:
+    page = Page(f"docs/operating/{kind}.md")
+    headings = re.findall(r"^## (.+)$", page.prose, re.M)
+    assert headings == [
+        "What it means",
+        "First look",
+        "Mend it",
+        "How it ends",
+        "What is lost meanwhile",
+    ]
+    assert [words for words in page.command_lines() if words], "no command to look with"
+    assert f"{kind}.md" in Page("docs/operating/README.md").text
+
+
+def test_every_metric_that_a_function_counts_is_listed() -> None:
+    counted = re.compile(r'(?:\b(?:count|count_by|record_duration|over)\(|counts\[)\s*"([A-Z]\w+)"')
+    text = Page("docs/operating/README.md").text
+    names = {name for file in (ROOT / "lambdas").rglob("*.py") for name in counted.findall(file.read_text())}
+    assert len(names) > 40
+    assert {name for name in names if f"`{name}`" not in text} == set()
+
+
+def _read(block: Block) -> None:
+    match block.kind:
+        case "python":
+            ast.parse(block.text)
+        case "toml":
+            tomllib.loads(block.text)
+        case "json":
+            _json(block.text)
+        case "sh":
+            text = re.sub(r"<[\w-]+>", "placeholder", block.text)
+            done = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise SyntaxError(done.stderr)
+
+
+def _json(text: str) -> None:
+    """One value, one a line, or a part of an object."""
+    try:
+        json.loads(text)
+    except ValueError:
+        try:
+            json.loads(f"{{{text}}}")
+        except ValueError:
+            for line in text.splitlines():
+                json.loads(line)

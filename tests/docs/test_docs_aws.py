@@ -1,0 +1,93 @@
+"""Every command of the AWS CLI that the documentation gives is one that there is, with its options."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+from botocore import xform_name
+from botocore.exceptions import UnknownServiceError
+from botocore.session import Session
+
+from tests.support.docs_pages import Page, pages
+
+PATHS = [page.path for page in pages()]
+ONLY_IN_THE_CLI = {("logs", "tail")}
+"""What the CLI has beside the services' operations."""
+EVERYWHERE = {"query", "output", "region", "profile", "endpoint-url"}
+_WAIT = "wait"
+"""Takes the name of what is waited for, which is no option."""
+COMMAND = re.compile(r"\baws (?P<service>[a-z0-9-]+) (?P<operation>[a-z0-9-]+)(?P<rest>[^\n|;)]*)")
+SESSION = Session()
+
+
+@dataclass(frozen=True)
+class Command:
+    """One of them, with the names of its options as far as its line shows them."""
+
+    service: str
+    operation: str
+    options: frozenset[str]
+
+
+def _commands(page: Page) -> Iterator[Command]:
+    texts = [block.text.replace("\\\n", " ") for block in page.blocks("sh")]
+    texts += [span for span in page.spans() if span.startswith("aws ")]
+    for text in texts:
+        for found in COMMAND.finditer(text):
+            options = frozenset(re.findall(r" --([a-z-]+)", found["rest"]))
+            yield Command(found["service"], found["operation"], options)
+
+
+@cache
+def _operations(service: str) -> dict[str, set[str]]:
+    """A service's operations with their options, in the CLI's spelling."""
+    model = SESSION.get_service_model(service)
+    found = {}
+    for name in model.operation_names:
+        shape = model.operation_model(name).input_shape
+        members = shape.members if shape else {}
+        found[xform_name(name, "-")] = {xform_name(member, "-") for member in members}
+    return found
+
+
+def _fault(command: Command) -> str:
+    """What is wrong with it; "": nothing."""
+    if (command.service, command.operation) in ONLY_IN_THE_CLI or command.operation == _WAIT:
+        return ""
+    try:
+        operations = _operations(command.service)
+    except UnknownServiceError:
+        return f"there is no service {command.service}"
+    if command.operation not in operations:
+        return f"{command.service} has no {command.operation}"
+    taken = operations[command.operation] | EVERYWHERE
+    unknown = {
+        name for name in command.options if name not in taken and name.removeprefix("no-") not in taken
+    }
+    return f"{command.operation} takes no {', '.join(sorted(unknown))}" if unknown else ""
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_command_of_the_aws_cli_is_there_with_its_options(path: str) -> None:
+    faults = {fault for command in _commands(Page(path)) if (fault := _fault(command))}
+    assert faults == set()
+
+
+def test_commands_are_found_at_all_in_blocks_in_lists_and_in_the_text() -> None:
+    found = {(command.service, command.operation) for page in pages() for command in _commands(page)}
+    assert len(found) > 20
+    assert {("sesv2", "create-email-identity"), ("cloudformation", "delete-stack")} <= found
+
+
+@pytest.mark.parametrize(
+    ("command", "fault"),
+    [
+        (Command("sqs", "send", frozenset()), "sqs has no send"),
+        (Command("mail", "send", frozenset()), "there is no service mail"),
+        (Command("sqs", "get-queue-url", frozenset({"queue"})), "get-queue-url takes no queue"),
+    ],
+)
+def test_a_command_that_there_is_not_would_be_seen(command: Command, fault: str) -> None:
+    assert _fault(command) == fault

@@ -1,0 +1,51 @@
+"""Every command that the documentation gives is one that `mailroom` takes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import typer
+
+from ops.cli import app
+from tests.support.docs_pages import Page, pages
+
+PATHS = [page.path for page in pages()]
+NAMES = {"mailroom", ".venv/bin/mailroom"}
+COMMAND = typer.main.get_command(app)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_command_is_one_that_mailroom_takes(path: str) -> None:
+    for words in Page(path).command_lines():
+        if words and words[0] in NAMES:
+            _parse(words[1:], path)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_command_that_the_text_mentions_is_there_with_its_options(path: str) -> None:
+    for span in Page(path).spans():
+        words = span.split()
+        if words[0] in NAMES and len(words) > 1:
+            command, rest = _found(words[1:], f"{path}: {span}")
+            known = {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
+            named = {word.partition("=")[0] for word in rest if word.startswith("--")}
+            assert named <= known | {"--help"}, f"{path}: {span}"
+
+
+def _found(words: Sequence[str], where: str) -> tuple[Any, list[str]]:
+    """The command that `words` begin with, and those that are left."""
+    command: Any = COMMAND
+    rest = list(words)
+    while hasattr(command, "commands") and rest:
+        name = rest.pop(0)
+        assert name in command.commands, f"{where}: there is no {name!r}"
+        command = command.commands[name]
+    return command, rest
+
+
+def _parse(words: Sequence[str], where: str) -> None:
+    command, rest = _found(words, where)
+    try:
+        command.make_context(command.name, rest)
+    except Exception as error:
+        raise AssertionError(f"{where}: mailroom {' '.join(words)}: {error}") from error

@@ -1,0 +1,68 @@
+"""Every item that the pages for producers put, by the AWS CLI, boto3 or the client, is one that dispatch
+takes."""
+
+import ast
+import itertools
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from boto3.dynamodb.types import TypeDeserializer
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.message import parse
+from tests.support.docs_pages import Page
+
+MESSAGES = Page("docs/messages.md")
+"""The contract of each channel."""
+PAGES = [Page("README.md"), MESSAGES, Page("docs/api.md"), Page("docs/local.md")]
+Item = dict[str, Any]
+
+
+def _typed(page: Page) -> Iterator[Item]:
+    """Those of the shell, whose attributes name their types."""
+    for block in page.blocks("sh"):
+        words = shlex.split(block.text.replace("\\\n", " "), comments=True)
+        for option, value in itertools.pairwise(words):
+            if option == "--item":
+                typed = json.loads(value)
+                yield {name: TypeDeserializer().deserialize(each) for name, each in typed.items()}
+
+
+def _plain(page: Page) -> Iterator[Item]:
+    """Those of Python, also where a second line adds to what the first one names."""
+    for block in page.blocks("python"):
+        named: dict[str, Item] = {}
+        for node in ast.walk(ast.parse(block.text)):
+            if isinstance(node, ast.Assign | ast.AugAssign) and isinstance(node.value, ast.Dict):
+                (target,) = node.targets if isinstance(node, ast.Assign) else [node.target]
+                named.setdefault(ast.unparse(target), {}).update(ast.literal_eval(node.value))
+            elif isinstance(node, ast.Call):
+                dicts = [each for each in (*node.args, *_values(node)) if isinstance(each, ast.Dict)]
+                yield from map(ast.literal_eval, dicts)
+        yield from named.values()
+
+
+def _values(call: ast.Call) -> Iterator[ast.expr]:
+    return (keyword.value for keyword in call.keywords)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [item for page in PAGES for item in (*_typed(page), *_plain(page))],
+    ids=lambda item: f"{item['event_type']}-{item['id']}",
+)
+def test_an_item_of_the_documentation_is_taken(item: Item) -> None:
+    assert parse(item, CONTRACTS).key.id == item["id"]
+
+
+@pytest.mark.parametrize("items", [_typed, _plain])
+def test_each_channel_has_an_example_for_the_shell_and_one_for_python(items: Any) -> None:
+    assert {item["event_type"] for item in items(MESSAGES)} == set(CONTRACTS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
+def test_each_page_for_producers_puts_an_item(page: Page) -> None:
+    assert [*_typed(page), *_plain(page)]

@@ -1,0 +1,77 @@
+"""The ladder of docs/limits.md: settings pass synth's rules, and speed and money are as its table says."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from ops.cost.answer import WantedMessages, cost
+from ops.cost.fixed import of_settings
+from ops.estimates.lanes import Assumed, SendingPlan, Stages
+from stacks.paths import ROOT
+from stacks.settings.load import load
+from tests.support.docs_pages import Page
+
+
+def _ladder() -> list[tuple[dict[str, Any], list[str]]]:
+    """The settings of each rung, and its row of the table."""
+    page = Page("docs/limits.md")
+    settings = [json.loads(block.text) for block in page.blocks("json")]
+    rows = re.findall(
+        r"^\| ([\d,]+) \| ([\d,]+) \| ([\d.]+) s \| ([\d.,]+)[^|]*\| ([\d.]+) h \| ([\d.]+) \|$",
+        page.text,
+        re.M,
+    )
+    return list(zip(settings, [[each.replace(",", "") for each in row] for row in rows], strict=True))
+
+
+@pytest.mark.parametrize("rung", range(5))
+@pytest.mark.parametrize("lane", ["normal", "bulk"])
+def test_each_rung_of_the_ladder_passes_synth_and_is_as_fast_as_its_row_says(rung: int, lane: str) -> None:
+    settings, (rate, workers, pace, speed, hours, _) = _ladder()[rung]
+    stages = _stages(settings)
+    found = Stages(stages).lane("prod", "mail", lane)
+    plan = SendingPlan(found.senders, Assumed(latency=0.1, between=0.1), 500_000)
+    assert (found.allowed, found.workers) == (float(rate), int(workers))
+    assert found.senders.pace == pytest.approx(float(pace), rel=0.01)
+    assert 2 * plan.speed == pytest.approx(float(speed), rel=0.01)
+    assert plan.seconds / 3600 == pytest.approx(float(hours), rel=0.02)
+
+
+@pytest.mark.parametrize("rung", range(5))
+def test_a_million_mails_cost_at_each_rung_what_its_row_says(rung: int) -> None:
+    settings, row = _ladder()[rung]
+    beside_ses, _ = _a_million_mails(_stages(settings))
+    assert beside_ses == pytest.approx(float(row[-1]), abs=0.005)
+
+
+def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> None:
+    (said,) = re.findall(
+        r"A million mails a month cost \$([\d.]+) beside SES's\s+\$100, and the stage itself \$([\d.]+)",
+        Page("README.md").text,
+    )
+    assert said == tuple(f"{each:.2f}" for each in _a_million_mails(_stages({})))
+
+
+def _stages(changes: dict[str, Any]) -> dict[str, Any]:
+    """cdk.json's stages, with `changes` laid over prod."""
+    stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+    _merge(stages["prod"], changes)
+    return stages
+
+
+def _a_million_mails(stages: dict[str, Any]) -> tuple[float, float]:
+    """Dollars for a million mails of prod, without SES's; and for the stage itself."""
+    settings = load(stages, "prod")
+    found = cost(Stages(stages), settings.stage, [WantedMessages("mail", 1_000_000)], of_settings(settings))
+    (mails,) = found.channels
+    return mails.dollars - mails.parts["SES"], found.fixed.dollars
+
+
+def _merge(section: dict[str, Any], changes: dict[str, Any]) -> None:
+    for name, value in changes.items():
+        if isinstance(value, dict) and isinstance(section.get(name), dict):
+            _merge(section[name], value)
+        else:
+            section[name] = value

@@ -1,0 +1,189 @@
+"""Campaigns in their world: an audience, both queues, the tables, one clock."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from mailroom.aws.dynamo import plain
+from mailroom.campaigns.audience import Fault, Found, Page, Recipient, Recipients
+from mailroom.campaigns.collector import Collector
+from mailroom.campaigns.composer import Composer
+from mailroom.campaigns.definition import Composed, Definition, Module
+from mailroom.campaigns.drafts import Drafter
+from mailroom.campaigns.runs import Run, Runs
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.ledger.ledger import Ledger
+from mailroom.mailbox import MailboxWriter
+from mailroom.recipients.choices import Preferences
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.outside import Clock, Outside, Queues, Stopped
+from tests.support.faults.world import create_table
+
+FUNCTION_SECONDS = 60.0
+LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
+MAX_RECEIVES = 8
+COLLECT, AUDIENCE = "https://sqs/collect", "https://sqs/audience"
+AT = "2026-11-18T13:00:00Z"
+RUN = "2026-11-18T13:00Z"
+WEEKLY = Definition(
+    "weekly",
+    "mail",
+    Module(),
+    topic="news",
+    attributes={"template": "default"},
+    page_size=4,
+    recipients_per_message=3,
+)
+TABLES = {
+    "runs": ("campaign", "run"),
+    "mailbox": ("id", "event_type"),
+    "ledger": ("id", "event_type"),
+    "preferences": ("recipient", "topic"),
+}
+
+
+def address(key: str) -> str:
+    return f"{key}@example.com"
+
+
+class People:
+    """An audience of so many, by number; the keys in `bad` are faults of it."""
+
+    def __init__(self, count: int, bad: frozenset[int] = frozenset()) -> None:
+        self.count = count
+        self.bad = bad
+
+    def page(self, page: Page) -> Found:
+        start = page.cursor or 0
+        numbers = range(start, min(start + page.size, self.count))
+        people = [
+            Recipient(f"p{at}", {"email": address(f"p{at}"), "first_name": "Ada", "last_name": "L"})
+            for at in numbers
+            if at not in self.bad
+        ]
+        faults = [Fault(f"line {at + 2}", "email", "is empty") for at in numbers if at in self.bad]
+        end = start + page.size
+        return Found(people, end if end < self.count else None, faults)
+
+
+class Asking:
+    """A campaign's module: what it is asked for, and for whom it fails or says nothing."""
+
+    def __init__(self) -> None:
+        self.fails: set[str] = set()
+        self.leaves_out: set[str] = set()
+
+    def compose(self, _definition: Definition, recipients: Recipients) -> Composed | None:
+        if self.fails & set(recipients.keys):
+            raise KeyError("followers")
+        return {each.key: {"greeting": "hi"} for each in recipients if each.key not in self.leaves_out}
+
+
+class CampaignWorld:
+    """A crash costs the invocation and nothing else."""
+
+    def __init__(
+        self, people: People | None = None, definition: Definition = WEEKLY, puts_at_once: int = 1
+    ) -> None:
+        self.puts_at_once = puts_at_once
+        self.clock, self.outside = Clock(), Outside()
+        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.people, self.asking = people or People(10), Asking()
+        self.milliseconds = int(FUNCTION_SECONDS * 1000)
+        """What an invocation of compose has left, whenever it asks."""
+        self.definition = definition
+        self.dynamodb = in_memory_client()
+        for table, keys in TABLES.items():
+            create_table(self.dynamodb, table, *keys)
+        self._watched = self.outside.watch(
+            self.dynamodb, "update_item", "put_item", "get_item", "batch_get_item"
+        )
+        self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
+        self._people = self.outside.watch(self.people, "page")
+        self._asking = self.outside.watch(self.asking, "compose")
+        self.preferences = Preferences(self.dynamodb, "preferences", self.clock)
+        self.runs = Runs(self.dynamodb, "runs", lease=LEASE, clock=self.clock)
+
+    def speaks(self, module: Any) -> None:
+        """From here on the campaign's module is this."""
+        self._asking = self.outside.watch(module, "compose")
+
+    def start(self, **changes: str) -> None:
+        """A schedule's message, or an operator's."""
+        self.queues.put(COLLECT, json.dumps({"campaign": "weekly", "scheduled_at": AT, **changes}))
+
+    def collector(self) -> Collector:
+        """A new process's."""
+        return Collector(
+            {self.definition.name: self.definition},
+            lambda _definition: self._people,
+            Runs(self._watched, "runs", lease=LEASE, clock=self.clock),
+            sqs=self._sqs,
+            queue_url=COLLECT,
+            audience_queue_url=AUDIENCE,
+            clock=self.clock,
+        )
+
+    def composer(self) -> Composer:
+        """A new process's."""
+        preferences = Preferences(self._watched, "preferences", self.clock)
+        return Composer(
+            {self.definition.name: self.definition},
+            Drafter(self._asking, preferences, CONTRACTS),
+            mailbox=MailboxWriter(self._watched, "mailbox"),
+            ledger=Ledger(self._watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock),
+            runs=Runs(self._watched, "runs", clock=self.clock),
+            sqs=self._sqs,
+            queue_url=AUDIENCE,
+            puts_at_once=self.puts_at_once,
+            clock=self.clock,
+        )
+
+    def deliver(self, url: str, most: int = 10) -> None:
+        """One invocation. A crash leaves its records to their visibility time-out."""
+        records = self.queues.receive(url, most)
+        if not records:
+            return
+        try:
+            event = {"Records": records}
+            if url == COLLECT:
+                response = self.collector().handle(event)
+            else:
+                response = self.composer().handle(event, lambda: self.milliseconds)
+            self.queues.settle(url, records, response)
+        except Stopped:
+            return
+
+    def settle(self) -> None:
+        """Deliver, and let time pass, until both queues are empty."""
+        for _ in range(400):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            self.deliver(COLLECT, 1)
+            self.deliver(AUDIENCE)
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def run(self) -> Run:
+        """The run as its item says it."""
+        found = self.runs.read("weekly", RUN)
+        assert found is not None
+        return found
+
+    def mailbox(self) -> dict[str, dict[str, Any]]:
+        """The mailbox's items by their recipient's key."""
+        items = [plain(each) for each in self.dynamodb.scan(TableName="mailbox")["Items"]]
+        return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
+
+    def ledger(self) -> dict[str, dict[str, Any]]:
+        """The ledger's items by their recipient's key."""
+        items = [plain(each) for each in self.dynamodb.scan(TableName="ledger")["Items"]]
+        return {each["id"].removeprefix(f"weekly#{RUN}#"): each for each in items}
+
+    def calls(self) -> Mapping[str, int]:
+        return Counter(self.outside.calls)
+
+    def dead(self) -> int:
+        return sum(map(len, self.queues.dead.values()))

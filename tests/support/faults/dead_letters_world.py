@@ -1,0 +1,191 @@
+"""The function that looks at dead letters in its world: queues that keep them, the ledger, and the memory."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mailroom import telemetry
+from mailroom.aws.dynamo import plain
+from mailroom.channels.fax.contract import Fax
+from mailroom.channels.mail.contract import Mail
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
+from mailroom.ledger.items import Claimed
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key, Message
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.outside import Clock, Outside, Queued, Queues, Stopped
+from tests.support.faults.world import create_table
+
+FUNCTION_SECONDS = 50.0
+EVERY_SECONDS = 3600.0
+STANDARD, FIFO, CALLBACKS = "https://sqs/mail-dlq", "https://sqs/fax-dlq.fifo", "https://sqs/webhook-dlq"
+URLS = {"mail-dlq": STANDARD, "fax-dlq.fifo": FIFO, "webhook-dlq": CALLBACKS}
+AT_ONCE = 2
+"""Letters of one receive: SQS may hand out fewer than there are."""
+
+Item = dict[str, Any]
+
+
+class DeadLetterQueues(Queues):
+    """SQS as a consumer that never deletes sees it. A call that would take a letter away is none it has."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, visibility=30, max_receives=1_000_000)
+
+    def receive_message(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        MaxNumberOfMessages: int,  # noqa: N803
+        VisibilityTimeout: int,  # noqa: N803
+        **_others: Any,
+    ) -> Item:
+        found = list(self._heads(QueueUrl) if QueueUrl.endswith(".fifo") else self._visible(QueueUrl))
+        letters = found[: min(MaxNumberOfMessages, AT_ONCE)]
+        for letter in letters:
+            letter.receives += 1
+            letter.visible_at = self._clock() + VisibilityTimeout
+        return {"Messages": [_handed_out(letter) for letter in letters]} if letters else {}
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Any) -> Item:  # noqa: N803
+        shown = len(list(self._visible(QueueUrl)))
+        numbers = (shown, len(self.messages[QueueUrl]) - shown)
+        return {"Attributes": {name: str(each) for name, each in zip(AttributeNames, numbers, strict=True)}}
+
+    def hidden(self) -> int:
+        """Letters that nobody could receive now."""
+        return sum(len(letters) - len(list(self._visible(url))) for url, letters in self.messages.items())
+
+    def redrive(self, url: str, chosen: Callable[[str], bool]) -> list[Item]:
+        """An operator moves the visible ones that are `chosen` back to where they came from: their bodies."""
+        moved = [each for each in self._visible(url) if chosen(each.body)]
+        self.messages[url] = [each for each in self.messages[url] if each not in moved]
+        return [json.loads(each.body) for each in moved]
+
+    def _visible(self, url: str) -> Iterator[Queued]:
+        return (each for each in self.messages[url] if each.visible_at <= self._clock())
+
+    def _heads(self, url: str) -> Iterator[Queued]:
+        """The first letter of each group that none in flight locks; a body's `to` is its group."""
+        groups: set[str] = set()
+        for letter in self.messages[url]:
+            group = json.loads(letter.body)["to"]
+            if group not in groups and letter.visible_at <= self._clock():
+                yield letter
+            groups.add(group)
+
+
+def _handed_out(letter: Queued) -> Item:
+    return {
+        "MessageId": letter.message_id,
+        "ReceiptHandle": letter.message_id,
+        "Body": letter.body,
+        "Attributes": {"ApproximateReceiveCount": str(letter.receives), "SentTimestamp": "1795251600000"},
+    }
+
+
+class DeadLettersWorld:
+    """Dead letters of every kind, and a schedule that starts the function again and again."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        # A process that was stopped makes no further call, whatever it has in a `finally`.
+        self.outside = Outside(time_is_up=self._dead)
+        self.queues = DeadLetterQueues(self.clock)
+        self.log = io.StringIO()
+        self._restarted = False
+        self.dynamodb = in_memory_client()
+        create_table(self.dynamodb, "ledger")
+        self.dynamodb.create_table(
+            TableName="dead-letters",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+        )
+        # The senders' writes: they are no place for this function to stop. Whoever claims anew has waited.
+        self.ledger = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
+        self._watched: Any = self.outside.watch(
+            self.dynamodb, "update_item", "put_item", "batch_get_item", "get_item"
+        )
+        self._sqs: Any = self.outside.watch(
+            self.queues, "receive_message", "get_queue_attributes", "change_message_visibility_batch"
+        )
+
+    def put(self, url: str, body: Item | str) -> None:
+        self.queues.put(url, body if isinstance(body, str) else json.dumps(body))
+
+    def mail(self, name: str, *, trouble: str = "", done: bool = False) -> Item:
+        """A mail's item, which a worker has claimed: it gave it back for `trouble`, sent it, or died."""
+        item = {"id": name, "event_type": "mail", "to": "ada@example.com"}
+        claim = self.claim(Mail(id=name, event_type="mail", to="ada@example.com"))
+        if trouble:
+            self.ledger.release(claim, "misconfigured", trouble)
+        if done:
+            self.ledger.complete(claim, "ses", "p-1")
+        return item
+
+    def fax(self, name: str, number: str) -> Item:
+        """A body of the fax queue, which a worker has claimed and not finished."""
+        self.claim(Fax(id=name, event_type="fax", to=number, pdf_url="https://files.example/f.pdf"))
+        return {"fax_id": name, "to": number}
+
+    def claim(self, message: Message) -> Claimed:
+        claim = self.ledger.claim(message)
+        assert isinstance(claim, Claimed), claim
+        return claim
+
+    def invoke(self) -> bool:
+        """One pass of a new process, as the schedule starts it; False where it dies."""
+        letters = DeadLetterInspector(
+            URLS,
+            "test",
+            ledger=Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
+            callbacks=CallbackResults(self._watched, "ledger"),
+            log=DeadLetterLog(self._watched, "dead-letters", self.clock),
+            sqs=self._sqs,
+            long_poll=0,
+        )
+        end = self.clock() + FUNCTION_SECONDS
+        with self._logged():
+            try:
+                letters.handle({}, lambda: int((end - self.clock()) * 1000))
+            except Stopped:
+                self._restarted = True
+                return False
+        return True
+
+    def _dead(self) -> bool:
+        return self.outside.stopped_at is not None and not self._restarted
+
+    def settle(self) -> None:
+        """The schedule's next passes: one may die, those after it do not."""
+        for _ in range(2):
+            self.invoke()
+            self.clock.sleep(EVERY_SECONDS)
+
+    @contextmanager
+    def _logged(self) -> Iterator[None]:
+        handler = telemetry.logger.registered_handler
+        shown, handler.stream = handler.stream, self.log  # type: ignore[attr-defined] # a StreamHandler
+        try:
+            yield
+        finally:
+            handler.stream = shown  # type: ignore[attr-defined]
+            telemetry.metrics.clear_metrics()
+
+    def told(self) -> Counter[str]:
+        """How often each letter was told of, by its SQS message id."""
+        lines = map(json.loads, self.log.getvalue().splitlines())
+        return Counter(line["message_id"] for line in lines if line["message"] == "dead letter")
+
+    def remembered(self) -> set[str]:
+        """The letters in the table."""
+        return {each["message_id"]["S"] for each in self.dynamodb.scan(TableName="dead-letters")["Items"]}
+
+    def found(self, key: Key) -> Item:
+        """The ledger's item ({}: none)."""
+        where: Any = {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=where).get("Item", {}))

@@ -1,0 +1,269 @@
+"""The fax gateway in its world: fax queue, retry queue, ledger stream and provider, on a virtual clock."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from mailroom.aws.dynamo import plain
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.delivery import FaxDelivery
+from mailroom.channels.fax.retry_mover import RetryMover
+from mailroom.content.payloads import Payloads
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import FaxSender
+from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.ledger.ledger import Ledger
+from mailroom.outcomes.outcomes import Outcomes
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.fax_network import FaxNetwork
+from tests.support.faults.fifo import Fifo
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
+from tests.support.faults.stream import Recording
+
+FUNCTION_SECONDS = 60.0
+LEASE = FUNCTION_SECONDS + 60
+VISIBILITY = LEASE + 60
+MAX_RECEIVES, LAST_SUBMIT_RECEIVE = 40, 20
+MAX_ATTEMPTS = 3
+RETRY_SECONDS = 600.0
+FAX, RETRY, WEBHOOK = "https://sqs/fax.fifo", "https://sqs/fax-retry", "https://sqs/webhook"
+HERE, THERE = "+16175551234", "+49301234567"
+OURS, GIVEN_UP = "+12025550123", "+12025550124"
+"""The stage's number, and one that it had before."""
+
+Item = dict[str, Any]
+
+
+def fax(name: str, to: str = HERE, **changes: Any) -> Item:
+    """What an upstream application writes; the PDF's name chooses the fate."""
+    return {
+        "fax_id": name,
+        "to": to,
+        "pdf_url": f"https://files.example/{name}.pdf",
+        "callback_url": "https://app.example/fax",
+        **changes,
+    }
+
+
+class FaxWorld:
+    """One crash costs the invocation and nothing else; a function that outlives its time is killed."""
+
+    def __init__(self, max_attempts: int = MAX_ATTEMPTS) -> None:
+        self.max_attempts = max_attempts
+        self.changed: Item = {}
+        """Settings that have other values by now, and the `account` at the provider: a new process begins
+        with them."""
+        self.clock = Clock()
+        self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
+        self._deadlines = [float("inf")]
+        self.fifo = Fifo(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.queues = Queues(self.clock, VISIBILITY, 12)
+        self.network = FaxNetwork(self.clock)
+        self.dynamodb = in_memory_client()
+        create_ledger(self.dynamodb)
+        self._stream = Recording(self.dynamodb)
+        self._read = 0
+        self.ledger = Ledger(
+            self.outside.watch(self._stream, "update_item", "get_paginator"),
+            "ledger",
+            lease=LEASE,
+            ttl=1e6,
+            clock=self.clock,
+        )
+        self._payloads = Payloads(NO_BUCKET, "payloads")
+        self._sqs = self.outside.watch(
+            _Sqs(self.fifo, self.queues), "send_message_batch", "change_message_visibility_batch"
+        )
+
+    def put(self, *faxes: Item, group: str | None = None) -> None:
+        """An upstream application writes to the fax queue."""
+        for each in faxes:
+            self.fifo.put(json.dumps(each), group or each["to"], each["fax_id"])
+
+    def worker(self) -> Worker:
+        """A new process's worker."""
+        changed = {**self.changed}
+        account = changed.pop("account", "ours")
+        settings = replace(_settings(self.max_attempts), **changed)
+        there = self.network.provider(settings.fax_provider, account)
+        provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
+        adapter = FaxAdapter(
+            settings.fax_provider,
+            lambda: provider,
+            self._payloads,
+            senders=settings.fax_senders,
+            media_seconds=60,
+            clock_skew_seconds=60,
+        )
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.dynamodb,
+            self._sqs,
+            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
+        )
+        return Worker(settings.queue_url, tools, FaxDelivery(settings, adapter, tools))
+
+    def send_fax(self) -> bool:
+        """One invocation of the sender; False where no line is free or nothing waits."""
+        records = self.fifo.receive()
+        if not records:
+            return False
+        with self._invocation() as remaining:
+            response = self.worker().handle({"Records": records}, remaining)
+            if not response["batchItemFailures"]:
+                self.fifo.delete(records[0]["receiptHandle"])
+        return True
+
+    def move_retries(self) -> None:
+        """One invocation of the retry mover."""
+        records = self.queues.receive(RETRY)
+        if records:
+            with self._invocation():
+                mover = RetryMover(self._sqs, RETRY, FAX, self.clock)
+                self.queues.settle(RETRY, records, mover.handle({"Records": records}))
+
+    def draw_consequences(self) -> None:
+        """The ledger's stream invokes outcomes with what is new; what it reports comes again."""
+        for _ in range(100):
+            records = self._stream.records[self._read :]
+            if not records:
+                return
+            with self._invocation():
+                settings = OutcomesSettings(
+                    webhook_queue_url=WEBHOOK,
+                    retry_queue_url=RETRY,
+                    max_attempts=self.max_attempts,
+                    retry_delay_seconds=RETRY_SECONDS,
+                    retry_growth=1,
+                    retry_delay_cap_seconds=900,
+                )
+                failed = Outcomes(settings, self._sqs, self.clock).handle(records)
+                numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
+                self._read += min((numbers.index(each) for each in failed), default=len(records))
+        raise AssertionError("outcomes fails again and again")
+
+    def settle(self) -> None:
+        """All functions run, and time passes, until nothing is left to do."""
+        for _ in range(600):
+            self.draw_consequences()
+            self.move_retries()
+            if self.send_fax():
+                continue
+            times = [self.fifo.next_visible(), self._retries_visible()]
+            due = [each for each in times if each is not None]
+            if not due:
+                self.draw_consequences()
+                if self._retries_visible() is None:
+                    return
+                continue
+            self.clock.now = max(self.clock.now, *[min(due)])
+        raise AssertionError(f"not settled: {self.fifo.letters} {self.queues.messages[RETRY]}")
+
+    def found(self, name: str) -> Item:
+        """The ledger's item ({}: none)."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": "fax"}}
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+
+    def callbacks(self, name: str) -> list[tuple[str, str]]:
+        """What a receiver that drops repeats was told of a fax: status and sentence, in order."""
+        told: dict[str, Item] = {}
+        for message in self.queues.messages[WEBHOOK]:
+            body = json.loads(message.body)
+            if body["id"] == name:
+                assert told.setdefault(body["webhook_id"], body["payload"]) == body["payload"]
+        return [(each["status"], each["message"]) for each in told.values()]
+
+    @contextmanager
+    def _invocation(self) -> Iterator[Callable[[], int]]:
+        """A function's time: it is killed by a stop, or when its time is over."""
+        deadline = self.clock() + FUNCTION_SECONDS
+        self._deadlines.append(deadline)
+        try:
+            with suppress(Stopped):
+                yield lambda: int(max(0.0, deadline - self.clock()) * 1000)
+        finally:
+            self._deadlines.pop()
+
+    def _retries_visible(self) -> float | None:
+        return min((each.visible_at for each in self.queues.messages[RETRY]), default=None)
+
+
+class _Sqs:
+    """Both kinds of queue behind one client."""
+
+    def __init__(self, fifo: Fifo, queues: Queues) -> None:
+        self._fifo = fifo
+        self._queues = queues
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: list[Item]) -> Item:  # noqa: N803
+        if QueueUrl != FAX:
+            return self._queues.send_message_batch(QueueUrl=QueueUrl, Entries=Entries)
+        for entry in Entries:
+            self._fifo.put(entry["MessageBody"], entry["MessageGroupId"], entry["MessageDeduplicationId"])
+        return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+    def change_message_visibility_batch(self, *, QueueUrl: str, Entries: list[Item]) -> Item:  # noqa: N803
+        if QueueUrl != FAX:
+            return self._queues.change_message_visibility_batch(QueueUrl=QueueUrl, Entries=Entries)
+        for entry in Entries:
+            self._fifo.hide(entry["ReceiptHandle"], entry["VisibilityTimeout"])
+        return {}
+
+
+def _settings(max_attempts: int) -> FaxSender:
+    return FaxSender(
+        ledger_table="ledger",
+        ledger_ttl_seconds=1e6,
+        payload_bucket="payloads",
+        channel="fax",
+        queue_url=FAX,
+        lease_seconds=LEASE,
+        pace_seconds=0,
+        on_unknown="hold",
+        backoff_seconds=5,
+        backoff_cap_seconds=300,
+        misconfigured_seconds=20,
+        submit_seconds=10,
+        record_seconds=5,
+        fax_provider="signalwire",
+        fax_secret_arn="secret",
+        fax_base_url="https://example.signalwire.com",
+        fax_senders=[OURS],
+        fax_connection_id="",
+        fax_ttl_minutes=5,
+        fax_quality="fine",
+        media_seconds=60,
+        poll_seconds=10,
+        longest_fax_seconds=900,
+        max_attempts=max_attempts,
+        last_submit_receive=LAST_SUBMIT_RECEIVE,
+        clock_skew_seconds=60,
+        callback_schemes=["https"],
+        callback_ports=[443],
+    )
+
+
+def create_ledger(client: Any) -> None:
+    types = {"id": "S", "event_type": "S", "line": "S", "submittedAt": "N"}
+    keys = [("id", "HASH"), ("event_type", "RANGE")]
+    line = [("line", "HASH"), ("submittedAt", "RANGE")]
+    client.create_table(
+        TableName="ledger",
+        BillingMode="PAY_PER_REQUEST",
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()],
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "lines",
+                "KeySchema": [{"AttributeName": name, "KeyType": kind} for name, kind in line],
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["provider_ids"]},
+            }
+        ],
+    )

@@ -1,0 +1,268 @@
+"""Text messages, pushes and what comes back, in their world: queues, ledger, list, providers, one clock."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from botocore.exceptions import ReadTimeoutError
+
+from mailroom.aws.dynamo import plain
+from mailroom.channels.push.sns import SnsPush
+from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.contract import SmsRequest
+from mailroom.channels.sms.delivery import text_delivery
+from mailroom.channels.sms.twilio import evidence
+from mailroom.content.payloads import Payloads
+from mailroom.delivery.delivery import to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import Feedback as FeedbackSettings
+from mailroom.environment import PushSender, SmsSender
+from mailroom.feedback.consumer import Feedback
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Reference
+from mailroom.message.outcome import Evidence, Outcome, Rejected, Retry, Sent, Unknowable
+from mailroom.recipients.choices import Suppressions
+from tests.support.bodies import SENT, TOPIC, twilio
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.fax_world import create_ledger
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped, refused
+from tests.support.faults.world import create_table
+
+FUNCTION_SECONDS = 60.0
+LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
+MAX_RECEIVES = 12
+SMS, PUSH, FEEDBACK = "https://sqs/sms", "https://sqs/push", "https://sqs/feedback"
+HERE, THERE = "+16175551234", "+16175559999"
+APP = "arn:aws:sns:us-east-1:123456789012:app/GCM/phones"
+ENDPOINT = APP.replace(":app/", ":endpoint/") + "/"
+
+Item = dict[str, Any]
+
+
+def sms(name: str, to: str = HERE, text: str | None = None, **changes: Any) -> Item:
+    """A text message; its name chooses its fate, and it says its name unless told otherwise."""
+    return {"id": name, "event_type": "sms", "to": to, "text": text or f"I am {name}", **changes}
+
+
+def push(name: str, **changes: Any) -> Item:
+    """A push to an endpoint of its own; its name chooses its fate."""
+    return {"id": name, "event_type": "push", "to": f"{ENDPOINT}{name}", "title": name, **changes}
+
+
+@dataclass
+class Carrier:
+    """An account at Twilio or AWS: what it accepted, and what it then tells of it. The id chooses:
+    throttled-once, refused, lost-answer (once; accepted, and nobody learns of it), landline, silent (no
+    callback ever). AWS cannot tell what it has."""
+
+    clock: Clock
+    queues: Queues
+    ids: Iterator[int]
+    """Of all carriers together: no two messages have one id."""
+    provider: str = "twilio"
+    account: str = "ours"
+    accepted: list[tuple[str, SmsRequest, float]] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+
+    def submit(self, request: SmsRequest) -> Outcome:
+        name = Reference.read(request.reference).id
+        self.asked[name] += 1
+        if name.startswith("refused"):
+            return Rejected("Twilio answered 400 (21211)")
+        if name.startswith("throttled-once") and self.asked[name] == 1:
+            return Retry("429")
+        sid = f"SM{next(self.ids)}"
+        self.accepted.append((sid, request, self.clock()))
+        self._tell(name, sid, request)
+        if name.startswith("lost-answer") and self.asked[name] == 1:
+            raise TimeoutError("no answer")
+        return Sent(sid, request.facts)
+
+    def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:
+        if self.provider == "aws":
+            return Unknowable()
+        shown = [
+            {"sid": sid, "to": each.to, "body": each.text, "date_created": _rfc2822(at)}
+            for sid, each, at in reversed(self.accepted)
+            if each.to == request.to
+        ]
+        return evidence(request, shown, since, known)
+
+    def _tell(self, name: str, sid: str, request: SmsRequest) -> None:
+        if "silent" in name:
+            return
+        end = "undelivered" if name.startswith("landline") else "delivered"
+        code: Item = {"ErrorCode": "30006"} if end == "undelivered" else {}
+        at = int((self.clock() - SENT.timestamp()) * 1000)
+        for status, delay in ((end, 0), (end, 200)):
+            body = twilio(status, name, sid=sid, at=at, To=request.to, **(code if status == end else {}))
+            self.queues.put(FEEDBACK, body, delay)
+
+
+def _rfc2822(at: float) -> str:
+    from email.utils import formatdate
+
+    return formatdate(at, usegmt=False)
+
+
+class Sns:
+    """SNS: keeps what it published. The endpoint's name chooses: disabled, lost-answer, throttled-once."""
+
+    def __init__(self) -> None:
+        self.published: list[Item] = []
+        self._asked: Counter[str] = Counter()
+
+    def create_platform_endpoint(self, **request: Any) -> Item:
+        return {"EndpointArn": ENDPOINT + request["Token"]}
+
+    def publish(self, **request: Any) -> Item:
+        name = request["TargetArn"].rsplit("/", 1)[1]
+        self._asked[name] += 1
+        if name.startswith("disabled"):
+            raise refused("EndpointDisabled", 400)
+        if name.startswith("throttled-once") and self._asked[name] == 1:
+            raise refused("Throttled", 429)
+        self.published.append(request)
+        if name.startswith("lost-answer") and self._asked[name] == 1:
+            raise ReadTimeoutError(endpoint_url="https://sns.example.com")
+        return {"MessageId": f"push-{len(self.published)}"}
+
+
+class PeopleWorld:
+    """A crash costs the invocation and nothing else."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.outside = Outside()
+        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.changed: Item = {}
+        """Settings of text messages that have other values by now, and the `account` at the provider: a new
+        process begins with them."""
+        self._ids = count(1)
+        self.carrier = Carrier(self.clock, self.queues, self._ids)
+        self._carriers = {("twilio", "ours"): self.carrier}
+        self.sns = Sns()
+        self.dynamodb = in_memory_client()
+        create_ledger(self.dynamodb)
+        create_table(self.dynamodb, "suppressions", "recipient", "channel")
+        create_table(self.dynamodb, "preferences", "recipient", "topic")
+        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item", "get_paginator")
+        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        self.list = Suppressions(watched, "suppressions", self.clock)
+        self._payloads = Payloads(NO_BUCKET, "payloads")
+        self._sqs = self.outside.watch(self.queues, "change_message_visibility_batch")
+
+    def enqueue(self, *items: Item | str) -> None:
+        for item in items:
+            body = item if isinstance(item, str) else json.dumps(item)
+            self.queues.put(PUSH if '"event_type": "push"' in body else SMS, body)
+
+    def worker(self, url: str) -> Worker:
+        """A new process's worker."""
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.list.client,
+            self._sqs,
+            Pace(0, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
+        )
+        if url == PUSH:
+            settings = PushSender(**_settings("push", PUSH), platform_applications={"phones": APP}, topics=[])
+            client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
+            adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
+            return Worker(PUSH, tools, to_people(settings, adapter, tools))
+        changed = {"sms_provider": "twilio", **self.changed}
+        account = changed.pop("account", "ours")
+        sms_settings = SmsSender(
+            **{**_settings("sms", SMS), **changed},
+            default_region="US",
+            max_segments=10,
+            media_seconds=60,
+            clock_skew_seconds=60,
+        )
+        theirs = (sms_settings.sms_provider, account)
+        self._carriers.setdefault(theirs, Carrier(self.clock, self.queues, self._ids, *theirs))
+        carrier: Any = self.outside.watch(self._carriers[theirs], "submit", "find")
+        sms_adapter = SmsAdapter(sms_settings, lambda: carrier, self._payloads)
+        return Worker(SMS, tools, text_delivery(sms_settings, sms_adapter, tools))
+
+    def feedback(self) -> Feedback:
+        """A new process's feedback."""
+        settings = FeedbackSettings(
+            ledger_table="ledger",
+            ledger_ttl_seconds=1e6,
+            payload_bucket="payloads",
+            queue_url=FEEDBACK,
+            suppressions_table="suppressions",
+            feedback_topics=[TOPIC],
+            default_region="US",
+        )
+        return Feedback(settings, self.ledger, self.list, self._sqs)
+
+    def deliver(self, url: str) -> None:
+        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        records = self.queues.receive(url)
+        if not records:
+            return
+        handle = self.feedback().handle if url == FEEDBACK else self.worker(url).handle
+        try:
+            response = handle({"Records": records}, lambda: int(FUNCTION_SECONDS * 1000))
+        except Stopped:
+            return
+        self.queues.settle(url, records, response)
+
+    def settle(self, order: tuple[str, ...] = (SMS, PUSH, FEEDBACK)) -> None:
+        """Deliver, and let time pass, until every queue is empty."""
+        for _ in range(400):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            for url in order:
+                self.deliver(url)
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def sends(self) -> Counter[str]:
+        """How often the provider accepted each message."""
+        accepted = [each for carrier in self._carriers.values() for each in carrier.accepted]
+        texts = Counter(Reference.read(request.reference).id for _, request, _ in accepted)
+        return texts + Counter(each["TargetArn"].rsplit("/", 1)[1] for each in self.sns.published)
+
+    def found(self, name: str, event_type: str = "sms") -> Item:
+        """The ledger's item ({}: none)."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": event_type}}
+        return plain(self.dynamodb.get_item(TableName="ledger", Key=key).get("Item", {}))
+
+    def listed(self) -> list[str]:
+        """Who is on the suppression list."""
+        quiet = Suppressions(self.dynamodb, "suppressions", self.clock)
+        return sorted(each.recipient for each in quiet.listed())
+
+
+def _settings(channel: str, url: str) -> Item:
+    return {
+        "ledger_table": "ledger",
+        "ledger_ttl_seconds": 1e6,
+        "payload_bucket": "payloads",
+        "channel": channel,
+        "queue_url": url,
+        "lease_seconds": LEASE,
+        "pace_seconds": 0,
+        "on_unknown": "resend",
+        "backoff_seconds": 5,
+        "backoff_cap_seconds": 300,
+        "misconfigured_seconds": 20,
+        "submit_seconds": 10,
+        "record_seconds": 5,
+        "suppressions_table": "suppressions",
+        "preferences_table": "preferences",
+    }
+
+
+NewWorld = Callable[[], PeopleWorld]

@@ -1,0 +1,190 @@
+"""An operator in a world of faults: `resend` and `reconcile` with its tables, queues and functions.
+
+The command's own calls are places to stop as a function's are: whoever runs it may be cut off at any of them.
+"""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+from mailroom.aws.dynamo import plain
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.environment import Dispatch
+from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.message.message import Reference
+from mailroom.outcomes.outcomes import Outcomes, Schedule
+from ops.reconcile.reconciler import Candidates, Reconciler
+from ops.reconcile.states import StaleAfter
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage
+from ops.resend.answer import ResentMessage
+from ops.resend.resender import Resender
+from tests.support.faults import fax_world
+from tests.support.faults.fax_world import FaxWorld
+from tests.support.faults.outside import Outside, Stopped
+from tests.support.faults.world import BULK, LEASE, MAIL, SCHEDULED, VISIBILITY, World
+
+OLDER_THAN = 900.0
+KEPT_SECONDS = 14 * 86_400
+"""How long a dead-letter queue keeps a letter."""
+Handler = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Here(DeployedStage):
+    """A stage whose tables and functions have short names alone."""
+
+    def name(self, short: str) -> str:
+        return short
+
+
+class Functions:
+    """The Lambda client."""
+
+    def __init__(self, handlers: dict[str, Handler]) -> None:
+        self._handlers = handlers
+        self.invoked: list[str] = []
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        self.invoked.append(FunctionName)
+        answer = self._handlers[FunctionName](json.loads(Payload))
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode())}
+
+
+class Sqs:
+    """The SQS client: the world's own, the names of its queues, and what lies in dead-letter queues."""
+
+    def __init__(self, sqs: Any, letters: Mapping[str, int]) -> None:
+        self._sqs = sqs
+        self._letters = letters
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sqs, name)
+
+    def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
+        return {"QueueUrl": f"https://sqs/{QueueName}"}
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Iterable[str]) -> dict[str, Any]:  # noqa: N803
+        name = QueueUrl.rpartition("/")[2]
+        attributes = {
+            "RedrivePolicy": json.dumps({"deadLetterTargetArn": f"arn:aws:sqs:us-east-1:1:{name}-dlq"}),
+            "MessageRetentionPeriod": str(KEPT_SECONDS),
+            "ApproximateNumberOfMessages": str(self._letters.get(name, 0)),
+        }
+        return {"Attributes": {each: attributes[each] for each in AttributeNames if each in attributes}}
+
+
+def of_mail(world: World, letters: Mapping[str, int] = MappingProxyType({})) -> Here:
+    """The stage of a world of mail; `letters` lie in its dead-letter queues, by the queue's name."""
+
+    def dispatch(event: dict[str, Any]) -> dict[str, Any]:
+        records = [each["dynamodb"] for each in event["Records"]]
+        items = [(each["SequenceNumber"], plain(each["NewImage"])) for each in records]
+        failed = world.dispatcher().dispatch(items)
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    routes = {"mail": {"normal": MAIL, "bulk": BULK}}
+    handlers: dict[str, Handler] = {"dispatch": dispatch}
+    return _stage(world.outside, world.dynamodb, world._sqs, handlers, routes, world.clock, letters)
+
+
+def sends(world: World) -> Counter[str]:
+    """How often SES accepted each message, whatever the attempt."""
+    headers = (
+        {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
+        for request in world.ses.accepted
+    )
+    return Counter(Reference.read(each["X-Correlation-ID"]).id for each in headers)
+
+
+def of_fax(world: FaxWorld) -> Here:
+    """The stage of a fax gateway."""
+    settings = OutcomesSettings(
+        webhook_queue_url=fax_world.WEBHOOK,
+        retry_queue_url=fax_world.RETRY,
+        max_attempts=world.max_attempts,
+        retry_delay_seconds=fax_world.RETRY_SECONDS,
+        retry_growth=1,
+        retry_delay_cap_seconds=900,
+    )
+
+    def outcomes(event: dict[str, Any]) -> dict[str, Any]:
+        failed = Outcomes(settings, world._sqs, world.clock).handle(event["Records"])
+        return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
+
+    routes = {"fax": {"normal": fax_world.FAX}}
+    return _stage(world.outside, world._stream, world._sqs, {"outcomes": outcomes}, routes, world.clock)
+
+
+def _stage(
+    outside: Outside,
+    dynamodb: Any,
+    sqs: Any,
+    handlers: dict[str, Handler],
+    routes: dict[str, dict[str, str]],
+    clock: Callable[[], float],
+    letters: Mapping[str, int] = MappingProxyType({}),
+) -> Here:
+    for table in dynamodb.tables.values():
+        table.about["CreationDateTime"] = datetime.fromtimestamp(clock(), UTC)
+    settings = Dispatch(
+        ledger_table="ledger",
+        ledger_ttl_seconds=1e9,
+        payload_bucket="payloads",
+        routes=routes,
+        delayed_routes={},
+        callback_schemes=["https"],
+        callback_ports=[443],
+        schedule_group="mailroom",
+        schedule_role_arn="role",
+        schedule_target_arn=f"arn:aws:sqs:us-east-1:123456789012:{SCHEDULED.rpartition('/')[2]}",
+        schedule_dead_letter_arn="dead",
+    )
+    watched = outside.watch(dynamodb, "update_item", "scan", "batch_get_item")
+    functions: Any = outside.watch(Functions(handlers), "invoke")
+    return Here("dev", watched, Sqs(sqs, letters), functions, settings, CONTRACTS, clock)  # type: ignore[arg-type]
+
+
+def resend(stage: Here, *ids: str, event_type: str = "mail", force: bool = False) -> list[ResentMessage]:
+    """One run of the command, as far as it comes: []: it was stopped."""
+    with suppress(Stopped):
+        resender = Resender(stage, force=force)
+        looked = resender.evaluate([MessageRef(id_, event_type) for id_ in ids])
+        ready = [each for each in looked if each.result == "ready"]
+        return [*resender.send(ready), *(each for each in looked if each.result != "ready")]
+    return []
+
+
+def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | None:
+    """One run of the command: how many were requeued, and how many could not be. None: it was stopped."""
+
+    def scanned(reconciler: Reconciler) -> Candidates:
+        candidates = reconciler.scan()
+        sleep(reconciler.second_look_in(candidates))
+        return candidates
+
+    return _requeued(stage, scanned, vouched=False)
+
+
+def reconcile_messages(stage: Here, *ids: str) -> tuple[int, int] | None:
+    """The same of mails that are named."""
+    asked = [MessageRef(each, "mail") for each in ids]
+    return _requeued(stage, lambda reconciler: reconciler.named(asked), vouched=True)
+
+
+def _requeued(
+    stage: Here, find: Callable[[Reconciler], Candidates], *, vouched: bool
+) -> tuple[int, int] | None:
+    longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
+    stale_after = StaleAfter(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))
+    with suppress(Stopped):
+        reconciler = Reconciler(stage, stale_after, vouched=vouched)
+        candidates = find(reconciler)
+        answer = reconciler.evaluate(candidates, dry_run=False)
+        answer = reconciler.requeue(candidates, answer)
+        return sum(answer.put_back.values()), answer.failed
+    return None

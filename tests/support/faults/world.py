@@ -1,0 +1,220 @@
+"""The functions in their world: what AWS would do between them, on a virtual clock."""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from mailroom.aws.dynamo import image_of, plain
+from mailroom.channels.mail.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.delivery.delivery import to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.due import Due, Mailbox
+from mailroom.environment import MailSender
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
+from mailroom.message.message import Key
+from mailroom.recipients.choices import Suppressions
+from tests.support import ROOT
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Scheduler, Ses, Stopped
+from tests.support.told import told
+
+FUNCTION_SECONDS = 60.0
+LEASE = FUNCTION_SECONDS + 60
+VISIBILITY = 6 * FUNCTION_SECONDS
+MAX_RECEIVES = 12
+MAIL, BULK, SCHEDULED = "https://sqs/mail", "https://sqs/mail-bulk", "https://sqs/scheduled"
+TEMPLATES = ROOT / "templates" / "mail"
+
+Item = dict[str, Any]
+OnUnknown = Literal["resend", "hold"]
+
+
+def mail(name: str, **attributes: Any) -> Item:
+    """A good mail; its address starts with its id, which chooses what SES does."""
+    about = {"email": f"{name}@example.com", "first_name": "Ada", "last_name": "Lovelace"}
+    return {"id": name, "event_type": "mail", **about, **attributes}
+
+
+class World:
+    """One mailbox, its functions and their queues. A crash costs the invocation and nothing else."""
+
+    def __init__(self, on_unknown: OnUnknown = "resend") -> None:
+        self.clock = Clock()
+        self.outside = Outside()
+        self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.ses = Ses()
+        self.scheduler = Scheduler(self.queues)
+        self.on_unknown = on_unknown
+        self.dynamodb = in_memory_client()
+        for table in ("ledger", "mailbox"):
+            create_table(self.dynamodb, table)
+        create_table(self.dynamodb, "suppressions", "recipient", "channel")
+        create_table(self.dynamodb, "preferences", "recipient", "topic")
+        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
+        self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
+        self.suppressions = Suppressions(watched, "suppressions", self.clock)
+        # Another function's writes: they are no place for this one to stop.
+        self._feedback = Ledger(self.dynamodb, "ledger", lease=0, ttl=1e6, clock=self.clock)
+        self._mailbox = Mailbox(watched, "mailbox")
+        self._sqs = self.outside.watch(self.queues, "send_message_batch", "change_message_visibility_batch")
+        self._payloads = Payloads(NO_BUCKET, "payloads")
+
+    def put(self, *items: Item) -> None:
+        """What producers put, kept for those that are read back later."""
+        self.items = list(items)
+        for item in items:
+            self.dynamodb.put_item(TableName="mailbox", Item=image_of(item))
+
+    def take_back(self, name: str) -> None:
+        """A producer deletes its item."""
+        key: Any = {"id": {"S": name}, "event_type": {"S": "mail"}}
+        self.dynamodb.delete_item(TableName="mailbox", Key=key)
+
+    def enqueue(self, *bodies: Item | str) -> None:
+        """Messages that are in the mail queue already."""
+        for body in bodies:
+            self.queues.put(MAIL, body if isinstance(body, str) else json.dumps(body))
+
+    def worker(self) -> Worker:
+        """A new process's worker."""
+        settings = MailSender(
+            ledger_table="ledger",
+            ledger_ttl_seconds=1e6,
+            payload_bucket="payloads",
+            channel="mail",
+            queue_url=MAIL,
+            lease_seconds=LEASE,
+            pace_seconds=0,
+            on_unknown=self.on_unknown,
+            backoff_seconds=5,
+            backoff_cap_seconds=300,
+            misconfigured_seconds=20,
+            submit_seconds=10,
+            record_seconds=5,
+            suppressions_table="suppressions",
+            preferences_table="preferences",
+            unsubscribe_url="https://api.example.com/unsubscribe",
+            unsubscribe_secret_arn="arn:unsubscribe",
+            mail_senders=["no-reply@example.com"],
+            configuration_set="mailroom",
+            max_attachment_bytes=1000,
+        )
+        adapter = SesMail(
+            self.outside.watch(self.ses, "send_email"),
+            Templates(TEMPLATES),
+            self._payloads,
+            senders=settings.mail_senders,
+            configuration_set=settings.configuration_set,
+            max_attachment_bytes=settings.max_attachment_bytes,
+        )
+        tools = Tools(
+            self.ledger,
+            self._payloads,
+            self.suppressions.client,
+            self._sqs,
+            Pace(settings.pace_seconds, self.clock, self.clock.sleep),
+            self.clock,
+            self.clock.sleep,
+            lambda: 0.5,
+        )
+        return Worker(settings.queue_url, tools, to_people(settings, adapter, tools))
+
+    def dispatcher(self) -> Dispatcher:
+        """A new process's dispatcher."""
+        return Dispatcher(
+            {"mail": {"normal": MAIL, "bulk": BULK}},
+            ledger=self.ledger,
+            schedules=Schedules(
+                self.outside.watch(self.scheduler, "create_schedule"),
+                "mailroom",
+                role_arn="role",
+                target_arn=SCHEDULED,
+                dead_letter_arn="dead",
+            ),
+            payloads=self._payloads,
+            sqs=self._sqs,
+            clock=self.clock,
+        )
+
+    def stream(self) -> None:
+        """The mailbox's stream invokes dispatch, again and again, until the batch is through."""
+        items = self.items
+        while items:
+            try:
+                failed = self.dispatcher().dispatch((str(at), item) for at, item in enumerate(items))
+            except Stopped:
+                continue
+            items = items[min(map(int, failed)) :] if failed else []
+
+    def deliver(self, url: str = MAIL) -> None:
+        """One invocation for a queue. A crash leaves its records to their visibility time-out."""
+        records = self.queues.receive(url)
+        if not records:
+            return
+        handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+            MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
+            SCHEDULED: lambda event: Due(
+                self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED, self.clock
+            ).handle(event),
+        }
+        try:
+            self.queues.settle(url, records, handlers[url]({"Records": records}))
+        except Stopped:
+            return
+
+    def settle(self, between: Callable[[], None] = lambda: None) -> None:
+        """Deliver, and let time pass, until every queue is empty."""
+        for _ in range(400):
+            due = self.queues.next_visible()
+            if due is None:
+                return
+            self.clock.now = max(self.clock.now, due)
+            for url in (SCHEDULED, MAIL):
+                self.deliver(url)
+            between()
+        raise AssertionError(f"not settled: {self.queues.messages}")
+
+    def send_events(self) -> None:
+        """SES tells of every mail that it accepted, as feedback will record it."""
+        for request in self.ses.accepted:
+            observe(self._feedback, [told(Key(_id(request), "mail"), "sent")])
+
+    def sends(self) -> Counter[str]:
+        """How often SES accepted each message."""
+        return Counter(_id(request) for request in self.ses.accepted)
+
+    def found(self, name: str) -> dict[str, Any]:
+        """The ledger's item ({}: none)."""
+        reply = self.dynamodb.get_item(
+            TableName="ledger", Key={"id": {"S": name}, "event_type": {"S": "mail"}}
+        )
+        return plain(reply.get("Item", {}))
+
+    def end(self, name: str) -> str:
+        """A message's status, with the error's code where there is one."""
+        item = self.found(name)
+        assert "completedAt" in item, f"{name} was lost: {item}"
+        code = item.get("error", {}).get("code")
+        return f"{item['status']}: {code}" if code else str(item["status"])
+
+
+def _id(request: Mapping[str, Any]) -> str:
+    headers = {each["Name"]: each["Value"] for each in request["Content"]["Simple"]["Headers"]}
+    text = headers["X-Correlation-ID"]
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
+
+
+def create_table(client: Any, table: str, partition: str = "id", sort: str = "event_type") -> None:
+    keys = {partition: "HASH", sort: "RANGE"}
+    client.create_table(
+        TableName=table,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in keys.items()],
+        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+    )

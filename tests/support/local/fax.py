@@ -1,0 +1,88 @@
+"""The simulated fax providers behind a real server, with a clock that a test moves."""
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from local.providers.fax import FaxLine
+from local.providers.http import SimulatorServer
+from local.providers.inbox import InboxStore
+from local.providers.signalwire import SignalWireSimulator
+from local.providers.telnyx import TelnyxSimulator
+from mailroom.channels.fax.adapter import FaxProvider
+from mailroom.channels.fax.contract import FaxRequest
+from mailroom.channels.fax.signalwire import SignalWire
+from mailroom.channels.fax.telnyx import Telnyx
+from tests.support.local.served import served
+
+PROJECT = "b3877c40-da60-4998-90ad-b792e98472ac"
+SENDER = "+12025550190"
+PDF = "https://example.com/letter.pdf"
+NOW = 1_795_251_600.25
+"""2026-11-21T09:00:00.25Z"""
+
+
+@dataclass
+class Clock:
+    """Time that stands still until a test moves it."""
+
+    now: float = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Bench:
+    """Line, server and both adapters."""
+
+    url: str
+    line: FaxLine
+    inbox: InboxStore
+    clock: Clock = field(repr=False)
+
+    @property
+    def signalwire(self) -> SignalWire:
+        base = f"{self.url}/signalwire"
+        return SignalWire(PROJECT, "token", base_url=base, ttl_minutes=5, quality="fine", seconds=5)
+
+    @property
+    def telnyx(self) -> Telnyx:
+        base = f"{self.url}/telnyx"
+        return Telnyx("key", base_url=base, connection_id="c-1", quality="fine", seconds=5)
+
+    def wait(self, seconds: float) -> None:
+        self.clock.now += seconds
+
+    def get(self, path: str) -> Any:
+        with urllib.request.urlopen(self.url + path) as answer:
+            return json.load(answer)
+
+    def statuses(self) -> list[str]:
+        return [fax["status"] for fax in self.line.log()]
+
+
+def number(ending: str) -> str:
+    """A number of the table in `fax.py`."""
+    return f"+120255501{ending}"
+
+
+def request(ending: str = "01", url: str = PDF, reference: str = "ref") -> FaxRequest:
+    return FaxRequest(number(ending), SENDER, url, reference)
+
+
+def found(provider: FaxProvider, fax: FaxRequest, since: float) -> list[str]:
+    """What the provider's look-up finds of a fax."""
+    return provider.find(fax.to, fax.reference, since)
+
+
+@contextmanager
+def running() -> Iterator[Bench]:
+    """The bench, its server running."""
+    clock, inbox = Clock(), InboxStore()
+    line = FaxLine(inbox, clock, delivered_seconds=10, busy_seconds=2, slow_seconds=100)
+    with served(SimulatorServer(0, SignalWireSimulator(line), TelnyxSimulator(line), line.pages())) as url:
+        yield Bench(url, line, inbox, clock)

@@ -1,0 +1,106 @@
+"""The SES simulator's feedback without an emulator: time that a test moves, and what was published."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from local.providers.http import Reply, Request
+from local.providers.ses_events import SIMULATOR_DOMAIN
+from local.providers.ses_feedback import VALIDATED, SesFeedback, SuppressionList
+from local.providers.sns import entries
+from local.providers.upstream import Upstream
+from mailroom.feedback.reader import read
+from mailroom.message.outcome import Event as Read
+from tests.support.local.feedback import SENDER, SET, TOPIC
+
+ALL = ["SEND", "DELIVERY", "BOUNCE", "COMPLAINT", "REJECT", "DELIVERY_DELAY"]
+NOW = 1_795_251_600.25
+"""2026-11-21T09:00:00.25Z"""
+
+
+class Emulated(Upstream):
+    """The emulator's part: it knows a set's destinations, and keeps what is published."""
+
+    def __init__(self, *, wanted: list[str] = ALL, enabled: bool = True) -> None:
+        super().__init__("http://127.0.0.1:1")
+        self.destination = {
+            "Enabled": enabled,
+            "MatchingEventTypes": wanted,
+            "SnsDestination": {"TopicArn": TOPIC},
+        }
+        self.batches: list[list[str]] = []
+        self.failures = 0
+
+    def pass_on(self, request: Request) -> Reply:
+        if request.method == "GET":
+            return Reply(200, json.dumps({"EventDestinations": [self.destination]}).encode())
+        form = request.form
+        assert (form["Action"], form["TopicArn"]) == ("PublishBatch", TOPIC)
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError
+        self.batches.append([each["Message"] for each in entries(form, "PublishBatchRequestEntries.member")])
+        return Reply(200, b"")
+
+    @property
+    def told(self) -> list[str]:
+        return [text for batch in self.batches for text in batch if text != VALIDATED]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return [json.loads(text) for text in self.told]
+
+
+class Bench:
+    """The feedback, with time that a test moves."""
+
+    def __init__(self, seed: int = 1, **destination: Any) -> None:
+        self.now = NOW
+        self.emulated = Emulated(**destination)
+        self.suppressed = SuppressionList()
+        self.feedback = SesFeedback(self.emulated, self.suppressed, seed, lambda: self.now)
+
+    def accept(self, *recipients: str, message_id: str = "m-1", **content: Any) -> None:
+        """Have a mail accepted: to, but `cc` and `bcc` among the further content."""
+        mail = {
+            "from": SENDER,
+            "to": list(recipients),
+            "cc": [],
+            "bcc": [],
+            "reply_to": [],
+            "configuration_set": SET,
+            "tags": {"correlation": "YQ", "attempt": "1"},
+            "subject": "Hello",
+            "headers": {"X-Correlation-ID": "YQ"},
+        }
+        self.feedback.accepted(
+            message_id, mail | content, Request("POST", "/v2/email/outbound-emails", {}, b"")
+        )
+
+    def settle(self, seconds: float = 10) -> list[dict[str, Any]]:
+        """Let time pass; all different events."""
+        self.now += seconds
+        self.feedback.queue.run_due()
+        return [json.loads(text) for text in dict.fromkeys(self.emulated.told)]
+
+
+def at(name: str) -> str:
+    return f"{name}@{SIMULATOR_DOMAIN}"
+
+
+def summary(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
+    """Each event's type, and type and subtype of a bounce; in the order of the alphabet."""
+    found = []
+    for each in events:
+        bounce = each.get("bounce", {})
+        found.append(
+            (each["eventType"], *(bounce[name] for name in ("bounceType", "bounceSubType") if bounce))
+        )
+    return sorted(found)
+
+
+def reading(event: Mapping[str, Any]) -> list[Read]:
+    """What the feedback function's reader makes of it."""
+    return read(
+        json.dumps({"Type": "Notification", "TopicArn": TOPIC, "Message": json.dumps(event)}), [TOPIC]
+    )

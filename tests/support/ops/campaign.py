@@ -1,0 +1,166 @@
+"""A stage with campaigns, in process: queues and tables, functions as fakes, and a repository of its own."""
+
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner, Result
+
+from mailroom.campaigns.audience import Fault
+from mailroom.campaigns.runs import PageClaim, Runs
+from ops import cli
+from tests.support.ops.shared import REGION
+
+AUDIENCE_DLQ = "mailroom-dev-audience-dlq"
+NOW = 1_795_269_634.0  # 2026-11-21T14:00:34Z
+RUN = "2026-11-21T14:00Z"
+COLLECT, AUDIENCE, RUNS = "mailroom-dev-collect", "mailroom-dev-audience", "mailroom-dev-campaign-runs"
+TOML = """
+channel = "mail"
+topic = "followers"
+template = "weekly"
+[schedule]
+cron = "0 13 ? * WED *"
+time_zone = "Europe/Berlin"
+[audience]
+kind = "csv"
+location = "s3://lists/{stage}.csv"
+key = "user"
+"""
+BY_HAND = 'channel = "sms"\ntemplate = "short"\n[audience]\nkind = "module"\n'
+CDK = {
+    "context": {
+        "mailroom": {
+            "dev": {"campaigns": {"enabled": ["weekly", "news"]}, "sms": {"default_region": "US"}},
+            "prod": {"sms": None},
+        }
+    }
+}
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+"""A function's answer to a dry run's question."""
+
+
+class FakeFunctions:
+    """The Lambda client: the functions that have an answer are there; `error` makes them fail."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.answers: dict[str, Answer] = {}
+        self.error: str | None = None
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:  # noqa: N803 - boto3's names
+        short, question = FunctionName.removeprefix("mailroom-dev-"), json.loads(Payload)["dry_run"]
+        self.asked.append((short, question))
+        if short not in self.answers:
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "Invoke")
+        failed = {"FunctionError": self.error} if self.error else {}
+        answer = self.answers[short](question)
+        return {"StatusCode": 200, "Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+
+class Session(boto3.Session):
+    """A session in process; its Lambda is the fake one."""
+
+    def __init__(self, functions: FakeFunctions) -> None:
+        super().__init__(region_name=REGION)
+        self._functions = functions
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name == "lambda":
+            return self._functions
+        return super().client(service_name, *args, **kwargs)
+
+
+class World:
+    """The deployed stage `dev`, and the repository that it was deployed from."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.functions = FakeFunctions()
+        self.session = Session(self.functions)
+        self.sqs = boto3.client("sqs", region_name=REGION)
+        self.scheduler = boto3.client("scheduler", region_name=REGION)
+        self.dynamodb = boto3.client("dynamodb", region_name=REGION)
+        self.runs = Runs(self.dynamodb, RUNS, lease=60, clock=lambda: NOW)
+        self._make()
+
+    def _make(self) -> None:
+        for name in (COLLECT, AUDIENCE, f"{COLLECT}-dlq", AUDIENCE_DLQ):
+            self.sqs.create_queue(QueueName=name)
+        make_table(self.dynamodb, RUNS, "campaign", "run")
+        for name, text in (("weekly", TOML), ("news", BY_HAND), ("draft", BY_HAND)):
+            self.write(f"campaigns/{name}/campaign.toml", text)
+        self.write("cdk.json", json.dumps(CDK))
+        self.write("templates/mail/weekly/subject.txt", "News for {{ first_name }}")
+        self.write("templates/mail/weekly/body.txt", "Hello {{ first_name }}. Enough? {{ unsubscribe_url }}")
+        self.write("templates/sms/short/body.txt", "Hi {{ first_name }}")
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the repository."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def started(self) -> list[dict[str, Any]]:
+        """What lies on the collect queue."""
+        url = self.sqs.get_queue_url(QueueName=COLLECT)["QueueUrl"]
+        found = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return [json.loads(each["Body"]) for each in found.get("Messages", [])]
+
+    def begun(self, run: str = RUN, start: str = "s-1", scheduled_at: str = "2026-11-21T13:59:00Z") -> None:
+        """A run that was started, and had its first page."""
+        assert self.runs.begin("weekly", run, start, scheduled_at)
+
+    def collected(
+        self, *faults: Fault, run: str = RUN, start: str = "s-1", recipients: int = 40, **counts: int
+    ) -> None:
+        """A start of a run whose only page was read, and what became of its people."""
+        self.begun(run, start)
+        claim = self.runs.claim("weekly", run, start, 1)
+        assert isinstance(claim, PageClaim)
+        self.runs.advance(claim, None, recipients, faults)
+        self.runs.count("weekly", run, counts or {"composed": 38, "existed": 2})
+
+    def waiting(self, queue: str) -> None:
+        """A message that nobody takes."""
+        self.sqs.send_message(QueueUrl=self.sqs.get_queue_url(QueueName=queue)["QueueUrl"], MessageBody="{}")
+
+    def schedule(self, name: str, state: str = "ENABLED") -> None:
+        """A deployed schedule."""
+        self.scheduler.create_schedule_group(Name="mailroom-dev-campaigns")
+        self.scheduler.create_schedule(
+            Name=name,
+            GroupName="mailroom-dev-campaigns",
+            ScheduleExpression="cron(0 13 ? * WED *)",
+            FlexibleTimeWindow={"Mode": "OFF"},
+            State=state,  # type: ignore[arg-type]
+            Target={
+                "Arn": "arn:aws:sqs:us-east-1:123456789012:q",
+                "RoleArn": "arn:aws:iam::123456789012:role/r",
+            },
+        )
+
+
+def make_table(dynamodb: Any, name: str, *keys: str) -> None:
+    """A table with these two string keys."""
+    dynamodb.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[
+            {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=True)
+        ],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+    )
+
+
+def run(*arguments: str, typed: str | None = None, environment: Mapping[str, str] | None = None) -> Result:
+    """The command line, on a wide terminal."""
+    return CliRunner().invoke(cli.app, arguments, input=typed, env={"COLUMNS": "160", **(environment or {})})

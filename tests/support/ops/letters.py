@@ -1,0 +1,207 @@
+"""One stage in process: tables, queues and buckets, for what operators do to dead letters and to people."""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from mailroom.aws.dynamo import image_of, plain
+from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.shared import ACCOUNT, REGION
+
+STAGE = "dev"
+TABLES = {
+    "mailbox": ("id", "event_type"),
+    "ledger": ("id", "event_type"),
+    "suppressions": ("recipient", "channel"),
+    "preferences": ("recipient", "topic"),
+    "campaign-runs": ("campaign", "run"),
+    "dead-letters": ("message_id",),
+}
+PAYLOADS = f"mailroom-{STAGE}-payloads-{ACCOUNT}-{REGION}"
+UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
+Item = dict[str, Any]
+
+
+class Over:
+    """A client with some of its calls replaced."""
+
+    def __init__(self, client: Any, **calls: Callable[..., Any]) -> None:
+        self._client = client
+        self._calls = calls
+
+    def __getattr__(self, name: str) -> Any:
+        return self._calls[name] if name in self._calls else getattr(self._client, name)
+
+
+class FakeSes:
+    """SES's own list; moto has none."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class NotFoundException(ClientError):
+            """The address is not on the list."""
+
+    def __init__(self) -> None:
+        self.listed: set[str] = set()
+
+    def delete_suppressed_destination(self, *, EmailAddress: str) -> None:  # noqa: N803
+        if EmailAddress not in self.listed:
+            raise self.exceptions.NotFoundException({"Error": {"Code": "NotFoundException"}}, "Delete")
+        self.listed.remove(EmailAddress)
+
+
+def unknown_call(**_: Any) -> Any:
+    """What an emulator says of a call that it does not have."""
+    raise ClientError({"Error": {"Code": "InvalidAction", "Message": "no such action"}}, "Call")
+
+
+class Functions:
+    """The Lambda client: dispatch, and what it has in its environment."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def __init__(self) -> None:
+        self.dispatch = {
+            "LEDGER_TTL_SECONDS": "7776000",
+            "PAYLOAD_BUCKET": PAYLOADS,
+            "DEFAULT_REGION": "US",
+        }
+
+    def get_function_configuration(self, *, FunctionName: str) -> Any:  # noqa: N803
+        if FunctionName != f"mailroom-{STAGE}-dispatch":
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
+        return {"Environment": {"Variables": self.dispatch}}
+
+
+class Stage(boto3.Session):
+    """The stage, and a session in its account. `sqs_calls` replace SQS's own; without any it has no move
+    tasks."""
+
+    def __init__(self) -> None:
+        super().__init__(region_name=REGION)
+        self.ses = FakeSes()
+        self.functions = Functions()
+        self.sqs_calls: dict[str, Callable[..., Any]] = {"list_message_move_tasks": unknown_call}
+        self.dynamodb: Any = super().client("dynamodb")
+        self.sqs: Any = super().client("sqs")
+        self.s3: Any = super().client("s3")
+        for name, keys in TABLES.items():
+            self._table(name, keys)
+        for bucket in (PAYLOADS, UNPROCESSED):
+            self.s3.create_bucket(Bucket=bucket)
+        self.urls: dict[str, str] = {}
+        for name in ("mail", "scheduled", "webhook", "audience"):
+            self._queue(name)
+            self._queue(f"{name}-dlq")
+        for name in ("fax.fifo", "fax-dlq.fifo"):
+            self._queue(name, FifoQueue="true")
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        match service_name:
+            case "sesv2":
+                return self.ses
+            case "lambda":
+                return self.functions
+            case "sqs":
+                return Over(super().client("sqs"), **self.sqs_calls)
+        return super().client(service_name, *args, **kwargs)
+
+    def put(self, table: str, **item: Any) -> None:
+        self.dynamodb.put_item(TableName=f"mailroom-{STAGE}-{table}", Item=image_of(item))
+
+    def items(self, table: str) -> list[Item]:
+        return [plain(each) for each in self.dynamodb.scan(TableName=f"mailroom-{STAGE}-{table}")["Items"]]
+
+    def item(self, table: str, id_: str, event_type: str = "mail") -> Item:
+        """One message's; {}: there is none."""
+        found = [each for each in self.items(table) if (each["id"], each["event_type"]) == (id_, event_type)]
+        return found[0] if found else {}
+
+    def send(self, queue: str, body: object, **more: Any) -> str:
+        """A message for a queue; its id."""
+        text = body if isinstance(body, str) else json.dumps(body)
+        reply = self.sqs.send_message(QueueUrl=self.urls[queue], MessageBody=text, **more)
+        return str(reply["MessageId"])
+
+    def waiting(self, queue: str) -> list[Any]:
+        """What a queue hands out now; it stays there."""
+        reply = self.sqs.receive_message(
+            QueueUrl=self.urls[queue],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=0,
+            MessageAttributeNames=["All"],
+            MessageSystemAttributeNames=["All"],
+        )
+        return list(reply.get("Messages", []))
+
+    def bodies(self, queue: str) -> list[Any]:
+        return [each["Body"] for each in self.waiting(queue)]
+
+    def put_batch(self, name: str, *images: Item, waiting: bool = True) -> str:
+        """A batch that dispatch gave up on; the object's key."""
+        records = [
+            {"eventName": "INSERT", "dynamodb": {"SequenceNumber": str(at), "NewImage": image_of(each)}}
+            for at, each in enumerate(images)
+        ]
+        key = f"aws/lambda/mapping/{name}" if waiting else f"replayed/aws/lambda/mapping/{name}"
+        document = {"requestContext": {"condition": "x"}, "payload": json.dumps({"Records": records})}
+        self.s3.put_object(Bucket=UNPROCESSED, Key=key, Body=json.dumps(document).encode())
+        return key
+
+    def batch(self, key: str) -> list[Item]:
+        """The items of a batch that lies there."""
+        document = json.loads(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read())
+        return [plain(each["dynamodb"]["NewImage"]) for each in json.loads(document["payload"])["Records"]]
+
+    def objects(self, bucket: str) -> list[str]:
+        return [each["Key"] for each in self.s3.list_objects_v2(Bucket=bucket).get("Contents", [])]
+
+    def everything(self) -> str:
+        """All that the stage has, as one text."""
+        found = io.StringIO()
+        for table in TABLES:
+            found.write(json.dumps(self.items(table), default=str))
+        for key in self.objects(UNPROCESSED):
+            found.write(self.s3.get_object(Bucket=UNPROCESSED, Key=key)["Body"].read().decode())
+        for queue in self.urls:
+            found.write("".join(self.bodies(queue)))
+        return found.getvalue()
+
+    def _table(self, name: str, keys: tuple[str, ...]) -> None:
+        self.dynamodb.create_table(
+            TableName=f"mailroom-{STAGE}-{name}",
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[
+                {"AttributeName": key, "KeyType": kind}
+                for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
+            ],
+            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
+        )
+
+    def _queue(self, name: str, **attributes: str) -> None:
+        reply = self.sqs.create_queue(QueueName=f"mailroom-{STAGE}-{name}", Attributes=attributes)
+        self.urls[name] = reply["QueueUrl"]
+
+
+def run(app: Any, *arguments: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, input=typed, env={"COLUMNS": "200"})
+
+
+@contextmanager
+def erasable(monkeypatch: pytest.MonkeyPatch, of: type[Stage] = Stage) -> Iterator[Stage]:
+    """The stage in place of AWS, until the block ends, with nothing that an erasure would wait for."""
+    with mock_aws(), in_memory_dynamodb():
+        stage = of()
+        monkeypatch.setattr("boto3.Session", lambda: stage)
+        monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+        monkeypatch.setattr("ops.erase.messages.SETTLED_AFTER", 0)
+        yield stage

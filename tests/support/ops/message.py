@@ -1,0 +1,154 @@
+"""A stage with a mailbox, a ledger and queues, in process, and the commands about messages pointed at it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import typer
+from botocore.exceptions import ClientError
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from mailroom.aws.dynamo import image_of, plain
+from ops.imports.command import import_
+from ops.messages.failures import failures
+from ops.messages.send import send
+from ops.messages.status import status
+from ops.messages.watch import watch
+from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.shared import ACCOUNT, REGION
+
+MAILBOX, LEDGER = "mailroom-dev-mailbox", "mailroom-dev-ledger"
+PAYLOADS = f"mailroom-dev-payloads-{ACCOUNT}-{REGION}"
+ENVIRONMENT = {
+    "MAILBOX_TABLE": MAILBOX,
+    "LEDGER_TABLE": LEDGER,
+    "LEDGER_TTL_SECONDS": "7776000",
+    "PAYLOAD_BUCKET": PAYLOADS,
+    "LANES": '{"mail": ["normal", "bulk"], "sms": ["normal"], "fax": ["normal"], "webhook": ["normal"]}',
+    "CALLBACK_SCHEMES": '["https"]',
+    "CALLBACK_PORTS": "[443]",
+    "PUBLIC_URL": "https://api.example.com",
+    "DEFAULT_REGION": "US",
+    "MAILBOX_TTL_SECONDS": "0",
+    "PAYLOAD_TTL_SECONDS": "7776000",
+}
+"""What the HTTP API's function has in its environment."""
+
+app = typer.Typer()
+for command in (send, status, watch, failures):
+    app.command()(command)
+app.command("import")(import_)
+
+
+class FakeFunctions:
+    """The Lambda client: one function, with an environment."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def __init__(self) -> None:
+        self.environment = dict(ENVIRONMENT)
+
+    def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
+        if FunctionName != "mailroom-dev-messages-api":
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
+        return {"Environment": {"Variables": self.environment}}
+
+
+class Session(boto3.Session):
+    """A session in process; services that are `instead` answer in AWS's place."""
+
+    def __init__(self, instead: Mapping[str, Any]) -> None:
+        super().__init__(region_name=REGION)
+        self._instead = instead
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name in self._instead:
+            return self._instead[service_name]
+        return super().client(service_name, *args, **kwargs)
+
+
+class Stage:
+    """The deployed stage `dev`."""
+
+    def __init__(self) -> None:
+        self.functions = FakeFunctions()
+        self.instead: dict[str, Any] = {"lambda": self.functions}
+        self.session = Session(self.instead)
+        self.dynamodb = boto3.client("dynamodb", region_name=REGION)
+        self.s3 = boto3.client("s3", region_name=REGION)
+        self.sqs = boto3.client("sqs", region_name=REGION)
+        self._make()
+
+    def _make(self) -> None:
+        self.s3.create_bucket(Bucket=PAYLOADS)
+        keys: Any = [
+            {"AttributeName": "id", "KeyType": "HASH"},
+            {"AttributeName": "event_type", "KeyType": "RANGE"},
+        ]
+        texts: Any = [
+            {"AttributeName": each, "AttributeType": "S"} for each in ("id", "event_type", "failed_on")
+        ]
+        self.dynamodb.create_table(
+            TableName=MAILBOX, BillingMode="PAY_PER_REQUEST", KeySchema=keys, AttributeDefinitions=texts[:2]
+        )
+        self.dynamodb.create_table(
+            TableName=LEDGER,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=keys,
+            AttributeDefinitions=[*texts, {"AttributeName": "completedAt", "AttributeType": "N"}],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": "failures",
+                    "KeySchema": [
+                        {"AttributeName": "failed_on", "KeyType": "HASH"},
+                        {"AttributeName": "completedAt", "KeyType": "RANGE"},
+                    ],
+                    "Projection": {
+                        "ProjectionType": "INCLUDE",
+                        "NonKeyAttributes": ["error", "to", "attempts"],
+                    },
+                }
+            ],
+        )
+
+    def put(self, table: str, **item: Any) -> None:
+        """An item of a table; numbers are numbers."""
+        self.dynamodb.put_item(TableName=table, Item=image_of(item))
+
+    def mailbox(self) -> dict[str, dict[str, Any]]:
+        """All of the mailbox, by id."""
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=MAILBOX)
+        return {each["id"]["S"]: plain(each) for page in pages for each in page["Items"]}
+
+
+def run(*words: str, typed: str | None = None) -> Result:
+    """A command, on a wide terminal."""
+    return CliRunner().invoke(app, words, input=typed, env={"COLUMNS": "200"})
+
+
+def answer(result: Result) -> dict[str, Any]:
+    """What it printed for programs: one object, and nothing else."""
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def write(path: Path, *lines: str) -> Path:
+    """A file of these lines."""
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+@contextmanager
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    """The stage, in place of AWS, until the block ends."""
+    with mock_aws(), in_memory_dynamodb():
+        stage = Stage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        yield stage

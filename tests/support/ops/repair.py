@@ -1,0 +1,243 @@
+"""A stage in process for `resend` and `reconcile`: its tables and queues, and functions that are told of."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+import typer
+from botocore.exceptions import ClientError
+from moto import mock_aws
+from typer.testing import CliRunner, Result
+
+from local.demo.client import typed
+from mailroom.aws.dynamo import plain
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key
+from ops.reconcile.command import reconcile
+from ops.resend.command import resend
+from ops.settle import settle
+from tests.support.dynamodb import in_memory_dynamodb
+from tests.support.ops.answers import valid
+from tests.support.ops.shared import REGION
+
+LEDGER, MAILBOX = "mailroom-dev-ledger", "mailroom-dev-mailbox"
+QUEUES = ("mail", "mail-bulk", "sms", "webhook", "scheduled", "fax-retry")
+DEAD = ("mail", "scheduled")
+"""Of the queues, those that have a dead-letter queue."""
+DAY = 86_400
+Item = dict[str, Any]
+
+app = typer.Typer()
+app.command()(resend)
+app.command()(reconcile)
+app.command()(settle)
+
+
+def run(*arguments: str, typed: str | None = None) -> Result:
+    return CliRunner().invoke(app, arguments, input=typed)
+
+
+class Functions:
+    """The Lambda client: says how functions are set up, remembers what they are invoked with."""
+
+    class exceptions:  # noqa: N801 - as boto3 has it
+        class ResourceNotFoundException(ClientError):
+            """There is no such function."""
+
+    def __init__(self, variables: Mapping[str, Mapping[str, str]]) -> None:
+        self._variables = variables
+        self.invoked: list[tuple[str, list[Item]]] = []
+        self.failing: set[str] = set()
+        """Sequence numbers that each invocation reports as failed."""
+        self.error: str | None = None
+
+    def get_function_configuration(self, *, FunctionName: str) -> Item:  # noqa: N803 - boto3's names
+        if FunctionName not in self._variables:
+            raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "Get")
+        return {"Environment": {"Variables": self._variables[FunctionName]}}
+
+    def get_paginator(self, _operation: str) -> "Functions":
+        return self
+
+    def paginate(self, *, EventSourceArn: str) -> list[Item]:  # noqa: N803
+        short = EventSourceArn.rpartition("-")[2]
+        arn = f"arn:aws:lambda:{REGION}:123456789012:function:mailroom-dev-send-{short}"
+        known = f"mailroom-dev-send-{short}" in self._variables
+        return [{"EventSourceMappings": [{"FunctionArn": arn}] if known else []}]
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> Item:  # noqa: N803
+        records = json.loads(Payload)["Records"]
+        self.invoked.append((FunctionName, records))
+        numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
+        failures = [{"itemIdentifier": each} for each in numbers if each in self.failing]
+        failed = {"FunctionError": self.error} if self.error else {}
+        answer = json.dumps({"batchItemFailures": failures}).encode()
+        return {"StatusCode": 200, "Payload": io.BytesIO(answer), **failed}
+
+    def told(self, short: str) -> list[Item]:
+        """The records that a function was invoked with."""
+        return [each for name, records in self.invoked if name == f"mailroom-dev-{short}" for each in records]
+
+
+class Session(boto3.Session):
+    """A session in process; its Lambda is the fake one."""
+
+    def __init__(self, functions: Functions) -> None:
+        super().__init__(region_name=REGION)
+        self._functions = functions
+
+    def client(self, service_name: Any, *args: Any, **kwargs: Any) -> Any:
+        if service_name == "lambda":
+            return self._functions
+        return super().client(service_name, *args, **kwargs)
+
+
+class RepairStage:
+    """The stage dev."""
+
+    def __init__(self) -> None:
+        self.dynamodb: Any = boto3.client("dynamodb", region_name=REGION)
+        self.sqs = boto3.client("sqs", region_name=REGION)
+        for name, keys in (
+            ("ledger", ("id", "event_type")),
+            ("mailbox", ("id", "event_type")),
+            ("suppressions", ("recipient", "channel")),
+            ("preferences", ("recipient", "topic")),
+        ):
+            self._create(f"mailroom-dev-{name}", keys)
+        self.urls = {
+            short: self.sqs.create_queue(
+                QueueName=f"mailroom-dev-{short}", Attributes={"VisibilityTimeout": "360"}
+            )["QueueUrl"]
+            for short in QUEUES
+        }
+        for short in DEAD:
+            self._dead_letter_queue(short)
+        self.variables = self._variables()
+        """What each function has in its environment."""
+        self.functions = Functions(self.variables)
+        self.session = Session(self.functions)
+
+    def put(self, *items: Item) -> None:
+        """Put items into the mailbox."""
+        for item in items:
+            self.dynamodb.put_item(TableName=MAILBOX, Item=typed(item))
+
+    def know(self, id_: str, event_type: str = "mail", **attributes: object) -> None:
+        """Put an item into the ledger."""
+        item = {"id": id_, "event_type": event_type, "updatedAt": "2026-01-01T00:00:00.000Z", **attributes}
+        self.dynamodb.put_item(TableName=LEDGER, Item=typed(item))
+
+    def failed(self, id_: str, event_type: str = "mail", **attributes: object) -> None:
+        """A message that failed, as the ledger has it."""
+        known = {"status": "failed", "completedAt": 1, "attempts": 1, "claim_token": "old"}
+        error = {"code": "rejected", "message": "550 no"}
+        self.know(id_, event_type, **{**known, "error": error, **attributes})
+
+    def ledger(self, id_: str, event_type: str = "mail") -> Item:
+        """A ledger item."""
+        key = typed({"id": id_, "event_type": event_type})
+        return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key).get("Item", {}))
+
+    def made(self, table: str, at: float) -> None:
+        """Let a table be one that was made then (epoch seconds)."""
+        self.dynamodb.tables[table].about["CreationDateTime"] = datetime.fromtimestamp(at, UTC)
+
+    def restored(self, table: str) -> None:
+        """Let a table be one that was made of a backup."""
+        self.dynamodb.tables[table].about["RestoreSummary"] = {"RestoreInProgress": False}
+
+    def verbs(self) -> Ledger:
+        """The ledger, as functions write it."""
+        return Ledger(self.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_800_000_000.0)
+
+    def reopen(self, id_: str) -> None:
+        """What `resend` does before it queues."""
+        assert self.verbs().reopen(Key(id_, "mail"), self.ledger(id_))
+
+    def bodies(self, short: str) -> list[Item]:
+        """What lies in a queue; it stays there."""
+        reply = self.sqs.receive_message(
+            QueueUrl=self.urls[short],
+            MaxNumberOfMessages=10,
+            VisibilityTimeout=0,
+            MessageAttributeNames=["All"],
+        )
+        return [json.loads(each["Body"]) for each in reply.get("Messages", [])]
+
+    def _dead_letter_queue(self, short: str) -> None:
+        dead = f"{short}-dlq"
+        kept: Any = {"MessageRetentionPeriod": str(14 * DAY)}
+        self.urls[dead] = self.sqs.create_queue(QueueName=f"mailroom-dev-{dead}", Attributes=kept)["QueueUrl"]
+        arn = f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-{dead}"
+        policy = json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": 3})
+        self.sqs.set_queue_attributes(QueueUrl=self.urls[short], Attributes={"RedrivePolicy": policy})
+
+    def _create(self, table: str, keys: tuple[str, str]) -> None:
+        self.dynamodb.create_table(
+            TableName=table,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[
+                {"AttributeName": keys[0], "KeyType": "HASH"},
+                {"AttributeName": keys[1], "KeyType": "RANGE"},
+            ],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in keys],
+        )
+
+    def _variables(self) -> dict[str, dict[str, str]]:
+        routes = {
+            "mail": {"normal": self.urls["mail"], "bulk": self.urls["mail-bulk"]},
+            "sms": {"normal": self.urls["sms"]},
+            "webhook": {"normal": self.urls["webhook"]},
+            "fax": {"normal": self.urls["fax-retry"]},
+        }
+        dispatch = {
+            "LEDGER_TABLE": LEDGER,
+            "LEDGER_TTL_SECONDS": str(90 * DAY),
+            "PAYLOAD_BUCKET": "payloads",
+            "ROUTES": json.dumps(routes),
+            "DELAYED_ROUTES": "{}",
+            "CALLBACK_SCHEMES": '["https"]',
+            "CALLBACK_PORTS": "[443]",
+            "DEFAULT_REGION": "US",
+            "SCHEDULE_GROUP": "mailroom-dev",
+            "SCHEDULE_ROLE_ARN": "role",
+            "SCHEDULE_TARGET_ARN": f"arn:aws:sqs:{REGION}:123456789012:mailroom-dev-scheduled",
+            "SCHEDULE_DEAD_LETTER_ARN": "dead",
+        }
+        outcomes = {
+            "WEBHOOK_QUEUE_URL": self.urls["webhook"],
+            "RETRY_QUEUE_URL": self.urls["fax-retry"],
+            "MAX_ATTEMPTS": "20",
+            "RETRY_DELAY_SECONDS": "600",
+            "RETRY_GROWTH": "1",
+            "RETRY_DELAY_CAP_SECONDS": "600",
+        }
+        webhook = {"LEASE_SECONDS": "120", "DELAYS": "[5, 39600]", "SIGNING_SECRET_ARN": "arn"}
+        mail = {"LEASE_SECONDS": "120", "BACKOFF_CAP_SECONDS": "900"}
+        return {
+            "mailroom-dev-dispatch": dispatch,
+            "mailroom-dev-outcomes": outcomes,
+            "mailroom-dev-send-webhook": webhook,
+            "mailroom-dev-send-mail": mail,
+        }
+
+
+@contextmanager
+def repair_stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    """A stage that the commands take for the account's own."""
+    with mock_aws(), in_memory_dynamodb():
+        stage = RepairStage()
+        monkeypatch.setattr("boto3.Session", lambda: stage.session)
+        yield stage
+
+
+def reconciled(*arguments: str) -> tuple[int, dict[str, Any]]:
+    """The exit code and the answer of a run that waits for nothing."""
+    result = run("reconcile", "--older-than", "0s", *arguments, "--json")
+    return result.exit_code, valid("reconcile", result.stdout)

@@ -1,0 +1,117 @@
+"""The example campaign on the deployed stage: started, waited for, and looked at."""
+
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from local.aws import KEY, REGION
+from local.demo.campaign import with_news
+from local.demo.checks.messages import id_of_mail
+from local.stage.workspace import REPOSITORY
+from mailroom.campaigns.runs import Run, Runs
+from ops.campaigns.deployed import RunStart
+from tests.support.pipeline.shared import Accepted, Pipeline, until
+
+CAMPAIGN = "weekly-followers"
+TOPIC = "followers"
+RUN_SECONDS = 90.0
+QUEUES = ("CollectQueueUrl", "AudienceQueueUrl", "MailBulkQueueUrl")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An HTTP answer."""
+
+    status: int
+    headers: dict[str, str]
+    body: str
+
+
+class Campaign:
+    """One run of it; nobody else's run has that name."""
+
+    def __init__(self, pipeline: Pipeline, run: str) -> None:
+        self._pipeline = pipeline
+        self._now = datetime.now(UTC).replace(microsecond=0)
+        self.run = run
+        people = with_news(pipeline, self._now)
+        self.expected = {f"{CAMPAIGN}#{run}#{key}": email for key, email in people.items()}
+        """The addresses of all who have news, by the message's id."""
+
+    def start(self) -> None:
+        """One start more."""
+        start = RunStart(CAMPAIGN, self.run, f"{self._now:%Y-%m-%dT%H:%M:%SZ}")
+        self._pipeline.send(self._pipeline.output("CollectQueueUrl"), [start.body()])
+
+    def until_ended(self) -> None:
+        """Until everybody's message has its outcome, and nothing more of it is on its way."""
+        self._pipeline.until_ended(*self.expected, seconds=RUN_SECONDS)
+        queues = [self._pipeline.output(name) for name in QUEUES]
+
+        def held() -> list[str]:
+            return [url for url in queues if not self._pipeline.queue_is_empty(url)]
+
+        until(lambda: not held(), RUN_SECONDS, lambda: f"not empty: {held()}")
+
+    def state(self) -> Run:
+        """How far the table of runs says it has come."""
+        found = self.state_or_none()
+        assert found is not None
+        return found
+
+    def state_or_none(self) -> Run | None:
+        """The same; None before it has begun."""
+        return Runs(self._pipeline.dynamodb, self._pipeline.output("RunsTableName")).read(CAMPAIGN, self.run)
+
+    def mails(self) -> dict[str, list[Accepted]]:
+        """What SES accepted of it, by the message's id."""
+        found: dict[str, list[Accepted]] = {}
+        for each in self._pipeline.inbox():
+            if (id_ := id_of_mail(each)).startswith(f"{CAMPAIGN}#{self.run}#"):
+                found.setdefault(id_, []).append(each)
+        return found
+
+
+def operator(pipeline: Pipeline, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line, pointed at the stage."""
+    return subprocess.run(
+        [sys.executable, "-m", "ops", *words],
+        cwd=REPOSITORY,
+        env=os.environ | pipeline.running.variables() | {"NO_PROXY": "*"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def asked(method: str, url: str, body: bytes | None = None, **headers: str) -> Reply:
+    """One HTTP request, whatever it is answered."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = urllib.request.Request(url, data=body, method=method, headers=named)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return Reply(reply.status, _lower(reply.headers), reply.read().decode())
+    except urllib.error.HTTPError as error:
+        return Reply(error.code, _lower(error.headers), error.read().decode())
+
+
+def signed(method: str, url: str, body: bytes = b"", **headers: str) -> Reply:
+    """The same by somebody with AWS credentials."""
+    request = AWSRequest(method, url, data=body, headers={"Content-Type": "application/json"})
+    SigV4Auth(Credentials(KEY, KEY), "execute-api", REGION).add_auth(request)
+    named = {name.replace("-", "_"): value for name, value in request.headers.items()}
+    return asked(method, url, body or None, **{**named, **headers})
+
+
+def _lower(headers: Any) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}

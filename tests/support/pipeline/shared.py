@@ -1,0 +1,217 @@
+"""A running stage, as producers, operators and providers see it: what the pipeline's tests share."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from local.aws import LocalSession, patient
+from local.demo.checks import callbacks
+from local.demo.checks.callbacks import ReceivedCallback
+from local.demo.client import Item, StageClient, plain, typed
+from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
+from mailroom.channels.webhook.signing import host_key
+from mailroom.http.url_policy import host_of
+from tests.support.pipeline.items import correlation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from types_boto3_logs import CloudWatchLogsClient
+    from types_boto3_scheduler import EventBridgeSchedulerClient
+
+POLL_SECONDS = 0.05
+ENDED_SECONDS = 20.0
+LEASE_SECONDS = 15.0
+"""The local stage's: time-out 13, margin 2."""
+ACCEPTED = ("sent", "delivered")
+"""Of a mail that nothing is wrong with, before and after its events have come in."""
+Accepted = dict[str, Any]
+"""One entry of the inbox."""
+MOST_EVENTS = 10_000
+"""What CloudWatch Logs answers at most."""
+LATE_MILLISECONDS = 2_000
+"""How much later than its time a line may be written."""
+
+BESIDE_OTHERS = 4
+"""What other tests on the same cores may make of a second."""
+
+
+def until(
+    condition: Callable[[], object], seconds: float, otherwise: Callable[[], str], poll: float = POLL_SECONDS
+) -> None:
+    """Poll until the condition holds; fail with `otherwise` after so many seconds, of a machine that has
+    nothing else to do."""
+    seconds *= BESIDE_OTHERS
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"after {seconds:.0f} s: {otherwise()}"
+        time.sleep(poll)
+
+
+class Pipeline(StageClient):
+    """The stage with what tests need beside: they wait for outcomes, and look at logs."""
+
+    def __init__(self, workspace: Workspace, running: State) -> None:
+        super().__init__(running)
+        session, url = LocalSession(), running.endpoints.aws
+        self.workspace = workspace
+        self.scheduler: EventBridgeSchedulerClient = session.client(
+            "scheduler", endpoint_url=url, config=patient()
+        )
+        self._logs: CloudWatchLogsClient = session.client("logs", endpoint_url=url, config=patient())
+        self._lines: dict[str, set[str]] = {}
+        self._read_until: dict[str, int] = {}
+
+    def put_batch(self, items: Sequence[Item]) -> None:
+        """Put many items, 25 a call."""
+        for at in range(0, len(items), 25):
+            requests = [{"PutRequest": {"Item": typed(item)}} for item in items[at : at + 25]]
+            reply = self.dynamodb.batch_write_item(RequestItems={MAILBOX: requests})  # type: ignore[dict-item]
+            assert not reply["UnprocessedItems"]
+
+    def ledger(self, id_: str, event_type: str = "mail") -> Item:
+        """What the ledger says of a message; {} if nothing."""
+        key = typed({"id": id_, "event_type": event_type})
+        return plain(self.dynamodb.get_item(TableName=LEDGER, Key=key, ConsistentRead=True).get("Item", {}))
+
+    def until_ended(self, *ids: str, event_type: str = "mail", seconds: float = ENDED_SECONDS) -> None:
+        """Wait until each message has its outcome."""
+        left = set(ids)
+
+        def ended() -> bool:
+            left.difference_update(self._ended(list(left)[:100], event_type))
+            return not left
+
+        until(ended, seconds, lambda: f"no outcome for {[(id_, self.ledger(id_)) for id_ in left]}")
+
+    def _ended(self, ids: list[str], event_type: str) -> set[str]:
+        """Which of 100 messages at most have an outcome: one call, for polling must not be the load."""
+        keys = [typed({"id": id_, "event_type": event_type}) for id_ in ids]
+        request = {"Keys": keys, "ProjectionExpression": "id, completedAt", "ConsistentRead": True}
+        reply = self.dynamodb.batch_get_item(RequestItems={LEDGER: request})  # type: ignore[dict-item]
+        return {image["id"]["S"] for image in reply["Responses"][LEDGER] if "completedAt" in image}
+
+    def inbox(self) -> list[Accepted]:
+        """What SES accepted, newest last."""
+        return [each for each in self.accepted() if each["channel"] == "mail"]
+
+    def calls(self, id_: str | None = None) -> list[Accepted]:
+        """The faxes that the provider accepted: all, or those whose PDF has a message's name."""
+        return [each for each in self.faxes() if id_ is None or f"/{id_}.pdf" in each["media_url"]]
+
+    def receiver(self, path: str) -> str:
+        """A URL of the webhook receiver."""
+        return f"{self.running.endpoints.providers}/receiver/{path}"
+
+    def received(self, kind: str, about: str) -> list[Accepted]:
+        """The requests that came to a path which ends in these two, oldest first."""
+        return [each for each in self.requests() if each["path"].endswith(f"/{kind}/{about}")]
+
+    def receivers_key(self) -> str:
+        """What the webhook receiver verifies with now."""
+        name = self.output("WebhookKeysSecretName")
+        secret = self.secrets.get_secret_value(SecretId=name)["SecretString"]
+        return host_key(secret, host_of(self.running.endpoints.providers))
+
+    def until_told(self, id_: str, count: int = 1, seconds: float = ENDED_SECONDS) -> list[Any]:
+        """The payloads of so many different callbacks about a message, once they have come; all verified."""
+
+        def told() -> list[ReceivedCallback]:
+            return callbacks.different(callbacks.read(self.received("callbacks", id_), self.receivers_key()))
+
+        until(lambda: len(told()) >= count, seconds, lambda: f"told of {id_}: {told()}")
+        assert all(each.verified for each in told())
+        return [each.payload for each in told()]
+
+    def mails(self, id_: str) -> list[Accepted]:
+        """The mails of one message that SES accepted."""
+        mark = correlation(id_)
+        return [each for each in self.inbox() if each["content"]["headers"].get("X-Correlation-ID") == mark]
+
+    def one_mail(self, id_: str) -> Accepted:
+        """The message's one mail, after its end. Fails if it was sent twice, or not at all."""
+        self.until_ended(id_)
+        row, sent = self.ledger(id_), self.mails(id_)
+        assert (row["status"] in ACCEPTED, len(sent)) == (True, 1), (row, sent)
+        return sent[0]
+
+    def failure(self, id_: str) -> str:
+        """The sentence that a failed message has in the ledger, after its end. Fails if it was sent."""
+        self.until_ended(id_)
+        row = self.ledger(id_)
+        assert row["status"] == "failed", row
+        assert not self.mails(id_)
+        return str(row["error"]["message"])
+
+    def until_status(self, status: str, *ids: str, event_type: str = "mail", seconds: float = 30) -> None:
+        """Wait until the events have brought each message to this status."""
+
+        def others() -> dict[str, str]:
+            found = {id_: str(self.ledger(id_, event_type).get("status")) for id_ in ids}
+            return {id_: each for id_, each in found.items() if each != status}
+
+        until(lambda: not others(), seconds, lambda: f"not {status}: {others()}")
+
+    def send(self, queue: str, bodies: Iterable[str]) -> None:
+        """Write bodies to a queue (its URL) directly, ten a call."""
+        entries = [{"Id": str(at % 10), "MessageBody": body} for at, body in enumerate(bodies)]
+        for at in range(0, len(entries), 10):
+            reply = self.sqs.send_message_batch(QueueUrl=queue, Entries=entries[at : at + 10])  # type: ignore[arg-type]
+            assert not reply.get("Failed")
+
+    def dead_letters(self, queue: str) -> set[str]:
+        """The bodies in a dead-letter queue (its URL), ten at most; they stay there."""
+        reply = self.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10, VisibilityTimeout=0)
+        return {each["Body"] for each in reply.get("Messages", [])}
+
+    def redrive(self, dead: str, queue: str, body: str) -> None:
+        """Move one body from a dead-letter queue to a queue (their URLs), as a redrive does."""
+        reply = self.sqs.receive_message(QueueUrl=dead, MaxNumberOfMessages=10, VisibilityTimeout=5)
+        (letter,) = (each for each in reply.get("Messages", []) if each["Body"] == body)
+        self.sqs.send_message(QueueUrl=queue, MessageBody=body)
+        self.sqs.delete_message(QueueUrl=dead, ReceiptHandle=letter["ReceiptHandle"])
+
+    def logged(self, function: str, *words: str) -> bool:
+        """Whether the function has written a line that holds all of these words."""
+        return any(all(word in line for word in words) for line in self._logged(function))
+
+    def until_logged(self, function: str, *words: str, seconds: float = ENDED_SECONDS) -> None:
+        """Wait until it has: what an invocation wrote is in the log when it has ended, which is after the
+        message's end."""
+        until(lambda: self.logged(function, *words), seconds, lambda: f"{function} has not logged {words}")
+
+    def _logged(self, function: str) -> set[str]:
+        """All of a function's lines. Only what is new is asked for: whole logs would be the load."""
+        lines = self._lines.setdefault(function, set())
+        while True:
+            reply = self._logs.filter_log_events(
+                logGroupName=f"/aws/lambda/{function}", startTime=self._read_until.get(function, 0)
+            )
+            events = reply["events"]
+            lines |= {each["message"] for each in events}
+            if len(events) == MOST_EVENTS:
+                self._read_until[function] = events[-1]["timestamp"]
+                continue
+            if events:
+                self._read_until[function] = events[-1]["timestamp"] - LATE_MILLISECONDS
+            return lines
+
+    @contextmanager
+    def configured(self, function: str, **variables: str) -> "Iterator[None]":
+        """The function with other values in its environment, until the block ends."""
+        before = self.variables(function)
+        self._configure(function, {**before, **variables})
+        try:
+            yield
+        finally:
+            self._configure(function, before)
+
+    def _configure(self, function: str, variables: dict[str, str]) -> None:
+        self.functions.update_function_configuration(
+            FunctionName=function, Environment={"Variables": variables}
+        )
+
+    def queue_is_empty(self, url: str) -> bool:
+        """Whether a queue holds nothing."""
+        return self.depth(url) == 0

@@ -1,0 +1,74 @@
+"""Outcomes, fed with changes of the ledger, and what they ask of the queues."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.environment import Outcomes as Settings
+from mailroom.outcomes.outcomes import Outcomes
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.fax import LINE, PDF, TOLD
+from tests.support.unit.shared import NOW, Aws, FakeClock, image
+
+FAX = {
+    "id": "f-1",
+    "event_type": "fax",
+    "status": "sending",
+    "to": LINE,
+    "pdf_url": PDF,
+    "callback_url": TOLD,
+    "callbacks": {},
+}
+BUSY = {"code": "busy", "message": "Fax status: busy"}
+
+
+def change(number: int = 100, old: dict[str, Any] = FAX, **changes: Any) -> dict[str, Any]:
+    """A record of the ledger's stream."""
+    new = {**old, "updatedAt": iso(NOW), **changes}
+    return {
+        "eventName": "MODIFY",
+        "dynamodb": {
+            "SequenceNumber": str(number),
+            "OldImage": image(**old),
+            "NewImage": image(**{name: value for name, value in new.items() if value is not ...}),
+        },
+    }
+
+
+def busy(number: int = 100, attempts: int = 1, **changes: Any) -> dict[str, Any]:
+    return change(number, status="retrying", attempts=attempts, error=BUSY, **changes)
+
+
+class Consequences:
+    """Outcomes, with the entries that it put on the queues."""
+
+    def __init__(self, aws: Aws, clock: FakeClock, sqs: Meddler | None = None, **changes: Any) -> None:
+        self.sqs = sqs or Meddler(aws.sqs)
+        given: dict[str, Any] = {
+            "webhook_queue_url": aws.urls["webhook"],
+            "retry_queue_url": aws.urls["fax-retry"],
+            "max_attempts": 20,
+            "retry_delay_seconds": 600,
+            "retry_growth": 1.0,
+            "channels": ["mail", "fax"],
+            "retry_delay_cap_seconds": 43200,
+        }
+        self.outcomes = Outcomes(Settings(**{**given, **changes}), self.sqs, clock)  # type: ignore[arg-type]
+
+    def handle(self, *records: dict[str, Any]) -> set[str]:
+        return self.outcomes.handle(records)
+
+    def entries(self, queue: str) -> list[dict[str, Any]]:
+        """What was asked of the queue that is so called."""
+        return [
+            entry
+            for _, call in self.sqs.calls
+            if call["QueueUrl"].endswith(f"mailroom-test-{queue}")
+            for entry in call["Entries"]
+        ]
+
+
+@pytest.fixture
+def outcomes(fax_queues: Aws, clock: FakeClock) -> Consequences:
+    return Consequences(fax_queues, clock)

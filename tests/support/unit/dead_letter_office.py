@@ -1,0 +1,100 @@
+"""Dead-letter queues and the function that looks through them, in process."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mailroom.aws.dynamo import plain
+from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.events import plenty
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.shared import LEASE, LEDGER, TTL, Aws, FakeClock
+
+TABLE = "mailroom-test-dead-letters"
+QUEUES = ("mail-dlq", "scheduled-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo")
+Call = Callable[..., Any]
+
+
+@dataclass
+class Office:
+    """One stage's dead-letter queues. `meddle` changes a client's calls, by their names."""
+
+    aws: Aws
+    clock: FakeClock
+    urls: dict[str, str]
+    sqs: Meddler = field(init=False)
+    dynamodb: Meddler = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.meddle()
+
+    def meddle(self, **changes: Call) -> None:
+        self.sqs = Meddler(self.aws.sqs, **changes)
+        self.dynamodb = Meddler(self.aws.dynamodb, **changes)
+
+    @property
+    def ledger(self) -> Ledger:
+        """A worker's, whose calls nobody watches."""
+        return Ledger(self.aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=self.clock)
+
+    def inspector(self) -> DeadLetterInspector:
+        """As a cold start makes it."""
+        database: Any = self.dynamodb
+        sqs: Any = self.sqs
+        return DeadLetterInspector(
+            self.urls,
+            "test",
+            ledger=Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
+            callbacks=CallbackResults(database, LEDGER),
+            log=DeadLetterLog(database, TABLE, self.clock),
+            sqs=sqs,
+            long_poll=0,
+        )
+
+    def look(
+        self, event: Mapping[str, Any] | None = None, remaining: Callable[[], int] = plenty
+    ) -> dict[str, Any]:
+        """One pass of a new process."""
+        return self.inspector().handle(event or {}, remaining)
+
+    def put(self, queue: str, *bodies: Any, **arguments: Any) -> None:
+        """Dead letters, as SQS moves them there."""
+        for at, body in enumerate(bodies):
+            text = body if isinstance(body, str) else json.dumps(body)
+            order = _order(queue, at)
+            self.aws.sqs.send_message(QueueUrl=self.urls[queue], MessageBody=text, **order, **arguments)
+
+    def told(self) -> list[dict[str, Any]]:
+        """The table's items."""
+        return [plain(each) for each in self.aws.dynamodb.scan(TableName=TABLE)["Items"]]
+
+    def visible(self, queue: str) -> int:
+        """How many letters anybody could receive now."""
+        name: Any = "ApproximateNumberOfMessages"
+        url = self.urls[queue]
+        found = self.aws.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])
+        return int(found["Attributes"][name])
+
+
+def _order(queue: str, at: int) -> dict[str, Any]:
+    fifo = queue.endswith(".fifo")
+    return {"MessageGroupId": f"+1617555123{at}", "MessageDeduplicationId": str(at)} if fifo else {}
+
+
+def open_office(aws: Aws, clock: FakeClock) -> Office:
+    """The queues and the table, empty; made once for all tests of a module."""
+    urls = {}
+    for name in QUEUES:
+        fifo: Any = {"FifoQueue": "true"} if name.endswith(".fifo") else {}
+        reply = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=fifo)
+        urls[name] = reply["QueueUrl"]
+    if TABLE not in aws.dynamodb.list_tables()["TableNames"]:
+        aws.dynamodb.create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "message_id", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "message_id", "AttributeType": "S"}],
+        )
+    return Office(aws, clock, urls)

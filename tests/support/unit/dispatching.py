@@ -1,0 +1,59 @@
+"""A dispatcher of the tests' own stage."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.content.payloads import Payloads
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.shared import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
+
+Log = Callable[[], list[dict[str, Any]]]
+Counted = Callable[[], dict[str, float]]
+ROLE = "arn:aws:iam::123456789012:role/mailroom-test-schedules"
+TARGET = "arn:aws:sqs:eu-central-1:123456789012:mailroom-test-scheduled"
+
+
+def made(
+    aws: Aws,
+    clock: FakeClock,
+    *,
+    sqs: Any = None,
+    dynamodb: Any = None,
+    scheduler: Any = None,
+    lanes: str = "both",
+) -> Dispatcher:
+    routes = {"normal": aws.urls["mail"], "bulk": aws.urls["mail-bulk"]}
+    if lanes == "normal":
+        del routes["bulk"]
+    return Dispatcher(
+        {"mail": routes},
+        ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
+        schedules=Schedules(
+            scheduler or aws.scheduler,
+            GROUP,
+            role_arn=ROLE,
+            target_arn=TARGET,
+            dead_letter_arn=TARGET + "-dlq",
+        ),
+        payloads=Payloads(aws.s3, BUCKET),
+        sqs=sqs or aws.sqs,
+        clock=clock,
+    )
+
+
+@pytest.fixture
+def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
+    return made(aws, clock)
+
+
+def numbered(*items: Item) -> list[tuple[str, Item]]:
+    return [(str(100 + at), each) for at, each in enumerate(items)]
+
+
+def at(seconds: float) -> str:
+    """The time that many seconds from now, as a producer writes it."""
+    return iso(NOW + seconds)

@@ -1,0 +1,56 @@
+"""A fax provider's secret, and stand-ins for the providers that it opens."""
+
+import itertools
+import sys
+from types import ModuleType
+from typing import Any
+
+import boto3
+import pytest
+
+from mailroom.channels.fax.contract import Delivered
+from tests.support.unit.fax import FakeLine
+
+SIGNALWIRE = '{"project": "project-1", "token": "token-1"}'
+_secrets = itertools.count()
+
+
+class Opened:
+    """Stands in for both providers' classes: says how it was opened, and takes every fax."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[tuple[str, ...], dict[str, Any]]] = []
+        self.line = FakeLine(Delivered())
+
+    def __call__(self, *credentials: str, **settings: Any) -> FakeLine:
+        self.lines.append((credentials, settings))
+        return self.line
+
+    @property
+    def credentials(self) -> list[tuple[str, ...]]:
+        return [credentials for credentials, _ in self.lines]
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Whatever provider a test's settings name is this one."""
+    stand_in = Opened()
+    for module, name in (("signalwire", "SignalWire"), ("telnyx", "Telnyx")):
+        fake = ModuleType(f"mailroom.channels.fax.{module}")
+        setattr(fake, name, stand_in)
+        monkeypatch.setitem(sys.modules, fake.__name__, fake)
+    return stand_in
+
+
+class Secret:
+    """The provider's credentials, as somebody puts them; None: they are not text."""
+
+    def __init__(self, text: str | None) -> None:
+        self._client = boto3.client("secretsmanager")
+        name = f"mailroom-test-fax-{next(_secrets)}"
+        self.arn = self._client.create_secret(Name=name, SecretBinary=b"\x00")["ARN"]
+        if text is not None:
+            self.put(text)
+
+    def put(self, text: str) -> None:
+        self._client.put_secret_value(SecretId=self.arn, SecretString=text)

@@ -1,0 +1,106 @@
+"""A fax sender whose provider says what it is told, and the queues that faxes pass through."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.channels.fax.contract import Delivered
+from mailroom.channels.fax.delivery import FaxDelivery
+from mailroom.content.payloads import Payloads
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import FaxSender
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.events import failures, sqs_event
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, SENDERS, FakeLine
+from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
+
+FUNCTION_SECONDS = 900.0
+FAX_QUEUES = ("fax.fifo", "fax-retry", "webhook")
+
+
+def adapter_of(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
+    settings: dict[str, Any] = {"senders": SENDERS, "media_seconds": 3600, "clock_skew_seconds": 5}
+    return FaxAdapter("fake", lambda: line, Payloads(aws.s3, BUCKET), **{**settings, **changes})
+
+
+class FaxPost:
+    """A fax worker with its provider. An invocation has FUNCTION_SECONDS, which sleeping uses up."""
+
+    def __init__(
+        self,
+        aws: Aws,
+        clock: FakeClock,
+        line: FakeLine,
+        dynamodb: Any = None,
+        sqs: Any = None,
+        **changes: Any,
+    ) -> None:
+        self.line = line
+        self.clock = clock
+        self._sqs = sqs or Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: 1.0,
+        )
+        self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, adapter_of(line, aws), tools))
+
+    def handle(
+        self,
+        body: str | Item,
+        *,
+        receives: int = 1,
+        group: str | None = LINE,
+        seconds: float = FUNCTION_SECONDS,
+    ) -> int | None:
+        """The visibility in seconds of a record that comes back; None: it is finished with."""
+        ends = self.clock() + seconds
+        event = sqs_event(body, receives=receives)
+        if group is not None:
+            event["Records"][0]["attributes"]["MessageGroupId"] = group
+        self._sqs.calls.clear()
+        returned = failures(self._worker.handle(event, lambda: int((ends - self.clock()) * 1000)))
+        waits = [
+            each["VisibilityTimeout"]
+            for name, call in self._sqs.calls
+            if name == "change_message_visibility_batch"
+            for each in call["Entries"]
+        ]
+        assert len(waits) == len(returned)
+        return waits[0] if waits else None
+
+
+FaxMake = Callable[..., FaxPost]
+
+
+@pytest.fixture
+def fax_queues(aws: Aws) -> Aws:
+    """AWS with the queues of faxes and callbacks, empty."""
+    for name in FAX_QUEUES:
+        more = {"FifoQueue": "true", "ContentBasedDeduplication": "false"} if name.endswith(".fifo") else {}
+        url = aws.sqs.create_queue(QueueName=f"mailroom-test-{name}", Attributes=more)["QueueUrl"]  # type: ignore[arg-type]
+        aws.urls[name] = url
+    return aws
+
+
+@pytest.fixture
+def fax_post(fax_queues: Aws, clock: FakeClock) -> FaxMake:
+    def make(line: FakeLine | None = None, **changes: Any) -> FaxPost:
+        return FaxPost(fax_queues, clock, line or FakeLine(Delivered()), **changes)
+
+    return make
+
+
+@pytest.fixture
+def fax_ledger(aws: Aws, clock: FakeClock) -> Ledger:
+    """The ledger of another fax worker."""
+    return Ledger(aws.dynamodb, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)

@@ -1,0 +1,106 @@
+"""A worker with an adapter that says what it is told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.content.payloads import Payloads
+from mailroom.delivery.delivery import Delivery, to_people
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import SuppressingSender
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.outcome import Sent
+from mailroom.recipients.choices import Suppressions
+from tests.support.unit.events import failures, plenty, sqs_event
+from tests.support.unit.fakes import FakeAdapter, Meddler
+from tests.support.unit.shared import (
+    BUCKET,
+    LEASE,
+    LEDGER,
+    PREFERENCES,
+    SUPPRESSIONS,
+    TTL,
+    Aws,
+    FakeClock,
+    Item,
+)
+
+Log = Callable[[], list[dict[str, Any]]]
+Counted = Callable[[], dict[str, float]]
+SETTINGS: dict[str, Any] = {
+    "ledger_table": LEDGER,
+    "ledger_ttl_seconds": TTL,
+    "payload_bucket": BUCKET,
+    "channel": "mail",
+    "queue_url": "https://sqs.example/mail",
+    "lease_seconds": LEASE,
+    "pace_seconds": 0,
+    "on_unknown": "resend",
+    "backoff_seconds": 4,
+    "backoff_cap_seconds": 600,
+    "misconfigured_seconds": 20,
+    "submit_seconds": 10,
+    "record_seconds": 5,
+}
+TABLES = {"suppressions_table": SUPPRESSIONS, "preferences_table": PREFERENCES}
+
+
+class Post:
+    """A worker with its adapter, and the visibilities that it asked of the queue."""
+
+    def __init__(
+        self,
+        aws: Aws,
+        clock: FakeClock,
+        adapter: FakeAdapter,
+        dynamodb: Any = None,
+        jitter: float = 1.0,
+        suppressions: Suppressions | None = None,
+        **changes: Any,
+    ) -> None:
+        self.adapter = adapter
+        self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        settings = SuppressingSender(**{**SETTINGS, **TABLES, **changes})
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            suppressions.client if suppressions else aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: jitter,
+        )
+        delivery = to_people if suppressions else Delivery
+        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
+
+    def handle(
+        self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
+    ) -> dict[str, int]:
+        """The records that come back, each with its visibility in seconds."""
+        self._sqs.calls.clear()
+        returned = failures(self._worker.handle(sqs_event(*bodies, receives=receives), remaining))
+        waits = {
+            each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
+            for _, call in self._sqs.calls
+            for each in call["Entries"]
+        }
+        assert list(waits) == returned
+        return waits
+
+    @property
+    def submitted(self) -> list[str]:
+        return [message.id for message in self.adapter.submitted]
+
+
+Make = Callable[..., Post]
+
+
+@pytest.fixture
+def post(aws: Aws, clock: FakeClock) -> Make:
+    def make(*says: Any, evidence: Any = None, prepare: Any = None, **changes: Any) -> Post:
+        adapter = FakeAdapter(*(says or (Sent("p-1"),)), evidence=evidence, prepare=prepare)
+        return Post(aws, clock, adapter, **changes)
+
+    return make

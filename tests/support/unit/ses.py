@@ -1,0 +1,68 @@
+"""The SES adapter with a client that says what it is told."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mailroom.channels.mail.ses import SesMail
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.errors import Invalid
+from mailroom.recipients.unsubscribe_links import Links
+from tests.support.unit.shared import BUCKET, SENDER, mail
+from tests.support.unit.shelf import OURS
+from tests.support.unit.unsubscribing import URL, kept, keys
+from tests.support.unit.webhooks import Secrets
+
+SENDERS = [SENDER, "news@bücher.example"]
+
+
+class Ses:
+    """SES as a client; says what it is told."""
+
+    def __init__(self, answer: Exception | None = None) -> None:
+        self._answer = answer
+        self.requests: list[dict[str, Any]] = []
+
+    def send_email(self, **request: Any) -> dict[str, Any]:
+        self.requests.append(request)
+        if self._answer is not None:
+            raise self._answer
+        return {"MessageId": "0107018f-1", "ResponseMetadata": {"HTTPStatusCode": 200}}
+
+
+def adapter(client: Any, s3: Any = None, limit: int = 1000) -> SesMail:
+    return SesMail(
+        client,
+        Templates(OURS),
+        Payloads(s3, BUCKET),
+        senders=SENDERS,
+        configuration_set="mailroom-test",
+        max_attachment_bytes=limit,
+    )
+
+
+def linked(client: Any, secrets: Secrets | None = None, root: Path = OURS) -> SesMail:
+    """The adapter with links for opting out."""
+    return SesMail(
+        client,
+        Templates(root),
+        Payloads(None, BUCKET),  # type: ignore[arg-type]
+        senders=SENDERS,
+        configuration_set="mailroom-test",
+        max_attachment_bytes=1000,
+        links=Links(kept(secrets or keys()), URL),
+    )
+
+
+def prepared(**attributes: Any) -> dict[str, Any]:
+    request = adapter(Ses()).prepare(mail(**attributes))
+    assert isinstance(request, dict), request
+    return request
+
+
+def problem(**attributes: Any) -> str:
+    with pytest.raises(Invalid) as caught:
+        prepared(**attributes)
+    return str(caught.value)

@@ -1,0 +1,31 @@
+"""The verbs of a claim's holder, and a ledger whose writes are counted."""
+
+from collections.abc import Callable
+
+from mailroom.ledger.items import Claimed
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.shared import (
+    LEASE,
+    LEDGER,
+    TTL,
+    Aws,
+    FakeClock,
+)
+
+Verb = Callable[[Ledger, Claimed], None]
+
+OWN_VERBS: dict[str, Verb] = {
+    "checkpoint": lambda ledger, claim: ledger.checkpoint(claim, "ses", "p-9"),
+    "complete": lambda ledger, claim: ledger.complete(claim, "ses", "p-9"),
+    "fail": lambda ledger, claim: ledger.fail(claim, "rejected", "no"),
+    "release": lambda ledger, claim: ledger.release(claim),
+    "hand_back": lambda ledger, claim: ledger.hand_back(claim),
+    "retry_later": lambda ledger, claim: ledger.retry_later(claim, "busy", "no"),
+}
+
+
+def watched(aws: Aws, clock: FakeClock, twice: bool = False) -> tuple[Ledger, Meddler]:
+    """A ledger and the client that counts its writes."""
+    client = Meddler(aws.dynamodb, **({"update_item": asked_twice} if twice else {}))
+    return Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock), client  # type: ignore[arg-type]

@@ -1,0 +1,104 @@
+"""A webhook worker whose receivers answer as they are told."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.webhook.delivery import WebhookDelivery
+from mailroom.content.payloads import Payloads
+from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.environment import WebhookSender
+from mailroom.http.https import Answer, Unanswered
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.events import failures, plenty, sqs_event
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.post import SETTINGS
+from tests.support.unit.shared import BUCKET, LEASE, LEDGER, TTL, Aws, FakeClock, Item
+from tests.support.unit.webhooks import ARN, OVERLAP, Secrets, Wire, adapter
+
+DELAYS = [5.0, 15.0, 30.0, 60.0, 7200.0]
+LAST = len(DELAYS) + 1
+WEBHOOK_SETTINGS: dict[str, Any] = {
+    **SETTINGS,
+    "channel": "webhook",
+    "queue_url": "https://sqs.example/webhook",
+    "submit_seconds": 15,
+    "signing_secret_arn": ARN,
+    "signing_overlap_seconds": OVERLAP,
+    "delays": DELAYS,
+    "retry_after_cap_seconds": 3600,
+    "allowed_networks": [],
+    "allowed_schemes": ["https"],
+    "allowed_ports": [443, 8443],
+}
+
+
+class WebhookPost:
+    """A worker with its receivers and its secret, and the visibilities that it asked of the queue."""
+
+    def __init__(
+        self, aws: Aws, clock: FakeClock, *answers: int | Answer | Unanswered, jitter: float, dynamodb: Any
+    ) -> None:
+        self.wire = Wire(*(answers or (200,)))
+        self.secrets = Secrets()
+        self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+        settings = WebhookSender(**WEBHOOK_SETTINGS)
+        tools = Tools(
+            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
+            Payloads(aws.s3, BUCKET),
+            aws.dynamodb,
+            self._sqs,  # type: ignore[arg-type]
+            Pace(settings.pace_seconds, clock, clock.sleep),
+            clock,
+            clock.sleep,
+            lambda: jitter,
+        )
+        self._worker = Worker(
+            settings.queue_url,
+            tools,
+            WebhookDelivery(settings, adapter(self.wire, clock, self.secrets), tools),
+        )
+
+    def handle(
+        self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
+    ) -> dict[str, int]:
+        """The records that come back, each with its visibility in seconds."""
+        self._sqs.calls.clear()
+        returned = failures(self._worker.handle(sqs_event(*bodies, receives=receives), remaining))
+        waits = {
+            each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
+            for _, call in self._sqs.calls
+            for each in call["Entries"]
+        }
+        assert list(waits) == returned
+        return waits
+
+    @property
+    def ids(self) -> list[str]:
+        """The webhook-ids that went out."""
+        return [headers["webhook-id"] for _, headers, _ in self.wire.posts]
+
+
+MakeWebhooks = Callable[..., WebhookPost]
+
+
+@pytest.fixture
+def webhooks(aws: Aws, clock: FakeClock) -> MakeWebhooks:
+    def make(*answers: int | Answer | Unanswered, jitter: float = 0.0, dynamodb: Any = None) -> WebhookPost:
+        return WebhookPost(aws, clock, *answers, jitter=jitter, dynamodb=dynamodb)
+
+    return make
+
+
+def callback(**changes: Any) -> Item:
+    """A callback as outcomes writes it; a change to `...` takes the attribute away."""
+    base: Item = {
+        "webhook_id": "msg_f1",
+        "url": "https://hooks.example/status?token=t",
+        "id": "f-1",
+        "event_type": "fax",
+        "name": "retrying.3",
+        "payload": {"fax_id": "f-1", "status": "tmp_fail", "timestamp": 1795251600},
+    }
+    return {name: value for name, value in {**base, **changes}.items() if value is not ...}

@@ -1,0 +1,117 @@
+"""A webhook sender with a secret, names and a network that are told what to say."""
+
+import base64
+import hmac
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
+from mailroom.channels.webhook.contract import Webhook
+from mailroom.channels.webhook.signing import Signer, StageKey
+from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
+from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.url_policy import Target, UrlPolicy
+from mailroom.message.message import parse
+from tests.support.unit.fakes import client_error
+from tests.support.unit.shared import NOW, Item
+
+KEY = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" + "MfKQ9r8GKYqr"  # 44 letters and digits, as the stack makes them
+KEY_2 = "C2FVsBQIhrscChlQIMV4b5sSYspob7oD" + "C2FVsBQIhrsc"
+ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:mailroom-test-webhook-signing-AbCdEf"
+OVERLAP = 86400.0
+HOST = "hooks.example"
+
+
+def key_of(host: str, secret: str = KEY) -> str:
+    """The key of a host by the rule in docs/design.md."""
+    derived = hmac.digest(
+        base64.b64decode(secret), b"mailroom webhook key\0" + host.encode("ascii"), "sha256"
+    )
+    return "whsec_" + base64.b64encode(derived).decode()
+
+
+class ResourceNotFoundException(Exception):
+    """As the client has it."""
+
+
+class Secrets:
+    """Secrets Manager as a client: values by stage, each with the time it was put."""
+
+    class exceptions:  # noqa: N801 - the client names it so
+        ResourceNotFoundException = ResourceNotFoundException
+
+    def __init__(self, current: str = KEY, created: float = NOW - 2 * OVERLAP) -> None:
+        self.values = {"AWSCURRENT": (current, created)}
+        self.trouble: Exception | None = None
+        self.asked: list[str] = []
+
+    def rotate(self, value: str, now: float) -> None:
+        self.values = {"AWSPREVIOUS": self.values["AWSCURRENT"], "AWSCURRENT": (value, now)}
+
+    def get_secret_value(self, *, SecretId: str, VersionStage: str) -> dict[str, Any]:  # noqa: N803
+        assert SecretId == ARN
+        self.asked.append(VersionStage)
+        if self.trouble is not None:
+            raise self.trouble
+        if VersionStage not in self.values:
+            raise ResourceNotFoundException
+        text, created = self.values[VersionStage]
+        return {"SecretString": text, "CreatedDate": datetime.fromtimestamp(created, UTC)}
+
+
+DENIED = client_error("AccessDeniedException", "not authorized")
+THROTTLED = client_error("ThrottlingException", "Rate exceeded")
+DOWN = client_error("InternalServiceError", "try later", 500)
+
+
+def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS) -> Secret:
+    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
+
+
+def signer(client: Secrets, clock: Callable[[], float], stage_key: StageKey | None = None) -> Signer:
+    return Signer(secret(client, clock), OVERLAP, clock, stage_key)
+
+
+class Wire(Https):
+    """Keeps what would go out, and answers as it is told, in turn; the last answer stays."""
+
+    def __init__(self, *answers: int | Answer | Unanswered) -> None:
+        self._answers = [*answers]
+        self.posts: list[tuple[Target, dict[str, str], bytes]] = []
+
+    def post(self, target: Target, headers: Any, body: bytes, deadline: Deadline) -> Answer:
+        self.posts.append((target, dict(headers), body))
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Unanswered):
+            raise answer
+        return Answer(answer) if isinstance(answer, int) else answer
+
+
+def adapter(
+    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, policy: UrlPolicy | None = None
+) -> StandardWebhooks:
+    return StandardWebhooks(
+        policy or UrlPolicy(resolve=lambda _host, _seconds: ["8.8.8.8"]),
+        signer(secrets or Secrets(), clock),
+        wire,
+        seconds=15,
+        retry_after_cap=3600,
+        clock=clock,
+    )
+
+
+def webhook_item(**changes: Any) -> Item:
+    """A webhook item that is right; a change to `...` takes the attribute away."""
+    base: Item = {
+        "id": "w-1",
+        "event_type": "webhook",
+        "url": "https://hooks.example/orders?token=t",
+        "payload": {"order": 7},
+    }
+    return {name: value for name, value in {**base, **changes}.items() if value is not ...}
+
+
+def webhook(**changes: Any) -> Webhook:
+    """A message that has passed its checks."""
+    return parse(webhook_item(**changes), {"webhook": Webhook})

@@ -1,0 +1,106 @@
+"""The bodies and types of requests: what is read, and what is said to what cannot be."""
+
+import json
+from http import HTTPStatus
+
+import pytest
+
+from mailroom.api.requests import MAX_BODY_BYTES
+from tests.support.unit.api_requests import Api, event
+from tests.support.unit.shared import Aws, FakeClock, item
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock) -> Api:
+    return Api(clock)
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/json", "Application/JSON; charset=utf-8", "application/x.y+json"]
+)
+def test_json_by_any_of_its_names_is_read(api: Api, kind: str) -> None:
+    assert api.post(item(), **{"Content-Type": kind}).status == HTTPStatus.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    "kind", ["", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]
+)
+def test_another_type_is_refused_with_the_right_one(api: Api, kind: str) -> None:
+    answer = api.post(item(), **{"Content-Type": kind})
+    assert (answer.status, answer.fields) == (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, ["Content-Type"])
+    assert "application/json" in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "{",
+        "null",
+        "5",
+        '"text"',
+        "[]",
+        json.dumps([item()]),
+        '{"id": NaN}',
+        '{"id": "\\ud800"}',
+        "[" * 100_000,
+        '{"a":' * 5000 + "1" + "}" * 5000,
+    ],
+)
+def test_a_body_that_is_no_json_object_is_a_bad_request(api: Api, body: str) -> None:
+    assert api.post(body).status == HTTPStatus.BAD_REQUEST
+
+
+def test_bytes_are_read_as_utf_8(api: Api) -> None:
+    assert api.post(json.dumps(item(text="ü"), ensure_ascii=False).encode()).status == HTTPStatus.ACCEPTED
+    assert api.post(json.dumps(item(text="ü"), ensure_ascii=False).encode("latin-1")).status == 400
+
+
+def test_a_body_that_is_not_the_base64_that_it_is_said_to_be_is_a_bad_request(api: Api) -> None:
+    made = event("POST", "/messages", "{}", {"Content-Type": "application/json"})
+    assert api.ask({**made, "body": "#", "isBase64Encoded": True}).status == HTTPStatus.BAD_REQUEST
+
+
+def test_a_missing_body_is_a_bad_request(api: Api) -> None:
+    made = event("POST", "/messages", headers={"Content-Type": "application/json"})
+    assert api.ask(made).status == HTTPStatus.BAD_REQUEST
+
+
+def test_a_body_that_is_too_large_is_refused_with_the_bound(api: Api) -> None:
+    answer = api.post(" " * (MAX_BODY_BYTES + 1))
+    assert answer.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    assert str(MAX_BODY_BYTES) in answer.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "id"),
+        ({"messages": []}, "messages"),
+        ({"messages": None}, "messages"),
+        ({"messages": {"0": {}}}, "messages"),
+        ({"messages": [item()], "lane": "bulk"}, "lane"),
+    ],
+)
+def test_an_object_that_is_neither_a_message_nor_a_list_is_refused_by_its_field(
+    api: Api, body: object, field: str
+) -> None:
+    answer = api.post(body)
+    assert (answer.status, answer.fields) == (HTTPStatus.UNPROCESSABLE_ENTITY, [field])
+
+
+def test_values_that_lie_too_deep_cost_their_own_message_alone(api: Api) -> None:
+    deep = '{"messages": [%s, {"id": "d", "event_type": "mail", "to": "a@b.example", "v": %s}]}'
+    body = deep % (json.dumps(item()), "[" * 200 + "]" * 200)
+    answer = api.post(body)
+    assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
+    assert "too deep" in answer.json["messages"][1]["problem"]
+
+
+def test_an_answer_quotes_no_more_of_what_is_wrong_than_a_sentence_holds(api: Api) -> None:
+    name = "n" * 100_000
+    answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}], id="x" * 100_000))
+    assert len(answer.text) < 2000
+    answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}]))
+    assert answer.status == HTTPStatus.UNPROCESSABLE_ENTITY
+    assert len(answer.text) < 3000

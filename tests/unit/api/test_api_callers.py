@@ -1,0 +1,179 @@
+"""Which objects of the payload bucket a caller may name: those of its own part, by whatever attribute."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.mail.contract import Mail
+from mailroom.content.payloads import Payloads
+from mailroom.errors import Invalid
+from mailroom.message.message import parse
+from tests.support.unit.api_requests import Api
+from tests.support.unit.shared import BUCKET, MAILBOX, Aws, FakeClock, Item, item
+
+PREFIXES = {"shop": "shop/", "billing": "teams/billing/", "trusted": ""}
+ROLE = "arn:aws:iam::123456789012:role/shop"
+OTHERS = f"s3://{BUCKET}/another-team/payroll.pdf"
+OWN = f"s3://{BUCKET}/shop/invoices/42.pdf"
+
+
+def token(**claims: str) -> dict[str, Any]:
+    """What API Gateway says of a caller whose token it has verified."""
+    return {"jwt": {"claims": claims, "scopes": None}}
+
+
+def signed(arn: str) -> dict[str, Any]:
+    """What API Gateway says of a caller whose signature it has verified."""
+    return {"iam": {"accountId": "123456789012", "userArn": arn, "userId": "AIDAEXAMPLE"}}
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock) -> Api:
+    """An API whose callers each have a part of the bucket."""
+    return Api(clock, caller_claim="sub", payload_prefixes=PREFIXES)
+
+
+SHOP = token(sub="shop")
+
+
+def naming(ref: str) -> list[tuple[Item, str]]:
+    """A message for each attribute that can name an object, with that attribute."""
+    number = {"id": "m-1", "to": "+16175551234"}
+    return [
+        (item(attachments=[{"ref": OWN}, {"ref": ref}]), "attachments[1].ref"),
+        (item(text=..., payload_ref=ref), "payload_ref"),
+        ({**number, "event_type": "sms", "media_urls": ["https://f.example/", ref]}, "media_urls[1]"),
+        ({**number, "event_type": "sms", "payload_ref": ref}, "payload_ref"),
+        ({**number, "event_type": "fax", "payload_ref": ref}, "payload_ref"),
+        ({"id": "m-1", "event_type": "push", "to": "token", "payload_ref": ref}, "payload_ref"),
+        (
+            {"id": "m-1", "event_type": "webhook", "url": "https://h.example/", "payload_ref": ref},
+            "payload_ref",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("message", "field"), naming(OTHERS))
+def test_an_object_of_anothers_part_is_refused_by_the_attribute_that_names_it(
+    api: Api, aws: Aws, message: Item, field: str
+) -> None:
+    answer = api.post_as(SHOP, message)
+    assert (answer.status, answer.fields) == (422, [field])
+    assert answer.json["errors"][0]["problem"] == (
+        f"{OTHERS!r} is outside the part of the payload bucket that its caller may name; use a key that "
+        "begins with shop/"
+    )
+    assert aws.item(message["id"], message["event_type"], table=MAILBOX) == {}
+
+
+@pytest.mark.parametrize(("message", "field"), naming(OWN))
+def test_an_object_of_its_own_part_is_taken(api: Api, message: Item, field: str) -> None:
+    assert api.post_as(SHOP, message).status == 202
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        f"s3://{BUCKET}/shop",
+        f"s3://{BUCKET}/shopping/list.pdf",
+        f"s3://{BUCKET}/shop/../another-team/payroll.pdf",
+        f"s3://{BUCKET}/shop/./42.pdf",
+        f"s3://{BUCKET}//shop/42.pdf",
+        f"s3://{BUCKET}/Shop/42.pdf",
+        f"s3://{BUCKET}/oversize/0a1b.json",
+        "s3://shop/shop/42.pdf/../..",
+        "shop/42.pdf",
+    ],
+)
+def test_nothing_that_only_looks_like_its_own_part_is_taken(api: Api, ref: str) -> None:
+    assert api.post_as(SHOP, item(attachments=[{"ref": ref}])).fields == ["attachments[0].ref"]
+
+
+def test_each_message_of_a_list_is_judged_by_itself(api: Api) -> None:
+    answer = api.post_as(SHOP, {"messages": [item(), item(id="m-2", attachments=[{"ref": OTHERS}])]})
+    assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
+
+
+@pytest.mark.parametrize(
+    "caller", [token(sub="stranger"), token(), token(client_id="shop"), signed(ROLE), None]
+)
+def test_a_caller_without_a_part_may_send_and_name_no_object(api: Api, caller: dict[str, Any] | None) -> None:
+    assert api.post_as(caller, item()).status == 202
+    answer = api.post_as(caller, item(id="m-2", attachments=[{"ref": OWN}]))
+    assert answer.fields == ["attachments[0].ref"]
+    assert answer.json["errors"][0]["problem"] == (
+        "names an object, and its caller has no part of the payload bucket; ask for one in "
+        "api.payload_prefixes"
+    )
+
+
+@pytest.mark.parametrize(("message", "field"), naming(OTHERS))
+def test_a_caller_whose_part_is_the_whole_bucket_may_name_any_object(
+    api: Api, message: Item, field: str
+) -> None:
+    assert api.post_as(token(sub="trusted"), message).status == 202
+
+
+def test_where_the_settings_give_no_parts_every_caller_may_name_any_object(
+    aws: Aws, clock: FakeClock
+) -> None:
+    assert Api(clock).post_as(SHOP, item(attachments=[{"ref": OTHERS}])).status == 202
+
+
+def test_the_claim_that_names_the_caller_is_a_setting(aws: Aws, clock: FakeClock) -> None:
+    api = Api(clock, caller_claim="client_id", payload_prefixes=PREFIXES)
+    message = item(attachments=[{"ref": OWN}])
+    assert api.post_as(token(sub="shop", client_id="billing"), message).status == 422
+    assert api.post_as(token(sub="billing", client_id="shop"), message).status == 202
+
+
+@pytest.mark.parametrize(
+    ("arn", "status"),
+    [
+        ("arn:aws:sts::123456789012:assumed-role/shop/i-0123456789", 202),
+        ("arn:aws:sts::123456789012:assumed-role/shop/another-session", 202),
+        (ROLE, 202),
+        ("arn:aws:sts::999999999999:assumed-role/shop/i-0123456789", 422),
+        ("arn:aws:sts::123456789012:assumed-role/other/shop", 422),
+        ("arn:aws:iam::123456789012:user/shop", 422),
+    ],
+)
+def test_who_signs_is_known_by_the_role_whatever_the_session(
+    aws: Aws, clock: FakeClock, arn: str, status: int
+) -> None:
+    api = Api(clock, payload_prefixes={ROLE: "shop/"})
+    assert api.post_as(signed(arn), item(attachments=[{"ref": OWN}])).status == status
+
+
+def test_what_a_payload_names_is_held_to_its_callers_part_by_the_sender(api: Api, aws: Aws) -> None:
+    """The API does not read the object, which its owner may change until the message is sent."""
+    ref = f"s3://{BUCKET}/shop/1.json"
+    assert api.post_as(SHOP, item(text=..., payload_ref=ref)).status == 202
+    stored = aws.item(table=MAILBOX)
+    content = {"text": "Hi", "payload_prefix": "", "attachments": [{"ref": OTHERS}]}
+    aws.s3.put_object(Bucket=BUCKET, Key="shop/1.json", Body=json.dumps(content))
+    expanded = Payloads(aws.s3, BUCKET).expand(parse(stored, {"mail": Mail}), ref)
+    with pytest.raises(Invalid, match=r"attachments\[0\].ref: .* is outside the part of the payload bucket"):
+        parse(expanded, CONTRACTS)
+
+
+def test_no_caller_can_choose_its_part_itself(api: Api, aws: Aws) -> None:
+    ref = f"s3://{BUCKET}/shop/1.json"
+    api.post_as(SHOP, item(text=..., payload_ref=ref, payload_prefix="another-team/"))
+    assert aws.item(table=MAILBOX)["payload_prefix"] == "shop/"
+
+
+def test_the_same_message_again_is_the_same_with_its_part(api: Api) -> None:
+    message = item(text=..., payload_ref=f"s3://{BUCKET}/shop/1.json")
+    assert [api.post_as(SHOP, message).json["result"] for _ in range(2)] == ["accepted", "existed"]
+
+
+def test_what_is_too_large_for_an_item_is_kept_by_the_api_itself_for_every_caller(api: Api, aws: Aws) -> None:
+    large = item(text="x" * 500_000, attachments=[{"ref": OWN}])
+    assert api.post_as(SHOP, large).status == 202
+    stored = aws.item(table=MAILBOX)
+    expanded = Payloads(aws.s3, BUCKET).expand(parse(stored, {"mail": Mail}), stored["payload_ref"])
+    assert parse(expanded, {"mail": Mail}).attachments[0].ref == OWN
+    assert api.post_as(SHOP, {**large, "attachments": [{"ref": OTHERS}]}).fields == ["attachments[0].ref"]

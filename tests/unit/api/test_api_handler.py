@@ -1,0 +1,79 @@
+"""messages_api, as Lambda runs it."""
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.support.unit.api_requests import ENVIRONMENT, event
+from tests.support.unit.events import lambda_context
+from tests.support.unit.functions import Handler
+from tests.support.unit.shared import MAILBOX, Aws, item, refuse_calls
+
+
+@pytest.fixture
+def load(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Handler]]:
+    """Imports the handler as if its process had just begun."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+
+    def handler() -> Handler:
+        sys.modules.pop("messages_api", None)
+        loaded: Handler = importlib.import_module("messages_api").handler
+        return loaded
+
+    yield handler
+    sys.modules.pop("messages_api", None)
+
+
+def test_a_message_goes_from_the_request_into_the_mailbox(load: Callable[[], Handler], aws: Aws) -> None:
+    made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
+    assert load()(made, lambda_context())["statusCode"] == 202
+    assert aws.item(table=MAILBOX) == item()
+
+
+@pytest.mark.parametrize("variable", ENVIRONMENT)
+def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
+    load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv(variable)
+    with pytest.raises(msgspec.ValidationError, match=variable):
+        load()
+
+
+def test_a_cold_start_asks_nobody_for_anything(
+    load: Callable[[], Handler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_calls(monkeypatch)
+    load()
+
+
+@pytest.mark.process
+def test_nothing_that_a_sender_needs_is_imported() -> None:
+    script = (
+        "import sys; import mailroom.api.application; "
+        "print([each for each in ('jinja2', 'twilio', 'requests', 'email_validator') if each in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": "lambdas", "POWERTOOLS_METRICS_NAMESPACE": "Mailroom"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_metric_is_written_when_the_request_ends(
+    load: Callable[[], Handler], capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler: Any = load()
+    made = event("POST", "/messages", json.dumps(item()), {"Content-Type": "application/json"})
+    handler(made, lambda_context())
+    written = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "_aws" in line]
+    assert [each["ApiAccepted"] for each in written] == [[1.0]]

@@ -1,0 +1,82 @@
+"""Ids in paths and queries: whatever one holds, its message is found by the `href` that was given for it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.api.requests import href_of, routable
+from mailroom.message.address import has_control
+from tests.support.unit.api_requests import Api, event
+from tests.support.unit.shared import MAILBOX, Aws, FakeClock, item
+
+AWKWARD = [
+    "spring-sale#2026-11-18T13:00Z#17",
+    "a b",
+    "a+b",
+    "a,b",
+    "a/b",
+    "/",
+    "a/cancel",
+    "cancel",
+    "a?b=c",
+    "a&b=c",
+    "a;b",
+    "100%",
+    "a%41",
+    "a%2541",
+    "a\\b",
+    "`\"'<>{}|^~*",
+    ".",
+    "..",
+    "ünïcødé 📮",
+    "日本",
+    "x" * 180,
+]
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock) -> Api:
+    return Api(clock)
+
+
+@pytest.mark.parametrize("id_", AWKWARD)
+def test_a_message_is_found_by_its_href(api: Api, aws: Aws, id_: str) -> None:
+    href = api.post(item(id=id_)).json["href"]
+    assert api.get(href).json["id"] == id_
+
+
+@pytest.mark.parametrize("id_", [each for each in AWKWARD if "/" not in each and "?" not in each])
+def test_a_path_that_comes_undecoded_is_understood_too(api: Api, aws: Aws, id_: str) -> None:
+    aws.put(MAILBOX, **item(id=id_))
+    assert api.get(href_of(id_, "mail"), decoded=False).json["id"] == id_
+
+
+@pytest.mark.parametrize("id_", AWKWARD)
+def test_a_message_is_cancelled_by_its_query_whatever_its_id_holds(api: Api, id_: str) -> None:
+    href = api.post(item(id=id_, send_at="2026-12-01T00:00:00Z")).json["href"]
+    path, _, query = href.partition("?")
+    url = f"{path}/cancel?{query}"  # /messages/cancel?id=… where the id is in the query
+    assert api.cancel(url).json == {**api.get(href).json, "status": "cancelled"}
+
+
+def test_an_id_with_a_slash_is_found_by_its_path_where_that_comes_through(api: Api, aws: Aws) -> None:
+    aws.put(MAILBOX, **item(id="a/b"))
+    assert api.get("/messages/a%2Fb").json["id"] == "a/b"
+    assert api.get("/messages/a/b").json["id"] == "a/b"
+
+
+def test_a_path_below_a_stage_is_understood() -> None:
+    made = event("GET", "/prod/messages/a%23b")
+    assert routable(made)["rawPath"] == "/prod/messages/a%23b"
+
+
+@given(st.text(min_size=1, max_size=60).filter(lambda text: not has_control(text)))
+def test_what_an_http_api_makes_of_an_href_is_still_that_id(text: str) -> None:
+    from urllib.parse import unquote
+
+    made = event("GET", href_of(text, "mail"))
+    if "id" in made["queryStringParameters"]:
+        assert made["queryStringParameters"]["id"] == text
+    else:
+        assert made["rawPath"].count("/") == 2
+        assert unquote(routable(made)["rawPath"].removeprefix("/messages/")) == text

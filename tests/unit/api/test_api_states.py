@@ -1,0 +1,203 @@
+"""Where a message is, by the API; and taking it back."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.api_requests import Api
+from tests.support.unit.shared import (
+    KEY,
+    LEDGER,
+    MAILBOX,
+    NOW,
+    NOW_MS,
+    TTL,
+    Aws,
+    FakeClock,
+    claimed,
+    item,
+    mail,
+)
+
+LATER = iso(NOW + 3600)
+
+
+@pytest.fixture
+def api(aws: Aws, clock: FakeClock) -> Api:
+    return Api(clock)
+
+
+def test_what_is_in_the_mailbox_alone_is_ready(api: Api, aws: Aws) -> None:
+    aws.put(MAILBOX, **item(send_at="2026-11-21T11:00:00+01:00"))
+    assert api.get("/messages/m-1").json == {
+        "id": "m-1",
+        "event_type": "mail",
+        "status": "ready",
+        "attempts": 0,
+        "to": "vincent@example.com",
+        "scheduled_for": "2026-11-21T10:00:00.000Z",
+    }
+
+
+def test_what_the_ledger_may_have_forgotten_is_not_ready_and_waits_for_nothing(api: Api, aws: Aws) -> None:
+    aws.put(MAILBOX, **item(send_at=iso(NOW - 91 * 86_400)))
+    assert api.get("/messages/m-1").json["status"] == "forgotten"
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "forgotten")
+
+
+def test_what_the_ledger_knows_is_told_with_times_that_people_can_read(
+    api: Api, aws: Aws, ledger: Ledger, clock: FakeClock
+) -> None:
+    aws.put(MAILBOX, **item())
+    claim = claimed(ledger, mail(callback_url="https://h.example/1"))
+    clock.advance(1.5)
+    ledger.complete(claim, "ses", "0101", {"sentAt": NOW_MS + 1234})
+    ledger.note_callback(KEY, "sent.1", {"status": {"S": "delivered"}, "at": {"N": str(NOW_MS + 2001)}})
+    said = api.get("/messages/m-1?event_type=mail").json
+    assert said == {
+        "id": "m-1",
+        "event_type": "mail",
+        "status": "sent",
+        "attempts": 1,
+        "to": "vincent@example.com",
+        "provider": "ses",
+        "provider_id": "0101",
+        "updated_at": "2026-11-21T09:00:01.500Z",
+        "times": {
+            "startedAt": "2026-11-21T09:00:00.000Z",
+            "completedAt": "2026-11-21T09:00:01.500Z",
+            "sentAt": "2026-11-21T09:00:01.234Z",
+        },
+        "history": [{"at": "2026-11-21T09:00:01.500Z", "status": "sent"}],
+        "callbacks": {"sent.1": {"status": "delivered", "at": "2026-11-21T09:00:02.001Z"}},
+    }
+
+
+def test_a_failure_is_told_with_its_reason(api: Api, ledger: Ledger) -> None:
+    ledger.fail(claimed(ledger), "invalid", "to: is no address")
+    said = api.get("/messages/m-1").json
+    assert (said["status"], said["error"]) == ("failed", {"code": "invalid", "message": "to: is no address"})
+    assert said["history"][0]["code"] == "invalid"
+
+
+def test_each_of_several_recipients_is_told(api: Api, aws: Aws, ledger: Ledger) -> None:
+    claimed(ledger, mail(to=["a@x.example", "b@x.example"]))
+    assert api.get("/messages/m-1").json["recipients"] == {"a@x.example": {}, "b@x.example": {}}
+
+
+def test_nothing_of_a_body_is_ever_told(api: Api, aws: Aws, ledger: Ledger) -> None:
+    aws.put(MAILBOX, **item(text="very secret", code="4711"))
+    assert "secret" not in api.get("/messages/m-1").text
+    ledger.complete(claimed(ledger), "ses", "1")
+    assert "4711" not in api.get("/messages/m-1").text
+
+
+def test_a_message_that_nobody_put_is_not_found(api: Api) -> None:
+    for url in ("/messages/none", "/messages/none?event_type=sms", "/messages?id=none"):
+        assert api.get(url).status == 404
+    assert api.cancel("/messages/none/cancel").status == 404
+
+
+def test_several_messages_with_one_id_are_told_apart_by_their_channel(api: Api, aws: Aws) -> None:
+    aws.put(MAILBOX, **item())
+    aws.put(LEDGER, id="m-1", event_type="sms", status="sent")
+    aws.put(MAILBOX, id="m-1", event_type="sms")
+    for answer in (api.get("/messages/m-1"), api.cancel("/messages/m-1/cancel")):
+        assert (answer.status, answer.fields) == (409, ["event_type"])
+        assert answer.json["event_types"] == ["mail", "sms"]
+    assert api.get("/messages/m-1?event_type=sms").json["status"] == "sent"
+    assert api.get("/messages/m-1?event_type=mail").json["status"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("url", "field"),
+    [
+        ("/messages/" + "x" * 181, "id"),
+        ("/messages/" + "%C3%BC" * 91, "id"),
+        ("/messages/" + "x" * 3000, "id"),
+        ("/messages/a%0Ab", "id"),
+        ("/messages?id=", "id"),
+        ("/messages", "id"),
+        ("/messages/m-1?event_type=", "event_type"),
+        ("/messages/m-1?event_type=pigeon", "event_type"),
+    ],
+)
+def test_what_no_message_can_have_is_refused_by_its_field(api: Api, url: str, field: str) -> None:
+    answer = api.get(url)
+    assert (answer.status, answer.fields) == (422, [field])
+
+
+def test_what_waits_for_its_time_is_cancelled_and_stays_so(api: Api, aws: Aws, ledger: Ledger) -> None:
+    api.post(item(send_at=LATER, callback_url="https://h.example/1"))
+    first = api.cancel("/messages/m-1/cancel")
+    assert (first.status, first.json["status"], first.json["to"]) == (200, "cancelled", "vincent@example.com")
+    assert api.cancel("/messages/m-1/cancel?event_type=mail").json == first.json
+    assert aws.item()["callback_url"] == "https://h.example/1"
+    assert type(ledger.claim(mail())).__name__ != "Claimed"
+
+
+def test_what_is_cancelled_is_remembered_for_longer_than_its_schedule_waits(
+    api: Api, aws: Aws, ledger: Ledger
+) -> None:
+    due = NOW + 300 * 86400
+    scheduled = mail(send_at=iso(due))
+    ledger.schedule(scheduled, due)
+    aws.put(MAILBOX, **item(send_at=iso(due)))
+    assert api.cancel("/messages/m-1/cancel").status == 200
+    # The item still lies in the mailbox when the schedule comes for it.
+    assert aws.item()["ttl"] == due + TTL
+
+
+def test_what_was_scheduled_is_cancelled_too(api: Api, aws: Aws, ledger: Ledger) -> None:
+    aws.put(MAILBOX, **item(send_at=LATER))
+    ledger.schedule(mail(), NOW + 3600)
+    assert api.get("/messages/m-1").json["status"] == "scheduled"
+    assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
+
+
+def test_what_its_producer_took_back_already_is_cancelled_at_once(api: Api, ledger: Ledger) -> None:
+    ledger.schedule(mail(), NOW + 3600)
+    assert api.cancel("/messages/m-1/cancel").json["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"send_at": iso(NOW)},
+        {"send_at": iso(NOW - 60)},
+        {"send_at": "soon"},
+        {"send_at": LATER, "to": "x"},
+    ],
+)
+def test_what_does_not_wait_is_not_cancelled(api: Api, aws: Aws, changes: dict[str, Any]) -> None:
+    aws.put(MAILBOX, **item(**changes))
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "ready")
+    assert aws.item() == {}
+
+
+def test_what_was_sent_is_not_cancelled(api: Api, aws: Aws, ledger: Ledger) -> None:
+    aws.put(MAILBOX, **item(send_at=LATER))
+    ledger.complete(claimed(ledger), "ses", "1")
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "sent")
+    assert aws.item()["status"] == "sent"
+
+
+def test_what_is_claimed_while_it_is_cancelled_is_not_cancelled(
+    api: Api, aws: Aws, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    aws.put(MAILBOX, **item(send_at=LATER))
+    withdraw = Ledger.withdraw
+
+    def late(self: Ledger, *arguments: Any, **named: Any) -> bool:
+        claimed(ledger)
+        return withdraw(self, *arguments, **named)
+
+    monkeypatch.setattr(Ledger, "withdraw", late)
+    answer = api.cancel("/messages/m-1/cancel")
+    assert (answer.status, answer.json["message_status"]) == (409, "sending")

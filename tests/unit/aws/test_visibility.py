@@ -1,0 +1,91 @@
+"""When a message comes back: each after its own wait, within the bounds of SQS."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.aws.queues import Entry, send, set_visibility
+from mailroom.telemetry import quiet
+from tests.support.unit.fakes import Meddler, client_error
+from tests.support.unit.shared import Aws
+
+Counted = Callable[[], dict[str, float]]
+Log = Callable[[], list[dict[str, Any]]]
+
+
+def entries(count: int) -> list[Entry]:
+    return [Entry(str(at), "{}") for at in range(count)]
+
+
+def test_each_message_comes_back_after_its_own_wait(aws: Aws) -> None:
+    client = Meddler(aws.sqs)
+    send(aws.sqs, aws.urls["mail"], entries(2))
+    first, second = (each["ReceiptHandle"] for each in aws.receive())
+    set_visibility(client, aws.urls["mail"], [(first, 0), (second, 30)])  # type: ignore[arg-type]
+    assert [each["ReceiptHandle"] for _, arguments in client.calls for each in arguments["Entries"]] == [
+        first,
+        second,
+    ]
+    assert len(aws.receive()) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(0, 0), (-5, 0), (0.4, 1), (1, 1), (1.2, 2), (59.999, 60), (43_200, 42_300), (1e9, 42_300)],
+)
+def test_a_wait_is_whole_seconds_rounded_up_within_sqs_bounds(
+    aws: Aws, seconds: float, expected: int
+) -> None:
+    client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+    set_visibility(client, "url", [("receipt", seconds)])  # type: ignore[arg-type]
+    assert [each["VisibilityTimeout"] for _, arguments in client.calls for each in arguments["Entries"]] == [
+        expected
+    ]
+
+
+def test_visibility_is_set_ten_a_call(aws: Aws) -> None:
+    client = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
+    set_visibility(client, "url", [(f"receipt-{at}", 5) for at in range(23)])  # type: ignore[arg-type]
+    assert [len(arguments["Entries"]) for _, arguments in client.calls] == [10, 10, 3]
+    ids = [[each["Id"] for each in arguments["Entries"]] for _, arguments in client.calls]
+    assert all(len(set(each)) == len(each) for each in ids)
+
+
+def test_no_waits_make_no_call(aws: Aws) -> None:
+    client = Meddler(aws.sqs)
+    set_visibility(client, "url", [])  # type: ignore[arg-type]
+    assert client.calls == []
+
+
+def test_a_visibility_that_cannot_be_set_is_counted_and_the_next_ones_are_set(
+    aws: Aws, counted: Counted
+) -> None:
+    client = Meddler(
+        aws.sqs,
+        change_message_visibility_batch=lambda _real, **arguments: _no_more_than(1, client, arguments),
+    )
+    set_visibility(client, "url", [(f"receipt-{at}", 5) for at in range(12)])  # type: ignore[arg-type]
+    assert len(client.calls) == 2
+    assert counted() == {"VisibilityNotSet": 10 + 1}
+
+
+def test_a_command_goes_on_however_many_visibilities_cannot_be_set(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, counted: Counted
+) -> None:
+    monkeypatch.delenv("POWERTOOLS_METRICS_NAMESPACE", raising=False)
+    refusing = Meddler(
+        aws.sqs,
+        change_message_visibility_batch=lambda _real, **arguments: _no_more_than(150, refusing, arguments),
+    )
+    with quiet():
+        set_visibility(refusing, "url", [("receipt", 0)] * 10 * 150)  # type: ignore[arg-type]
+    assert len(refusing.calls) == 150
+    assert counted() == {}
+
+
+def _no_more_than(calls: int, client: Meddler, arguments: dict[str, Any]) -> Any:
+    """The first calls fail whole, the later ones for their first entry."""
+    if len(client.calls) <= calls:
+        raise client_error("ServiceUnavailable", status=503)
+    return {"Failed": [{"Id": arguments["Entries"][0]["Id"], "Code": "ReceiptHandleIsInvalid"}]}

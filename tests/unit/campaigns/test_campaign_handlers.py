@@ -1,0 +1,104 @@
+"""The handlers of collect and compose, as their processes load them, over a CSV file in S3."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mailroom.recipients.choices import Preferences
+from tests.support.unit.events import failures, lambda_context, sqs_event
+from tests.support.unit.functions import Load
+from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, PREFERENCES, RUNS, Aws, FakeClock
+
+AT = "2026-11-18T13:00:00Z"
+RUN = "2026-11-18T13:00Z"
+START = json.dumps({"campaign": "weekly", "scheduled_at": AT})
+CSV = "id,email,first_name\n1,ada@example.com,Ada\n2,eve@example.com,Eve\n3,,Bob\n4,dan@example.com,Dan\n"
+MODULE = """
+def compose(recipients):
+    return {each.key: {"greeting": f"Hello {each.attributes['first_name']}"} for each in recipients}
+"""
+
+
+@pytest.fixture
+def campaign(aws: Aws, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
+    """A bundle with one campaign, which has a module, and its audience in S3."""
+    definition = {
+        "name": "weekly",
+        "channel": "mail",
+        "topic": "news",
+        "attributes": {"template": "default"},
+        "page_size": 2,
+        "module": "campaigns/weekly/campaign.py",
+        "audience": {
+            "kind": "csv",
+            "location": f"s3://{BUCKET}/people.csv",
+            "key": "id",
+            "columns": ["email"],
+        },
+    }
+    (tmp_path / "campaigns" / "weekly").mkdir(parents=True)
+    (tmp_path / "campaigns" / "weekly" / "campaign.py").write_text(MODULE)
+    (tmp_path / "campaigns.json").write_text(json.dumps({"weekly": definition}))
+    monkeypatch.chdir(tmp_path)
+    aws.s3.put_object(Bucket=BUCKET, Key="people.csv", Body=CSV.encode())
+    monkeypatch.setenv("RUNS_TABLE", RUNS)
+    monkeypatch.setenv("RUN_TTL_SECONDS", "7776000")
+    monkeypatch.setenv("PREFERENCES_TABLE", PREFERENCES)
+    monkeypatch.setenv("AUDIENCE_QUEUE_URL", aws.urls["audience"])
+    return load
+
+
+def collected(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the whole audience; the bodies that compose gets."""
+    monkeypatch.setenv("QUEUE_URL", aws.urls["collect"])
+    handler = campaign("collect")
+    bodies = [START]
+    for body in bodies:
+        assert failures(handler(sqs_event(body), lambda_context())) == []
+        bodies += [each["Body"] for each in aws.receive("collect")]
+    assert len(bodies) == 2
+    return [each["Body"] for each in aws.receive("audience")]
+
+
+def test_from_a_file_to_the_mailbox(
+    aws: Aws, clock: FakeClock, campaign: Load, monkeypatch: pytest.MonkeyPatch, log: Any
+) -> None:
+    Preferences(aws.dynamodb, PREFERENCES, clock).opt_out("eve@example.com", "news", "page")
+    bodies = collected(aws, campaign, monkeypatch)
+    monkeypatch.setenv("QUEUE_URL", aws.urls["audience"])
+    assert failures(campaign("compose")(sqs_event(*bodies), lambda_context())) == []
+    found = aws.item(f"weekly#{RUN}#1", "mail", MAILBOX)
+    assert found == {
+        "id": f"weekly#{RUN}#1",
+        "event_type": "mail",
+        "lane": "bulk",
+        "topic": "news",
+        "template": "default",
+        "email": "ada@example.com",
+        "first_name": "Ada",
+        "greeting": "Hello Ada",
+    }
+    assert aws.item(f"weekly#{RUN}#4", "mail", MAILBOX)["greeting"] == "Hello Dan"
+    assert aws.item(f"weekly#{RUN}#2", "mail", MAILBOX) == {}
+    assert aws.item(f"weekly#{RUN}#2", "mail", LEDGER)["error"]["code"] == "opted_out"
+    assert "example.com" not in str(log())
+    (run,) = aws.dynamodb.scan(TableName=RUNS)["Items"]
+    assert (run["composed"]["N"], run["opted_out"]["N"], run["refused"]["N"]) == ("2", "1", "1")
+    assert run["faults"]["L"][0]["S"].startswith("line 4, column email")
+
+
+def test_a_dry_run_of_both_writes_nothing(aws: Aws, campaign: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUEUE_URL", aws.urls["collect"])
+    asked = {"campaign": "weekly", "run": RUN, "scheduled_at": AT}
+    page = campaign("collect")({"dry_run": {**asked, "samples": 1}}, lambda_context())
+    assert (page["recipients"], page["refused"]) == (2, 0)
+    assert page["samples"][0]["key"] == "1"
+    assert page["samples"][0]["attributes"]["email"] == "ada@example.com"
+    answer = campaign("compose")({"dry_run": {**asked, "recipients": page["samples"]}}, lambda_context())
+    assert answer["items"][0]["greeting"] == "Hello Ada"
+    json.dumps([page, answer])  # Lambda answers JSON
+    for table in (MAILBOX, LEDGER, RUNS):
+        assert aws.dynamodb.scan(TableName=table)["Items"] == []
+    assert aws.receive("audience") == []

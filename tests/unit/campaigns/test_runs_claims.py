@@ -1,0 +1,79 @@
+"""What the claim of a page finds, and so what becomes of the page's queue message."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.campaigns.runs import OutOfSequence, PageClaim, Passed, Runs, Unsent
+from mailroom.ledger.items import InProgress
+from tests.support.unit.shared import RUNS, Aws, FakeClock
+
+RUN = ("weekly", "2026-11-21T14:00Z")
+TIME = "2026-11-21T14:00:00Z"
+LEASE = 60
+
+
+@pytest.fixture
+def runs(aws: Aws, clock: FakeClock) -> Runs:
+    """With a run that was begun."""
+    runs = Runs(aws.dynamodb, RUNS, lease=LEASE, clock=clock)
+    assert runs.begin(*RUN, "s-1", TIME)
+    return runs
+
+
+def collect(runs: Runs, page: int, cursor: Any) -> None:
+    claim = runs.claim(*RUN, "s-1", page)
+    assert isinstance(claim, PageClaim)
+    runs.advance(claim, cursor, 1, [])
+
+
+def test_the_page_that_is_due_is_claimed(runs: Runs) -> None:
+    claim = runs.claim(*RUN, "s-1", 1)
+    assert isinstance(claim, PageClaim)
+    assert (claim.page, claim.run.run) == (1, RUN[1])
+
+
+def test_a_page_of_an_earlier_start_is_superseded(runs: Runs) -> None:
+    assert runs.begin(*RUN, "s-2", TIME)
+    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+
+
+def test_a_page_long_behind_the_one_that_is_due_is_superseded(runs: Runs) -> None:
+    collect(runs, 1, "b")
+    collect(runs, 2, "c")
+    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+
+
+def test_a_page_whose_next_one_was_claimed_is_superseded(runs: Runs) -> None:
+    collect(runs, 1, "b")
+    assert isinstance(runs.claim(*RUN, "s-1", 2), PageClaim)
+    assert runs.claim(*RUN, "s-1", 1) == Passed("superseded")
+
+
+def test_a_page_whose_next_one_nobody_claimed_sends_that_one_on(runs: Runs) -> None:
+    collect(runs, 1, "b")
+    found = runs.claim(*RUN, "s-1", 1)
+    assert isinstance(found, Unsent)
+    assert found.cursor == "b"
+
+
+@pytest.mark.parametrize("page", [2, 3])
+def test_a_page_before_which_another_is_due_is_out_of_sequence(runs: Runs, page: int) -> None:
+    assert runs.claim(*RUN, "s-1", page) == OutOfSequence()
+
+
+def test_a_page_of_no_run_is_out_of_sequence(runs: Runs) -> None:
+    assert runs.claim("weekly", "r-9", "s-1", 1) == OutOfSequence()
+
+
+def test_a_page_of_a_run_that_is_over_has_passed(runs: Runs) -> None:
+    collect(runs, 1, None)
+    assert runs.claim(*RUN, "s-1", 1) == Passed("collected")
+
+
+def test_a_page_that_another_worker_holds_is_in_progress_for_the_rest_of_the_lease(
+    runs: Runs, clock: FakeClock
+) -> None:
+    assert isinstance(runs.claim(*RUN, "s-1", 1), PageClaim)
+    clock.advance(20)
+    assert runs.claim(*RUN, "s-1", 1) == InProgress(LEASE - 20)

@@ -1,0 +1,54 @@
+"""The table of runs where an answer of DynamoDB was lost, and the SDK has made the same write again."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.campaigns.runs import Runs
+from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.shared import RUNS, Aws, FakeClock
+
+RUN = ("weekly", "2026-11-21T14:00Z")
+
+
+@pytest.fixture
+def runs(aws: Aws, clock: FakeClock) -> Runs:
+    """With a run that was begun."""
+    runs = Runs(aws.dynamodb, RUNS, lease=60, clock=clock)
+    assert runs.begin(*RUN, "s-1", "2026-11-21T14:00:00Z")
+    return runs
+
+
+@pytest.fixture
+def twice(aws: Aws, clock: FakeClock) -> Runs:
+    """The same table, by an SDK that repeats each write."""
+    client: Any = Meddler(aws.dynamodb, update_item=asked_twice)
+    return Runs(client, RUNS, lease=60, clock=clock)
+
+
+def test_a_stop_whose_answer_was_lost_has_stopped_the_run(runs: Runs, twice: Runs) -> None:
+    assert twice.stop(*RUN)
+    found = runs.read(*RUN)
+    assert found is not None
+    assert found.state == "stopped"
+
+
+def test_a_stop_after_another_says_that_it_was_stopped_before(runs: Runs, twice: Runs) -> None:
+    assert runs.stop(*RUN)
+    assert not runs.stop(*RUN)
+    assert not twice.stop(*RUN)
+
+
+def test_a_count_whose_answer_was_lost_counts_once(runs: Runs, twice: Runs) -> None:
+    for _ in range(3):
+        twice.count(*RUN, {"composed": 5, "existed": 1})
+    runs.count(*RUN, {"composed": 2})
+    found = runs.read(*RUN)
+    assert found is not None
+    assert (found.composed, found.existed) == (17, 3)
+
+
+def test_a_run_that_is_not_there_is_neither_stopped_nor_counted(runs: Runs, twice: Runs) -> None:
+    assert not twice.stop("weekly", "r-9")
+    twice.count("weekly", "r-9", {"composed": 5})
+    assert runs.read("weekly", "r-9") is None

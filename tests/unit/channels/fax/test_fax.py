@@ -1,0 +1,122 @@
+"""The contract of a fax, and the two forms that its queue takes."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax.contract import Fax, item_of
+from mailroom.errors import Invalid, Malformed
+from mailroom.message.message import parse
+from tests.support.unit.fax import LINE, OTHER_LINE, PDF, TOLD, fax, fax_body, fax_item
+from tests.support.unit.shared import BUCKET, Item
+
+NUMBER = "is not a number in international form; use + and country, such as +16175551234"
+ONCE = "pdf_url: give the PDF once: pdf_url, or payload_ref in the payload bucket"
+NOT_HTTPS = "pdf_url: is not an https URL; use https://host/file.pdf"
+
+
+@pytest.mark.parametrize("to", [LINE, "+1 (617) 555-1234", "+1-617-555-1234"])
+def test_a_number_names_one_line_however_it_is_written(to: str) -> None:
+    assert (fax(to=to).line, fax(to=to).group, fax(to=to).recipient) == (LINE, LINE, LINE)
+
+
+def test_other_numbers_are_other_lines() -> None:
+    assert fax(to=OTHER_LINE).group != fax().group
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": ...}, "to: is missing; give one fax number"),
+        ({"to": None}, "to: is missing; give one fax number"),
+        ({"to": ""}, f"to: {NUMBER}"),
+        ({"to": "617-555-1234"}, f"to: {NUMBER}"),
+        ({"to": "vincent@example.com"}, f"to: {NUMBER}"),
+        ({"to": [LINE]}, "to: expected a string"),
+        ({"to": 16175551234}, "to: expected a string"),
+        ({"from": "2025550100"}, f"from: {NUMBER}"),
+        ({"pdf_url": ...}, ONCE),
+        ({"payload_ref": f"s3://{BUCKET}/f-1.pdf"}, ONCE),
+        ({"pdf_url": "http://files.example/f-1.pdf"}, NOT_HTTPS),
+        ({"pdf_url": "ftp://files.example/f-1.pdf"}, NOT_HTTPS),
+        ({"pdf_url": "https://"}, NOT_HTTPS),
+        ({"pdf_url": "https://files.example/a b.pdf"}, NOT_HTTPS),
+        ({"pdf_url": "https://files.example/a.pdf\n"}, NOT_HTTPS),
+        ({"pdf_url": "https://files.example/" + "x" * 2000}, NOT_HTTPS),
+        ({"pdf_url": ""}, NOT_HTTPS),
+        ({"callback_url": "ftp://app.example"}, "callback_url: is not an https URL"),
+        ({"attempt": 0}, "attempt: "),
+        ({"attempt": "2"}, "attempt: expected a number"),
+    ],
+)
+def test_what_no_provider_could_fax_is_refused_with_the_field_and_the_remedy(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        fax(**changes)
+    assert str(refused.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("changes", [{}, {"pdf_url": ..., "payload_ref": f"s3://{BUCKET}/f-1.pdf"}])
+def test_the_pdf_is_named_by_one_of_two_ways(changes: dict[str, Any]) -> None:
+    assert fax(**changes).recipient == LINE
+
+
+def test_a_body_with_a_fax_id_is_a_fax_of_that_id() -> None:
+    assert item_of(fax_body()) == fax_item(callback_url=TOLD)
+
+
+def test_a_body_keeps_its_attempt_and_whatever_else_it_says() -> None:
+    assert item_of(fax_body(attempt=7, topic="ballots")) == fax_item(
+        callback_url=TOLD, attempt=7, topic="ballots"
+    )
+
+
+def test_reading_a_body_leaves_it_as_it_was() -> None:
+    body = fax_body()
+    item_of(body)
+    assert body == fax_body()
+
+
+def test_an_item_is_itself() -> None:
+    assert item_of(fax_item(fax_id="other")) == fax_item(fax_id="other")
+
+
+@pytest.mark.parametrize(
+    "body", [fax_body(fax_id=...), fax_body(fax_id=""), fax_body(fax_id=7), fax_body(fax_id=None), {}]
+)
+def test_a_body_without_an_identity_is_malformed(body: Item) -> None:
+    with pytest.raises(Malformed, match="no `fax_id` of type string"):
+        item_of(body)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        ({}, {"pdf_url": PDF}),
+        ({"from": "+12025550101"}, {"pdf_url": PDF, "from": "+12025550101"}),
+        (
+            {"pdf_url": ..., "payload_ref": "s3://b/k", "expires_at": "2026-12-01T00:00:00Z"},
+            {"payload_ref": "s3://b/k", "expires_at": "2026-12-01T00:00:00Z"},
+        ),
+    ],
+)
+def test_what_a_retry_says_again_is_kept(changes: dict[str, Any], kept: dict[str, str]) -> None:
+    assert fax(**changes).kept == kept
+
+
+def test_each_attempt_and_each_fax_is_no_duplicate_of_another() -> None:
+    of = {fax(id=id_, attempt=attempt).duplicate for id_ in ("f-1", "f-11", "f-2") for attempt in (1, 2, 11)}
+    assert len(of) == 9
+
+
+def test_a_copy_is_a_duplicate_however_it_is_written() -> None:
+    body = parse(item_of(fax_body(to="+1 617 555 1234")), {"fax": Fax})
+    assert body.duplicate == fax().duplicate
+
+
+@pytest.mark.parametrize("id_", ["f", "f" * 180, "ü" * 90, "a b/c"])
+def test_what_tells_duplicates_fits_a_queue(id_: str) -> None:
+    duplicate = fax(id=id_).duplicate
+    assert len(duplicate) <= 128
+    assert duplicate.isalnum()

@@ -1,0 +1,125 @@
+"""The fax provider's credentials: read once, read again when they are refused, never repeated to anyone."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax.adapter import FaxAdapter
+from mailroom.delivery.delivery import Delivery
+from mailroom.delivery.worker import Worker
+from mailroom.environment import FaxSender
+from mailroom.message.outcome import Misconfigured, Sent
+from tests.support.unit.events import sqs_event
+from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, FakeLine, fax, fax_body
+from tests.support.unit.fax_credentials import SIGNALWIRE, Opened, Secret
+from tests.support.unit.shared import Aws
+
+SIGNALWIRE_SHAPE = (
+    'the fax provider\'s secret is not {"project": "…", "token": "…"}; put its credentials there'
+)
+TELNYX_SHAPE = 'the fax provider\'s secret is not {"api_key": "…"}; put its credentials there'
+
+
+def settings(secret: Secret, **changes: Any) -> FaxSender:
+    return FaxSender(
+        **{**FAX_SETTINGS, "fax_secret_arn": secret.arn, "queue_url": "https://sqs/fax", **changes}
+    )
+
+
+def test_the_credentials_are_read_once_a_process(aws: Aws, opened: Opened) -> None:
+    adapter = FaxAdapter.of(settings(Secret(SIGNALWIRE)))
+    assert opened.lines == []  # not before there is a fax
+    for _ in range(3):
+        assert isinstance(adapter.submit(adapter.prepare(fax())), Sent)
+        adapter.fetch("p-1")
+    ((credentials, with_settings),) = opened.lines
+    assert credentials == ("project-1", "token-1")
+    assert with_settings == {
+        "base_url": "https://mailroom.signalwire.example",
+        "ttl_minutes": 5,
+        "quality": "fine",
+        "seconds": 20,
+    }
+
+
+def test_telnyx_is_opened_with_its_own(aws: Aws, opened: Opened) -> None:
+    secret = Secret('{"api_key": "KEY-1"}')
+    adapter = FaxAdapter.of(settings(secret, fax_provider="telnyx", fax_connection_id="c-1"))
+    adapter.submit(adapter.prepare(fax()))
+    ((credentials, with_settings),) = opened.lines
+    assert credentials == ("KEY-1",)
+    assert with_settings == {
+        "base_url": "https://mailroom.signalwire.example",
+        "connection_id": "c-1",
+        "quality": "fine",
+        "seconds": 20,
+    }
+    assert adapter.provider == "telnyx"
+
+
+def test_credentials_that_the_provider_refused_are_read_again_for_the_next_fax(
+    aws: Aws, opened: Opened
+) -> None:
+    secret = Secret(SIGNALWIRE)
+    opened.line = FakeLine(submits=[Misconfigured("401"), Sent("p-1"), Sent("p-2")])
+    adapter = FaxAdapter.of(settings(secret))
+    request = adapter.prepare(fax())
+    assert adapter.submit(request) == Misconfigured("401")
+    secret.put(SIGNALWIRE.replace("token-1", "token-2"))
+    assert [adapter.submit(request) for _ in range(2)] == [Sent("p-1"), Sent("p-2")]
+    assert opened.credentials == [("project-1", "token-1"), ("project-1", "token-2")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "xJ3kPlaceholder",
+        "[]",
+        "null",
+        '"project"',
+        "{}",
+        '{"project": "p"}',
+        '{"project": "p", "token": ""}',
+        '{"project": "p", "token": 7}',
+        '{"api_key": "k"}',
+    ],
+)
+def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(
+    aws: Aws, opened: Opened, text: str
+) -> None:
+    secret = Secret(text)
+    adapter = FaxAdapter.of(settings(secret))
+    request = adapter.prepare(fax())
+    assert adapter.submit(request) == Misconfigured(SIGNALWIRE_SHAPE)
+    assert opened.lines == []
+    secret.put(SIGNALWIRE)
+    assert isinstance(adapter.submit(request), Sent)
+
+
+@pytest.mark.parametrize("text", ["placeholder", SIGNALWIRE, '{"api_key": null}'])
+def test_telnyx_says_what_it_needs(aws: Aws, opened: Opened, text: str) -> None:
+    adapter = FaxAdapter.of(settings(Secret(text), fax_provider="telnyx"))
+    assert adapter.submit(adapter.prepare(fax())) == Misconfigured(TELNYX_SHAPE)
+
+
+def test_no_word_of_a_secret_is_in_what_is_said_of_it(aws: Aws, opened: Opened) -> None:
+    adapter = FaxAdapter.of(settings(Secret('{"project": "very-private", "tokn": "most-private"}')))
+    assert "private" not in str(adapter.submit(adapter.prepare(fax())))
+
+
+@pytest.mark.parametrize("broken", ["gone", "binary"])
+def test_a_fax_without_readable_credentials_is_proved_not_sent(
+    aws: Aws, opened: Opened, fax_queues: Aws, broken: str
+) -> None:
+    secret = Secret(None)
+    if broken == "gone":
+        secret.arn = secret.arn.replace("mailroom-test-fax", "mailroom-test-gone")
+    given = settings(secret, queue_url=aws.urls["fax-retry"])
+    worker = Worker.of(given, FaxAdapter.of(given), Delivery)
+    worker.handle(sqs_event(fax_body(id="f-1", event_type="fax")), _plenty)
+    assert aws.item("f-1", "fax")["status"] == "sending"
+    assert "startedAt" not in aws.item("f-1", "fax")  # else the line stays locked for a whole lease
+
+
+def _plenty() -> int:
+    return int(FAX_LEASE * 1000)

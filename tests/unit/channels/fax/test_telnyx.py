@@ -1,0 +1,258 @@
+"""The Telnyx adapter against a server that answers by a script."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
+from mailroom.channels.fax.telnyx import Telnyx
+from mailroom.http.https import Unclear
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent
+from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
+
+REQUEST = FaxRequest("+15555550100", "+15555550199", "https://example.com/a.pdf?X-Amz-Signature=1f", "ref/7")
+STATE = b64encode(b"ref/7").decode()
+
+
+def adapter(url: str, seconds: float = 5, quality: str = "fine") -> Telnyx:
+    return Telnyx("key", base_url=url, connection_id="c-1", quality=quality, seconds=seconds)
+
+
+def submitted(step: Step, quality: str = "fine") -> tuple[Outcome, ScriptedServer]:
+    with scripted(step) as server:
+        return adapter(server.url, quality=quality).submit(REQUEST), server
+
+
+def accepted(**fax: Any) -> Answer:
+    return Answer(202, {"data": {"id": "fax-1", "status": "queued", **fax}})
+
+
+def fault(status: int, code: str, title: str = "?", pointer: str | None = None) -> Answer:
+    error: dict[str, Any] = {"code": code, "title": title, "detail": f"{title}."}
+    if pointer is not None:
+        error["source"] = {"pointer": pointer}
+    return Answer(status, {"errors": [error]})
+
+
+def fetched(**fax: Any) -> FaxState:
+    with scripted(Answer(200, {"data": {"id": "fax-1", **fax}})) as server:
+        return adapter(server.url).fetch("fax-1")
+
+
+def test_a_fax_is_asked_for_once_with_all_that_matters() -> None:
+    outcome, server = submitted(accepted())
+    assert outcome == Sent("fax-1")
+    (asked,) = server.asked
+    assert (asked.method, asked.target) == ("POST", "/v2/faxes")
+    assert asked.headers["authorization"] == "Bearer key"
+    assert asked.json == {
+        "to": REQUEST.to,
+        "from": REQUEST.sender,
+        "media_url": REQUEST.media_url,
+        "client_state": STATE,
+        "connection_id": "c-1",
+        "quality": "high",
+        "store_media": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [("standard", "normal"), ("fine", "high"), ("superfine", "very_high")]
+)
+def test_a_quality_is_said_in_telnyxs_words(ours: str, theirs: str) -> None:
+    assert submitted(accepted(), quality=ours)[1].asked[0].json["quality"] == theirs
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (fault(429, "10011", "Too many requests"), Retry),
+        (fault(401, "10009", "Authentication failed"), Misconfigured),
+        (fault(402, "20100", "Insufficient funds"), Misconfigured),
+        (fault(403, "10010", "Authorization failed"), Misconfigured),
+        (fault(404, "10005", "Resource not found"), Misconfigured),
+        (fault(422, "10016", "Phone number must be in +E.164 format", "/to"), Rejected),
+        (fault(422, "10003", "Invalid URL", "/media_url"), Rejected),
+        (fault(400, "10015", "Bad Request"), Rejected),
+        (fault(422, "10016", "Phone number must be in +E.164 format", "/from"), Misconfigured),
+        (fault(422, "10004", "Missing required parameter", "/connection_id"), Misconfigured),
+        (fault(422, "10015", "Bad Request", "/body/quality"), Misconfigured),
+        (fault(422, "10015", "The connection is not active"), Misconfigured),
+        (fault(400, "20012", "Inactive"), Misconfigured),
+        (Answer(422, b"<html>"), Rejected),
+        (Answer(422, {"errors": "?"}), Rejected),
+    ],
+)
+def test_a_refusal_is_the_messages_fault_or_ours(answer: Answer, kind: type[Outcome]) -> None:
+    outcome, server = submitted(answer)
+    assert isinstance(outcome, kind)
+    assert len(server.asked) == 1
+
+
+def test_a_parameter_in_the_query_s_form_counts_as_well() -> None:
+    error = {"code": "10015", "title": "Bad Request", "source": {"parameter": "to"}}
+    assert isinstance(submitted(Answer(422, {"errors": [error]}))[0], Rejected)
+
+
+def test_one_fault_of_ours_among_several_makes_it_ours() -> None:
+    errors = [
+        {"code": "10016", "title": "Bad number", "source": {"pointer": f"/{name}"}} for name in ("to", "from")
+    ]
+    assert submitted(Answer(422, {"errors": errors}))[0] == Misconfigured(
+        "Telnyx answered 422: 10016: Bad number; 10016: Bad number"
+    )
+
+
+def test_a_reason_says_what_was_answered_and_no_number() -> None:
+    outcome, _ = submitted(fault(422, "10002", "+15555550100 is invalid", "/to"))
+    assert outcome == Rejected("Telnyx answered 422: 10002: …00 is invalid.")
+
+
+def test_throttling_says_how_long() -> None:
+    answer = fault(429, "10011", "Too many requests")
+    outcome, _ = submitted(Answer(429, answer.body, {"x-ratelimit-reset": "4"}))
+    assert outcome == Retry("Telnyx answered 429: 10011: Too many requests.", after=4)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        fault(500, "10007"),
+        Answer(503, b"<html>"),
+        Answer(303, headers={"Location": "/v2/faxes/1"}),
+        Answer(202, b"<html>"),
+        Answer(202, {"data": []}),
+        Answer(202, {"data": {"status": "queued"}}),
+        Answer(202, {"data": {"id": "fax-1"}}, cut=True),
+        Break(),
+    ],
+    ids=["500", "503", "303", "no JSON", "no data", "no id", "cut", "broken"],
+)
+def test_an_answer_that_proves_nothing_raises_and_the_fax_is_asked_for_once(step: Step) -> None:
+    with scripted(step) as server:
+        with pytest.raises(Unclear):
+            adapter(server.url).submit(REQUEST)
+        assert len(server.asked) == 1
+
+
+def test_no_answer_in_time_raises_and_the_fax_is_asked_for_once() -> None:
+    with scripted(Silence()) as server:
+        with pytest.raises(Unclear):
+            adapter(server.url, seconds=0.2).submit(REQUEST)
+        assert len(server.asked) == 1
+
+
+def test_without_a_connection_nothing_went_out() -> None:
+    outcome = adapter(nobody()).submit(REQUEST)
+    assert outcome == Retry("Telnyx cannot be reached: Connection refused")
+
+
+@pytest.mark.parametrize(
+    "status", ["queued", "initiated", "media.processing", "media.processed", "originated", "sending"]
+)
+def test_a_fax_under_way_is_pending(status: str, log: Callable[[], list[dict[str, Any]]]) -> None:
+    assert fetched(status=status, failure_reason=None) == Pending(status)
+    assert log() == []
+
+
+def test_a_delivered_fax_is_delivered() -> None:
+    assert fetched(status="delivered") == Delivered()
+
+
+def test_an_unknown_status_never_ends_a_fax(log: Callable[[], list[dict[str, Any]]]) -> None:
+    assert fetched(status="paused") == Pending("paused")
+    (line,) = log()
+    assert (line["message"], line["status"], line["provider_id"]) == ("unknown fax status", "paused", "fax-1")
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "account_disabled",
+        "carrier_lost",
+        "connection_channel_limit_exceeded",
+        "destination_unreachable",
+        "fax_initial_communication_timeout",
+        "fax_signaling_error",
+        "media_processing_exception",
+        "outbound_profile_channel_limit_exceeded",
+        "outbound_profile_daily_spend_limit_exceeded",
+        "receiver_call_dropped",
+        "receiver_communication_error",
+        "receiver_decline",
+        "receiver_no_response",
+        "receiver_recovery_on_timer_expire",
+        "service_unavailable",
+        "user_channel_limit_exceeded",
+        "a_reason_of_tomorrow",
+    ],
+)
+def test_a_failure_that_may_pass_is_worth_another_attempt(reason: str) -> None:
+    assert fetched(status="failed", failure_reason=reason) == Undelivered(reason, again=True, detail=reason)
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "destination_invalid",
+        "destination_not_in_countries_whitelist",
+        "destination_not_in_service_plan",
+        "file_download_failed",
+        "file_format_invalid",
+        "file_size_limit_exceeded",
+        "page_count_limit_exceeded",
+        "receiver_invalid_number_format",
+        "receiver_unallocated_number",
+        "unverified_destination_not_allowed",
+    ],
+)
+def test_a_failure_that_stays_is_not(reason: str) -> None:
+    assert fetched(status="failed", failure_reason=reason) == Undelivered(reason, again=False, detail=reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "again"),
+    [
+        ("user_busy", "busy", True),
+        ("receiver_no_answer", "no-answer", True),
+        ("sender_canceled", "canceled", False),
+        (None, "failed", True),
+    ],
+)
+def test_what_the_other_provider_has_a_word_for_is_called_so(
+    reason: str | None, status: str, again: bool
+) -> None:
+    state = fetched(status="failed", failure_reason=reason)
+    assert state == Undelivered(status, again, detail=reason or "failed")
+
+
+def test_a_fax_is_fetched_by_its_id_alone() -> None:
+    with scripted(Answer(200, {"data": {"status": "queued"}})) as server:
+        adapter(f"{server.url}/telnyx/").fetch("fax/1")
+        assert (server.asked[0].method, server.asked[0].target) == ("GET", "/telnyx/v2/faxes/fax%2F1")
+
+
+@pytest.mark.parametrize("step", [Answer(404), Answer(500), Answer(200, b"?"), Answer(200, {}), Break()])
+def test_what_goes_wrong_in_a_fetch_says_nothing_of_the_fax(step: Step) -> None:
+    with scripted(step) as server, pytest.raises(Unclear):
+        adapter(server.url).fetch("fax-1")
+
+
+def test_its_account_is_known_by_the_connection() -> None:
+    assert adapter(nobody()).account == "c-1"
+
+
+def test_a_cancel_is_one_request_without_a_body() -> None:
+    with scripted(Answer(202, {"data": {"result": "ok"}})) as server:
+        adapter(server.url).cancel("fax-1")
+        (asked,) = server.asked
+        assert (asked.method, asked.target) == ("POST", "/v2/faxes/fax-1/actions/cancel")
+        assert (asked.body, asked.headers["content-length"]) == (b"", "0")
+        assert "content-type" not in asked.headers
+
+
+def test_a_cancel_that_is_refused_raises() -> None:
+    with scripted(fault(422, "10015", "The fax is over")) as server, pytest.raises(Unclear, match="over"):
+        adapter(server.url).cancel("fax-1")

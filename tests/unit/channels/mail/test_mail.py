@@ -1,0 +1,137 @@
+"""The contract of a mail item: its recipients and content."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.message import parse
+from tests.support.unit.contract import problem, read, some
+
+
+def test_the_smallest_item_works() -> None:
+    message = parse(
+        {
+            "id": "m-1",
+            "event_type": "mail",
+            "email": "vincent@example.com",
+            "first_name": "Vincent",
+            "last_name": "van Gogh",
+        },
+        CONTRACTS,
+    )
+    assert message.recipient == "vincent@example.com"
+    assert message.kind == "template"
+    assert message.lane == "normal"
+    assert message.variables["first_name"] == "Vincent"
+
+
+def test_to_wins_over_email() -> None:
+    assert read(to="a@example.com", email="b@example.com").recipient == "a@example.com"
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, "plaintext"),
+        ({"html": "<p>Hi</p>"}, "html"),
+        ({"html": "<p>Hi</p>", "text": ...}, "html"),
+        ({"text": ..., "subject": ..., "template": "welcome"}, "template"),
+        ({"text": ..., "subject": ...}, "template"),
+    ],
+)
+def test_the_type_says_what_the_content_is_made_of(changes: dict[str, Any], kind: str) -> None:
+    assert read(**changes).kind == kind
+
+
+@pytest.mark.parametrize(
+    "changes", [{"to": ...}, {"to": ""}, {"to": []}, {"to": None}, {"to": ..., "email": ""}]
+)
+def test_a_mail_without_a_recipient_is_refused(changes: dict[str, Any]) -> None:
+    assert problem(**changes) == ("to", "is missing; give `to` (or `email`) one address or a list of them")
+
+
+def test_fifty_recipients_are_taken() -> None:
+    assert len(read(to=some(50)).recipient) == 50
+    assert len(read(to=some(20), cc=some(20), bcc=some(10)).recipient) == 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"to": some(51)}, "to"),
+        ({"to": ..., "email": some(51)}, "email"),
+        ({"to": some(1), "cc": some(50)}, "to"),
+        ({"to": some(20), "cc": some(20), "bcc": some(11)}, "to"),
+    ],
+)
+def test_a_fifty_first_recipient_is_refused(changes: dict[str, Any], field: str) -> None:
+    assert problem(**changes) == (field, "51 recipients with cc and bcc; use at most 50 a mail")
+
+
+def test_a_fifty_first_address_for_replies_is_refused() -> None:
+    assert problem(reply_to=some(51)) == ("reply_to", "has 51 addresses; use at most 50")
+
+
+WRONG = "is not a mail address; use name@domain.example"
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "sentence"),
+    [
+        ({"to": "vincent"}, "to", f"'vincent' {WRONG}"),
+        ({"to": ["a@example.com", "vincent"]}, "to[1]", f"'vincent' {WRONG}"),
+        ({"to": ["a@example.com", ""]}, "to[1]", f"'' {WRONG}"),
+        ({"to": ..., "email": "vincent"}, "email", f"'vincent' {WRONG}"),
+        ({"cc": "vincent"}, "cc", f"'vincent' {WRONG}"),
+        ({"bcc": ["vincent", "theo"]}, "bcc[0]", f"'vincent' {WRONG}"),
+        ({"reply_to": "vincent"}, "reply_to", f"'vincent' {WRONG}"),
+        ({"from": "vincent"}, "from", f"'vincent' {WRONG}"),
+        ({"to": "a@localhost"}, "to", "'a@localhost' is not a mail address: its domain is not valid; use"),
+    ],
+)
+def test_a_bad_address_is_named_by_its_place(changes: dict[str, Any], field: str, sentence: str) -> None:
+    found_field, found = problem(**changes)
+    assert found_field == field
+    assert found.startswith(sentence)
+
+
+@pytest.mark.parametrize("field", ["to", "email", "cc", "bcc", "reply_to", "from"])
+@pytest.mark.parametrize("break_", ["\r\n", "\n", "\r"])
+def test_no_address_smuggles_a_header_in(field: str, break_: str) -> None:
+    changes = {"to": ...} if field == "email" else {}
+    found = problem(**{**changes, field: f"a@example.com{break_}Bcc: b@example.com"})
+    assert found[0] == field
+    assert found[1].endswith("holds a line break or control character; use one line of plain text")
+
+
+def test_a_long_bad_address_is_quoted_in_part() -> None:
+    assert len(problem(to="x" * 5000)[1]) < 200
+
+
+@pytest.mark.parametrize("break_", ["\r\n", "\n", "\r", "\u2028"])
+def test_a_subject_with_a_line_break_is_refused(break_: str) -> None:
+    found = problem(subject=f"Hello{break_}Bcc: b@example.com")
+    assert found == ("subject", "holds a line break or control character; use one line of plain text")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "sentence"),
+    [
+        ({"subject": ...}, "subject", "is missing beside text or html; add it, or name a template"),
+        ({"text": ...}, "subject", "stands alone; add text or html, or name a template"),
+        ({"template": "welcome"}, "template", "stands beside text or html; use one or the other"),
+    ],
+)
+def test_half_a_content_is_refused(changes: dict[str, Any], field: str, sentence: str) -> None:
+    assert problem(**changes) == (field, sentence)
+
+
+def test_the_rest_of_a_content_may_lie_in_the_payload() -> None:
+    assert read(subject="Hello", text=..., payload_ref="s3://bucket/key").subject == "Hello"
+
+
+@pytest.mark.parametrize("name", ["../secrets", "_shared", "a/b", "", "a b", "x" * 65, ".", "a\n", "ü"])
+def test_a_template_name_that_leaves_its_folder_is_refused(name: str) -> None:
+    found = problem(template=name, text=..., subject=...)
+    assert found == ("template", "is not a template's name; use letters, digits, - and _")

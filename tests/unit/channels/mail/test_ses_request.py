@@ -1,0 +1,159 @@
+"""Amazon SES v2: the request that it gets."""
+
+import base64
+from typing import Any
+
+import pytest
+
+from mailroom.channels.mail.contract import Attachment
+from mailroom.errors import Invalid
+from tests.support.unit.ses import Ses, adapter, prepared, problem
+from tests.support.unit.shared import BUCKET, SENDER, Aws, mail
+
+
+def test_a_mail_becomes_one_whole_request() -> None:
+    correlation = base64.urlsafe_b64encode(b"m-1").decode().rstrip("=")
+    assert prepared(html="<p>Hi</p>", headers={"X-Team": "post"}) == {
+        "FromEmailAddress": SENDER,
+        "Destination": {"ToAddresses": ["vincent@example.com"]},
+        "Content": {
+            "Simple": {
+                "Subject": {"Data": "Hello", "Charset": "UTF-8"},
+                "Body": {
+                    "Html": {"Data": "<p>Hi</p>", "Charset": "UTF-8"},
+                    "Text": {"Data": "Hi", "Charset": "UTF-8"},
+                },
+                "Headers": [
+                    {"Name": "X-Correlation-ID", "Value": correlation},
+                    {"Name": "X-Team", "Value": "post"},
+                ],
+            }
+        },
+        "EmailTags": [
+            {"Name": "correlation", "Value": correlation},
+            {"Name": "attempt", "Value": "1"},
+            {"Name": "event_type", "Value": "mail"},
+        ],
+        "ConfigurationSetName": "mailroom-test",
+    }
+
+
+def test_every_kind_of_recipient_reaches_its_place() -> None:
+    found = prepared(
+        to=["a@example.com", "B <b@bücher.example>"],
+        cc="c@example.com",
+        bcc=["d@example.com"],
+        reply_to="e@example.com",
+    )
+    assert found["Destination"] == {
+        "ToAddresses": ["a@example.com", "B <b@xn--bcher-kva.example>"],
+        "CcAddresses": ["c@example.com"],
+        "BccAddresses": ["d@example.com"],
+    }
+    assert found["ReplyToAddresses"] == ["e@example.com"]
+
+
+def test_email_is_a_recipient_like_to() -> None:
+    assert prepared(to=None, email="a@example.com")["Destination"] == {"ToAddresses": ["a@example.com"]}
+
+
+def test_without_a_content_the_default_template_is_rendered_from_all_attributes() -> None:
+    message = mail(to=None, email="v@example.com", subject=None, text=None)
+    message.variables.update(first_name="Vincent", last_name="van Gogh")
+    request = adapter(Ses()).prepare(message)
+    assert isinstance(request, dict)
+    simple = request["Content"]["Simple"]
+    assert simple["Subject"]["Data"] == "Vincent, there is a message for you"
+    assert set(simple["Body"]) == {"Html", "Text"}
+
+
+def test_a_template_that_lacks_a_variable_is_refused_by_its_name() -> None:
+    found = problem(subject=None, text=None, template="default")
+    assert found == "first_name: is missing; default/subject.txt uses it, so the item must have it"
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        (None, SENDER),
+        ("post@mailroom.example", "post@mailroom.example"),
+        ("Another Name <POST@mailroom.example>", "Another Name <post@mailroom.example>"),
+        ("News <news@bücher.example>", "News <news@xn--bcher-kva.example>"),
+    ],
+)
+def test_a_sender_of_the_stage_is_used(given: str | None, used: str) -> None:
+    assert prepared(from_=given)["FromEmailAddress"] == used
+
+
+def test_a_sender_that_is_not_the_stages_is_refused_with_those_there_are() -> None:
+    found = problem(from_="ceo@mailroom.example")
+    assert found.startswith("from: is not among this stage's senders; use one of ")
+    assert "post@mailroom.example" in found
+    assert "news@xn--bcher-kva.example" in found
+
+
+def attached(aws: Aws, *attachments: dict[str, Any], limit: int = 1000) -> list[dict[str, Any]]:
+    aws.s3.put_object(Bucket=BUCKET, Key="bills/7.pdf", Body=b"%PDF")
+    aws.s3.put_object(Bucket=BUCKET, Key="bills/noname", Body=b"abc")
+    message = mail(attachments=[Attachment(**each) for each in attachments])
+    request = adapter(Ses(), aws.s3, limit).prepare(message)
+    assert isinstance(request, dict)
+    parts: list[dict[str, Any]] = request["Content"]["Simple"]["Attachments"]
+    return parts
+
+
+BILL = f"s3://{BUCKET}/bills/7.pdf"
+
+
+def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
+    assert attached(aws, {"ref": BILL}, {"ref": f"s3://{BUCKET}/bills/noname"}) == [
+        {"FileName": "7.pdf", "ContentType": "application/pdf", "RawContent": b"%PDF"},
+        {"FileName": "noname", "ContentType": "application/octet-stream", "RawContent": b"abc"},
+    ]
+
+
+def test_an_attachments_own_name_and_type_win(aws: Aws) -> None:
+    given = {"ref": BILL, "filename": "Bill.PDF", "content_type": "application/x-bill"}
+    (part,) = attached(aws, given)
+    assert (part["FileName"], part["ContentType"]) == ("Bill.PDF", "application/x-bill")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (
+            {"ref": f"s3://{BUCKET}/none"},
+            f"attachments[0].ref: 's3://{BUCKET}/none' does not exist; put the object",
+        ),
+        (
+            {"ref": "s3://elsewhere/a"},
+            "attachments[0].ref: 's3://elsewhere/a' is outside the payload bucket; use",
+        ),
+        (
+            {"ref": BILL, "filename": "a\r\nb"},
+            "attachments[0].filename: has control characters or is over 255",
+        ),
+        (
+            {"ref": BILL, "filename": "a" * 256},
+            "attachments[0].filename: has control characters or is over 255",
+        ),
+        (
+            {"ref": BILL, "content_type": "a\nb"},
+            "attachments[0].content_type: is no media type; use one like",
+        ),
+        (
+            {"ref": BILL, "content_type": "a" * 79},
+            "attachments[0].content_type: is no media type; use one like",
+        ),
+    ],
+)
+def test_a_bad_attachment_is_named_by_its_place(aws: Aws, given: dict[str, Any], expected: str) -> None:
+    with pytest.raises(Invalid) as caught:
+        attached(aws, given)
+    assert str(caught.value).startswith(expected)
+
+
+def test_attachments_share_one_limit(aws: Aws) -> None:
+    assert len(attached(aws, {"ref": BILL}, {"ref": BILL}, limit=8)) == 2
+    with pytest.raises(Invalid, match=r"^attachments\[1\]\.ref: has 4 bytes; use at most 3$"):
+        attached(aws, {"ref": BILL}, {"ref": BILL}, limit=7)

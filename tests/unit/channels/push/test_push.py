@@ -1,0 +1,234 @@
+"""The contract of a push notification, and what it looks like to each platform."""
+
+import hashlib
+import json
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.push.contract import Push, push_to
+from mailroom.channels.push.sns import MAX_BYTES, PLATFORMS, attributes_of, identity, message_for
+from mailroom.errors import Invalid
+from mailroom.message.message import Key, parse
+from tests.support.unit.push import ENDPOINT, IOS_ENDPOINT, TOKEN, TOPIC, payloads, push, push_item
+from tests.support.unit.shared import BUCKET
+
+ID = hashlib.sha256(b"push\0p-1").hexdigest()[:32]
+
+
+def shown(*platforms: str, **changes: Any) -> dict[str, Any]:
+    return payloads(message_for(push(**changes), platforms or PLATFORMS))
+
+
+@pytest.mark.parametrize(
+    ("changes", "addressees"),
+    [
+        ({}, (ENDPOINT,)),
+        ({"to": IOS_ENDPOINT}, (IOS_ENDPOINT,)),
+        ({"to": TOPIC}, ()),
+        ({"to": TOKEN, "platform": "android"}, (f"android#{TOKEN}",)),
+        ({"to": TOKEN, "platform": "ios"}, (f"ios#{TOKEN}",)),
+    ],
+)
+def test_it_goes_to_an_endpoint_a_topic_or_a_token_of_an_application(
+    changes: dict[str, Any], addressees: tuple[str, ...]
+) -> None:
+    message = push(**changes)
+    assert message.addressees == addressees
+    assert message.recipient == changes.get("to", ENDPOINT)
+
+
+def test_where_there_is_one_application_a_token_is_its_own() -> None:
+    message = parse(push_item(to=TOKEN), {"push": push_to(["android"])})
+    assert message.addressees == (f"android#{TOKEN}",)
+
+
+def test_who_does_not_know_the_applications_lets_any_pass() -> None:
+    for platform in (None, "android", "pigeon"):
+        assert parse(push_item(to=TOKEN, platform=platform), CONTRACTS).recipient == TOKEN
+
+
+def test_a_contract_of_a_stage_has_the_same_schema() -> None:
+    assert msgspec.json.schema(push_to(["android"])) == msgspec.json.schema(Push)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title": ...},
+        {"body": ...},
+        {"title": ..., "body": ..., "data": {"order": "42"}},
+        {"title": ..., "body": ..., "payload_ref": f"s3://{BUCKET}/p-1.json"},
+        {"data": {"a": 1, "b": None, "c": [1], "d": {"e": True}}},
+        {"title": "two\nlines"},
+    ],
+)
+def test_what_may_be_sent(changes: dict[str, Any]) -> None:
+    assert push(**changes).kind == "push"
+
+
+NO_ARN = "to: is the ARN of neither a platform endpoint nor a topic of SNS"
+NO_TOKEN = "to: is no device token; use one as the device got it"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": ...}, "to: is missing; give the ARN of an endpoint or topic, or a device token"),
+        ({"to": ""}, NO_TOKEN),
+        ({"to": "a b", "platform": "ios"}, NO_TOKEN),
+        ({"to": "a\n", "platform": "ios"}, NO_TOKEN),
+        ({"to": "x" * 1025, "platform": "ios"}, NO_TOKEN),
+        ({"to": [ENDPOINT]}, "to: expected a string"),
+        ({"to": "arn:aws:sqs:eu-central-1:123456789012:queue"}, NO_ARN),
+        ({"to": "arn:aws:sns:eu-central-1:123456789012:app/GCM/shop-android"}, NO_ARN),
+        ({"to": f"{ENDPOINT}/more"}, NO_ARN),
+        ({"to": f"{TOPIC}\n"}, NO_ARN),
+        ({"to": "arn:"}, NO_ARN),
+        ({"platform": "android"}, "platform: goes with a device token; leave it out beside an ARN"),
+        ({"to": TOKEN}, "platform: is missing beside a device token; use android or ios"),
+        ({"to": TOKEN, "platform": "pigeon"}, "platform: 'pigeon' is unknown; use android or ios"),
+        ({"title": ..., "body": ...}, "body: is missing, and so are title and data; give one of them"),
+        ({"title": "", "body": "", "data": {}}, "body: is missing"),
+        ({"title": 7}, "title: expected a string"),
+        ({"data": ["a"]}, "data: expected a map"),
+        ({"data": {"aps": {}}}, "data.aps: is a name that Google or Apple keep"),
+        ({"data": {"from": "me"}}, "data.from: "),
+        ({"data": {"message_type": "x"}}, "data.message_type: "),
+        ({"data": {"collapse_key": "x"}}, "data.collapse_key: "),
+        ({"data": {"google.x": "x"}}, "data.google.x: "),
+        ({"data": {"gcm.x": "x"}}, "data.gcm.x: "),
+    ],
+)
+def test_what_reaches_nobody_is_refused_with_the_field_and_the_remedy(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        push(**changes)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_without_any_application_a_token_reaches_nobody() -> None:
+    with pytest.raises(Invalid, match=r"^to: is a device token, and this stage has no platform application"):
+        parse(push_item(to=TOKEN), {"push": push_to([])})
+
+
+def test_each_platform_gets_its_own_payload() -> None:
+    found = shown(data={"order": 42, "vip": True, "note": None, "price": Decimal("9.90"), "at": "x"})
+    strings = {"order": "42", "vip": "true", "note": "null", "price": "9.90", "at": "x"}
+    assert found["GCM"] == {
+        "fcmV1Message": {
+            "message": {
+                "notification": {"title": "Hello", "body": "Your table is ready"},
+                "data": strings,
+                "android": {"collapse_key": ID, "priority": "high", "notification": {"tag": ID}},
+                "apns": {"headers": {"apns-collapse-id": ID}},
+            }
+        }
+    }
+    assert found["APNS"] == {
+        "aps": {"alert": {"title": "Hello", "body": "Your table is ready"}},
+        "order": 42,
+        "vip": True,
+        "note": None,
+        "price": 9.9,
+        "at": "x",
+    }
+    assert found["APNS_SANDBOX"] == found["APNS"]
+    assert found["default"] == "Your table is ready"
+
+
+def test_nested_data_reach_fcm_as_json() -> None:
+    found = shown(data={"lines": [1, {"a": "b"}]})
+    text = found["GCM"]["fcmV1Message"]["message"]["data"]["lines"]
+    assert json.loads(text) == [1, {"a": "b"}]
+    assert found["APNS"]["lines"] == [1, {"a": "b"}]
+
+
+def test_a_title_or_a_body_may_stand_alone() -> None:
+    found = shown(body=...)
+    assert found["APNS"]["aps"] == {"alert": {"title": "Hello"}}
+    assert found["GCM"]["fcmV1Message"]["message"]["notification"] == {"title": "Hello"}
+    assert found["default"] == "Hello"
+    assert shown(title="")["APNS"]["aps"] == {"alert": {"body": "Your table is ready"}}
+
+
+def test_without_either_it_wakes_the_app_and_shows_nothing() -> None:
+    found = shown(title=..., body=..., data={"sync": "1"})
+    assert found["APNS"] == {"aps": {"content-available": 1}, "sync": "1"}
+    message = found["GCM"]["fcmV1Message"]["message"]
+    assert message == {
+        "data": {"sync": "1"},
+        "android": {"collapse_key": ID},
+        "apns": {
+            "headers": {"apns-collapse-id": ID, "apns-push-type": "background", "apns-priority": "5"},
+            "payload": {"aps": {"content-available": 1}},
+        },
+    }
+    assert found["default"] == '{"sync":"1"}'
+
+
+def test_only_the_platforms_asked_for_are_written() -> None:
+    assert set(shown("APNS")) == {"default", "APNS"}
+
+
+def test_any_character_reaches_the_platform() -> None:
+    text = 'quo"te \\ \n 👍 \u2028 \ufffe'
+    found = shown(body=text, data={text: text})
+    assert found["APNS"]["aps"]["alert"]["body"] == text
+    assert found["GCM"]["fcmV1Message"]["message"]["data"] == {text: text}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"body": "ü" * 2048}, "body"),
+        ({"title": "x" * 4096}, "title"),
+        ({"data": {"a": "x" * 4096}}, "data"),
+        ({"title": "x" * 1000, "body": "x" * 1500, "data": {"a": "x" * 2000}}, "data"),
+    ],
+)
+def test_what_is_too_large_for_a_platform_is_refused_by_its_largest_part(
+    changes: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        shown(**changes)
+    assert refused.value.field == field
+    assert refused.value.problem.endswith(f"use at most {MAX_BYTES}")
+
+
+def test_the_limit_is_that_of_the_bytes_on_the_wire() -> None:
+    def size(count: int) -> int:
+        return len(json.loads(message_for(push(body="x" * count), ["APNS"]))["APNS"].encode())
+
+    most = 3000 + MAX_BYTES - size(3000)
+    assert size(most) == MAX_BYTES
+    with pytest.raises(Invalid, match=f"a payload of {MAX_BYTES + 1} bytes for APNS"):
+        size(most + 1)
+
+
+def test_every_try_at_a_message_has_one_identity_on_the_device_and_others_have_others() -> None:
+    assert identity(push().key) == identity(push(attempt=2, body="changed").key) == ID
+    keys = [Key("p-1", "push"), Key("p-2", "push"), Key("p-1", "mail"), Key("1", "push\0p-")]
+    assert len({identity(key) for key in keys}) == 4
+
+
+def test_apples_headers_stand_in_attributes() -> None:
+    assert attributes_of(push(), None) == {
+        "AWS.SNS.MOBILE.APNS.COLLAPSE_ID": {"DataType": "String", "StringValue": ID},
+        "AWS.SNS.MOBILE.APNS.PUSH_TYPE": {"DataType": "String", "StringValue": "alert"},
+        "AWS.SNS.MOBILE.APNS.PRIORITY": {"DataType": "String", "StringValue": "10"},
+    }
+    silent = attributes_of(push(title=..., body=..., data={"a": "b"}), None)
+    assert silent["AWS.SNS.MOBILE.APNS.PUSH_TYPE"]["StringValue"] == "background"
+    assert silent["AWS.SNS.MOBILE.APNS.PRIORITY"]["StringValue"] == "5"
+
+
+def test_the_time_left_is_told_to_every_platform() -> None:
+    found = attributes_of(push(), 60)
+    for name in ("FCM", "APNS", "APNS_SANDBOX"):
+        assert found[f"AWS.SNS.MOBILE.{name}.TTL"] == {"DataType": "String", "StringValue": "60"}
+    assert len(found) <= 10  # a subscription with raw delivery takes no more

@@ -1,0 +1,119 @@
+"""send_push, as Lambda runs it: an environment, an event, and what must come back."""
+
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import msgspec
+import pytest
+
+from mailroom.aws import clients
+from tests.support.unit.events import failures, lambda_context, sqs_event
+from tests.support.unit.functions import Load
+from tests.support.unit.push import TOKEN, push_item
+from tests.support.unit.shared import SUPPRESSIONS, Aws
+
+
+@pytest.fixture
+def sns(aws: Aws) -> Iterator[Any]:
+    """An SNS in process with one application."""
+    client = boto3.client("sns")
+    client.create_platform_application(
+        Name="shop-android", Platform="GCM", Attributes={"PlatformCredential": "x"}
+    )
+    clients.sns.cache_clear()
+    yield client
+    clients.sns.cache_clear()
+    for each in client.list_platform_applications()["PlatformApplications"]:
+        arn = each["PlatformApplicationArn"]
+        for endpoint in client.list_endpoints_by_platform_application(PlatformApplicationArn=arn)[
+            "Endpoints"
+        ]:
+            client.delete_endpoint(EndpointArn=endpoint["EndpointArn"])
+        client.delete_platform_application(PlatformApplicationArn=arn)
+
+
+@pytest.fixture
+def load_push(load: Load, sns: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """A handler with the environment of a stage that has pushes."""
+    (application,) = sns.list_platform_applications()["PlatformApplications"]
+    own = {
+        "CHANNEL": "push",
+        "PLATFORM_APPLICATIONS": json.dumps({"android": application["PlatformApplicationArn"]}),
+        "TOPICS": "[]",
+    }
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    yield load
+    sys.modules.pop("send_push", None)
+
+
+def endpoints(sns: Any) -> list[Any]:
+    (application,) = sns.list_platform_applications()["PlatformApplications"]
+    arn = application["PlatformApplicationArn"]
+    found: list[Any] = sns.list_endpoints_by_platform_application(PlatformApplicationArn=arn)["Endpoints"]
+    return found
+
+
+def test_a_push_to_a_token_goes_to_its_endpoint_and_the_ledger_says_which(
+    load_push: Load, aws: Aws, sns: Any
+) -> None:
+    handler = load_push("send_push")
+    for _ in range(2):
+        assert handler(sqs_event(push_item(to=TOKEN)), lambda_context()) == {"batchItemFailures": []}
+    (endpoint,) = endpoints(sns)
+    found = aws.item("p-1", "push")
+    assert (found["status"], found["provider"]) == ("sent", "sns")
+    assert found["endpoint_arn"] == endpoint["EndpointArn"]
+
+
+def test_a_disabled_endpoint_is_marked_and_the_next_push_to_it_is_suppressed(
+    load_push: Load, aws: Aws, sns: Any
+) -> None:
+    handler = load_push("send_push")
+    handler(sqs_event(push_item(to=TOKEN)), lambda_context())
+    (endpoint,) = endpoints(sns)
+    sns.set_endpoint_attributes(EndpointArn=endpoint["EndpointArn"], Attributes={"Enabled": "false"})
+    to_endpoint = push_item(id="p-2", to=endpoint["EndpointArn"])
+    assert failures(handler(sqs_event(to_endpoint), lambda_context())) == []
+    assert aws.item("p-2", "push")["status"] == "failed"
+    assert failures(handler(sqs_event({**to_endpoint, "id": "p-3"}), lambda_context())) == []
+    assert aws.item("p-3", "push")["status"] == "suppressed"
+    (marked,) = aws.dynamodb.scan(TableName=SUPPRESSIONS)["Items"]
+    assert marked["recipient"] == {"S": endpoint["EndpointArn"]}
+    assert marked["reason"] == {"S": "gone"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": TOKEN, "platform": "pigeon"}, "platform: 'pigeon' is unknown; use android"),
+        ({"to": "arn:aws:sns:eu-central-1:123456789012:offers"}, "to: is not one of this stage's topics"),
+        ({"to": TOKEN, "body": "x" * 5000}, "body: makes a payload of"),
+    ],
+)
+def test_a_bad_item_fails_alone_with_its_reason(
+    load_push: Load, aws: Aws, sns: Any, changes: dict[str, Any], sentence: str
+) -> None:
+    event = sqs_event(push_item(id="bad", **changes), push_item(id="good", to=TOKEN))
+    assert failures(load_push("send_push")(event, lambda_context())) == []
+    assert aws.item("bad", "push")["error"]["message"].startswith(sentence)
+    assert aws.item("good", "push")["status"] == "sent"
+
+
+@pytest.mark.parametrize("variable", ["PLATFORM_APPLICATIONS", "TOPICS", "SUPPRESSIONS_TABLE"])
+def test_without_a_setting_it_does_not_start_and_names_it(
+    load_push: Load, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv(variable)
+    with pytest.raises(msgspec.ValidationError, match=variable):
+        load_push("send_push")
+
+
+def test_neither_token_nor_words_are_logged(load_push: Load, capsys: pytest.CaptureFixture[str]) -> None:
+    load_push("send_push")(sqs_event(push_item(to=TOKEN), push_item(to="x y")), lambda_context())
+    written = "".join(capsys.readouterr())
+    assert TOKEN not in written
+    assert "Your table" not in written

@@ -1,0 +1,318 @@
+"""Push notifications by Amazon SNS: requests, endpoints of tokens, and what each answer means."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import (
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+
+from mailroom.aws import clients
+from mailroom.channels.push.sns import SnsPush
+from mailroom.errors import Invalid
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from tests.support.unit.aws_models import problems
+from tests.support.unit.fakes import client_error
+from tests.support.unit.push import (
+    ANDROID,
+    APPLICATIONS,
+    ENDPOINT,
+    IOS_ENDPOINT,
+    TOKEN,
+    TOPIC,
+    Sns,
+    adapter,
+    payloads,
+    push,
+)
+from tests.support.unit.shared import Aws
+
+TO_TOKEN = {"to": TOKEN, "platform": "android"}
+OTHER = ENDPOINT.replace("0f5e8a3c", "9f5e8a3c")
+EXISTS = (
+    f"Invalid parameter: Token Reason: Endpoint {OTHER} already exists with the same Token, "
+    "but different attributes."
+)
+TARGET = "Invalid parameter: TargetArn Reason: is wrong"
+NO_ENDPOINT = "Invalid parameter: TargetArn Reason: No endpoint found for the target arn specified"
+
+
+@pytest.fixture(autouse=True)
+def _fresh_client() -> Iterator[None]:
+    clients.sns.cache_clear()
+    yield
+    clients.sns.cache_clear()
+
+
+def published(**changes: Any) -> dict[str, Any]:
+    sns = Sns()
+    of = adapter(sns)
+    assert isinstance(of.submit(of.prepare(push(**changes))), Sent)
+    name, arguments = sns.calls[-1]
+    assert name == "publish"
+    return arguments
+
+
+def outcome(*errors: Exception, **changes: Any) -> Outcome:
+    of = adapter(Sns(publish=list(errors)))
+    return of.submit(of.prepare(push(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("to", "name", "platforms"),
+    [
+        (ENDPOINT, "TargetArn", {"GCM"}),
+        (IOS_ENDPOINT, "TargetArn", {"APNS"}),
+        (TOPIC, "TopicArn", {"GCM", "APNS", "APNS_SANDBOX"}),
+    ],
+)
+def test_an_endpoint_gets_its_platforms_payload_and_a_topic_all(
+    to: str, name: str, platforms: set[str]
+) -> None:
+    arguments = published(to=to)
+    assert arguments[name] == to
+    assert len({"TargetArn", "TopicArn"} & set(arguments)) == 1
+    assert arguments["MessageStructure"] == "json"
+    assert set(payloads(arguments["Message"])) == {"default"} | platforms
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"to": TOPIC}, TO_TOKEN, {"expires_at": "2026-11-21T10:00:00Z", "data": {"a": 1}}],
+)
+def test_each_request_is_one_that_the_service_describes(changes: dict[str, Any]) -> None:
+    assert problems("sns", "Publish", published(**changes)) == ""
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "seconds"),
+    [
+        ("2026-11-21T09:01:00Z", "60"),
+        ("2026-11-21T08:00:00Z", "1"),
+        ("2027-11-21T09:00:00Z", "2419200"),
+    ],
+)
+def test_a_push_that_expires_is_tried_no_longer(expires_at: str, seconds: str) -> None:
+    found = published(expires_at=expires_at)["MessageAttributes"]
+    assert found["AWS.SNS.MOBILE.FCM.TTL"]["StringValue"] == seconds
+    assert "AWS.SNS.MOBILE.FCM.TTL" not in published()["MessageAttributes"]
+
+
+def test_a_token_becomes_its_endpoint_before_the_push_and_the_ledger_keeps_it() -> None:
+    sns = Sns()
+    of = adapter(sns)
+    request = of.prepare(push(**TO_TOKEN))
+    assert sns.calls == [("create_platform_endpoint", {"PlatformApplicationArn": ANDROID, "Token": TOKEN})]
+    assert problems("sns", "CreatePlatformEndpoint", sns.calls[0][1]) == ""
+    assert of.submit(request) == Sent("sns-1", {"endpoint_arn": ENDPOINT})
+    assert sns.calls[1][1]["TargetArn"] == ENDPOINT
+    assert set(payloads(sns.calls[1][1]["Message"])) == {"default", "GCM"}
+
+
+def test_an_endpoint_has_no_facts_of_its_own() -> None:
+    assert outcome() == Sent("sns-1")
+
+
+def test_a_tokens_endpoint_with_other_attributes_is_used_as_it_is() -> None:
+    sns = Sns(create=[client_error("InvalidParameter", EXISTS)])
+    of = adapter(sns)
+    assert of.submit(of.prepare(push(**TO_TOKEN))) == Sent("sns-1", {"endpoint_arn": OTHER})
+    assert sns.calls[-1][1]["TargetArn"] == OTHER
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "status", "kind"),
+    [
+        ("InvalidParameter", "Invalid parameter: Token Reason: too long", 400, Rejected),
+        ("InvalidParameterException", "Invalid parameter: Token", 400, Rejected),
+        ("InvalidParameter", "Invalid parameter: PlatformApplicationArn Reason: x", 400, Misconfigured),
+        ("NotFound", "PlatformApplication does not exist", 404, Misconfigured),
+        ("AuthorizationError", "not authorized", 403, Misconfigured),
+        ("Throttled", "Rate exceeded", 429, Retry),
+        ("Throttling", "Rate exceeded", 400, Retry),
+    ],
+)
+def test_a_token_that_gets_no_endpoint_is_not_published_to(
+    code: str, text: str, status: int, kind: type[Outcome]
+) -> None:
+    sns = Sns(create=[client_error(code, text, status)])
+    of = adapter(sns)
+    found = of.submit(of.prepare(push(**TO_TOKEN)))
+    assert isinstance(found, kind)
+    assert not (isinstance(found, Rejected) and found.gone)
+    assert [name for name, _ in sns.calls] == ["create_platform_endpoint"]
+
+
+def test_an_endpoint_that_sns_could_not_make_is_no_unknown_push() -> None:
+    sns = Sns(create=[client_error("InternalError", status=500)])
+    with pytest.raises(Exception, match="InternalError"):
+        adapter(sns).prepare(push(**TO_TOKEN))
+    assert len(sns.calls) == 1
+
+
+def test_a_push_that_is_too_large_makes_no_endpoint() -> None:
+    sns = Sns()
+    with pytest.raises(Invalid, match=r"^body: makes a payload of"):
+        adapter(sns).prepare(push(**TO_TOKEN, body="x" * 5000))
+    assert sns.calls == []
+
+
+@pytest.mark.parametrize(
+    ("to", "sentence"),
+    [
+        (ENDPOINT.replace("shop-android", "other"), "is an endpoint of no platform application"),
+        (ENDPOINT.replace("123456789012", "210987654321"), "is an endpoint of no platform application"),
+        (ENDPOINT.replace("eu-central-1", "us-east-1"), "is an endpoint of no platform application"),
+        (ENDPOINT.replace("GCM", "APNS"), "is an endpoint of no platform application"),
+        (f"{TOPIC}-secret", "is not one of this stage's topics"),
+    ],
+)
+def test_what_is_not_the_stages_gets_nothing(to: str, sentence: str) -> None:
+    with pytest.raises(Invalid, match=f"^to: {sentence}"):
+        adapter(Sns()).prepare(push(to=to))
+
+
+@pytest.mark.parametrize("to", [ENDPOINT, TOPIC])
+def test_an_arn_of_another_region_than_the_clients_gets_nothing(to: str) -> None:
+    sns = Sns()
+    said = "^to: is in region eu-central-1, not in the stage's; use an ARN in us-east-1"
+    assert ":eu-central-1:" in to
+    with pytest.raises(Invalid, match=said):
+        adapter(sns, region="us-east-1").prepare(push(to=to))
+    assert sns.calls == []
+    adapter(sns, region="eu-central-1").prepare(push(to=to))
+
+
+def test_the_region_is_the_clients(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "sns", lambda _: boto3.client("sns", region_name="us-east-1"))
+    settings: Any = SimpleNamespace(submit_seconds=9.0, platform_applications=APPLICATIONS, topics=[TOPIC])
+    with pytest.raises(Invalid, match="use an ARN in us-east-1"):
+        SnsPush.of(settings).prepare(push())
+
+
+@pytest.mark.parametrize("changes", [{}, TO_TOKEN])
+@pytest.mark.parametrize(
+    ("code", "text", "status"),
+    [
+        ("EndpointDisabled", "Endpoint is disabled", 400),
+        ("EndpointDisabledException", "Endpoint is disabled", 400),
+        ("NotFound", "Endpoint does not exist", 404),
+        ("InvalidParameter", NO_ENDPOINT, 400),
+    ],
+)
+def test_a_disabled_endpoint_is_permanent_and_marked(
+    changes: dict[str, Any], code: str, text: str, status: int
+) -> None:
+    found = outcome(client_error(code, text, status), **changes)
+    assert isinstance(found, Rejected)
+    assert found.gone
+    assert found.reason == f"{code.removesuffix('Exception')}: {text}"
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "text", "status", "kind"),
+    [
+        (ENDPOINT, "InvalidParameter", "Invalid parameter: Message too long", 400, Rejected),
+        (ENDPOINT, "InvalidParameterValue", "x", 400, Rejected),
+        (ENDPOINT, "ParameterValueInvalid", "x", 400, Rejected),
+        (ENDPOINT, "ValidationException", "x", 400, Rejected),
+        (TOPIC, "InvalidParameter", "Invalid parameter: TopicArn", 400, Misconfigured),
+        (ENDPOINT, "InvalidParameter", f"{TARGET}: the region is another", 400, Misconfigured),
+        (ENDPOINT, "InvalidParameterException", TARGET, 400, Misconfigured),
+        (ENDPOINT, "InvalidParameterValue", TARGET, 400, Misconfigured),
+        (TOPIC, "NotFound", "Topic does not exist", 404, Misconfigured),
+        (ENDPOINT, "PlatformApplicationDisabled", "disabled", 400, Misconfigured),
+        (ENDPOINT, "AuthorizationError", "no sns:Publish", 403, Misconfigured),
+        (TOPIC, "KMSAccessDenied", "key", 400, Misconfigured),
+        (TOPIC, "KMSDisabled", "key", 400, Misconfigured),
+        (TOPIC, "KMSThrottling", "key", 400, Retry),
+        (ENDPOINT, "InvalidSecurity", "x", 403, Misconfigured),
+        (ENDPOINT, "InvalidClientTokenId", "x", 403, Misconfigured),
+        (ENDPOINT, "SomethingNew", "x", 400, Misconfigured),
+        (ENDPOINT, "Throttled", "Rate exceeded", 400, Retry),
+        (ENDPOINT, "SomethingNew", "slow down", 429, Retry),
+    ],
+)
+def test_a_refusal_is_the_messages_fault_or_ours_or_passes(
+    to: str, code: str, text: str, status: int, kind: type[Outcome]
+) -> None:
+    found = outcome(client_error(code, text, status), to=to)
+    assert isinstance(found, kind)
+    assert not (isinstance(found, Rejected) and found.gone)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EndpointConnectionError(endpoint_url="https://x/"), ConnectTimeoutError(endpoint_url="https://x/")],
+)
+def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
+    assert isinstance(outcome(error), Retry)
+
+
+def test_without_credentials_nothing_was_sent() -> None:
+    assert isinstance(outcome(NoCredentialsError()), Misconfigured)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("InternalError", status=500),
+        client_error("EndpointDisabled", status=503),
+        client_error("Throttled", status=503),
+        ReadTimeoutError(endpoint_url="https://x/"),
+        ConnectionResetError(),
+    ],
+)
+def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -> None:
+    sns = Sns(publish=[error])
+    of = adapter(sns)
+    request = of.prepare(push())
+    with pytest.raises(type(error)):
+        of.submit(request)
+    assert len(sns.calls) == 1
+
+
+def test_sns_has_no_look_up() -> None:
+    assert adapter(Sns()).look_up(push(), 0, ()) == Unknowable()
+
+
+def test_the_contract_knows_the_stages_applications() -> None:
+    assert adapter(Sns()).contract.applications == tuple(APPLICATIONS)
+
+
+def test_the_client_asks_once_and_within_its_time(aws: Aws) -> None:
+    client = clients.sns(9.0)
+    config: Any = client.meta.config
+    assert config.retries["total_max_attempts"] == 1
+    assert config.connect_timeout + config.read_timeout <= 9.0
+    assert clients.sns(9.0) is client
+
+
+def test_an_sns_in_process_takes_what_is_prepared(aws: Aws) -> None:
+    sns = boto3.client("sns")
+    name, attributes = "shop-android", {"PlatformCredential": "x"}
+    application = sns.create_platform_application(Name=name, Platform="GCM", Attributes=attributes)
+    topic = sns.create_topic(Name="offers")["TopicArn"]
+    of = adapter(
+        clients.sns(9.0),
+        applications={"android": application["PlatformApplicationArn"]},
+        topics=[topic],
+    )
+    first = of.submit(of.prepare(push(**TO_TOKEN)))
+    assert isinstance(first, Sent)
+    endpoint = str(first.facts["endpoint_arn"])
+    sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"CustomUserData": "somebody"})
+    again = of.submit(of.prepare(push(**TO_TOKEN)))
+    assert isinstance(again, Sent)
+    assert again.facts == first.facts
+    assert isinstance(of.submit(of.prepare(push(to=topic))), Sent)
+    sns.set_endpoint_attributes(EndpointArn=endpoint, Attributes={"Enabled": "false"})
+    gone = of.submit(of.prepare(push(to=endpoint)))
+    assert isinstance(gone, Rejected)
+    assert gone.gone

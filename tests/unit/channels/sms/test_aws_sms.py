@@ -1,0 +1,251 @@
+"""The adapter of AWS End User Messaging, with botocore's own stub of the service."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import (
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ReadTimeoutError,
+)
+from botocore.session import get_session
+from botocore.stub import Stubber
+
+from mailroom.aws import clients
+from mailroom.channels.sms.aws import VALID_SECONDS, AwsSms
+from mailroom.channels.sms.contract import SmsRequest
+from mailroom.message.outcome import Facts, Misconfigured, Outcome, Rejected, Retry, Sent, Unknowable
+from tests.support.unit.aws_models import problems
+from tests.support.unit.fakes import client_error
+from tests.support.unit.shared import NOW, Aws, FakeClock
+from tests.support.unit.sms import FROM, IN_BUCKET, REQUEST, TO, request
+
+SET = "mailroom-test"
+TEXT = {
+    "DestinationPhoneNumber": TO,
+    "OriginationIdentity": FROM,
+    "MessageBody": "Your table is ready",
+    "MessageType": "TRANSACTIONAL",
+    "ConfigurationSetName": SET,
+    "Context": {"reference": "cy0x"},
+}
+FACTS: Facts = {"segments": 1, "encoding": "GSM-7"}
+WITH_MEDIA = request(media=(IN_BUCKET,), facts={})
+
+
+@pytest.fixture
+def stub(aws: Aws) -> Iterator[Stubber]:
+    clients.sms.cache_clear()
+    with Stubber(clients.sms(10.0)) as stubber:
+        yield stubber
+        stubber.assert_no_pending_responses()
+    clients.sms.cache_clear()
+
+
+def adapter(client: Any, **changes: Any) -> AwsSms:
+    return AwsSms(client, **{"sender": FROM, "configuration_set": SET, "clock": FakeClock(), **changes})
+
+
+class Endpoint:
+    """The service as a client; says what it is told and keeps the requests."""
+
+    def __init__(self, answer: Exception | None = None) -> None:
+        self._answer = answer
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    def send_text_message(self, **arguments: Any) -> dict[str, Any]:
+        return self._said("SendTextMessage", arguments)
+
+    def send_media_message(self, **arguments: Any) -> dict[str, Any]:
+        return self._said("SendMediaMessage", arguments)
+
+    def _said(self, operation: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        self.requests.append((operation, arguments))
+        if self._answer is not None:
+            raise self._answer
+        return {"MessageId": "aws-1"}
+
+
+def asked(given: SmsRequest = REQUEST, **changes: Any) -> tuple[str, dict[str, Any]]:
+    client = Endpoint()
+    assert isinstance(adapter(client, **changes).submit(given), Sent)
+    (one,) = client.requests
+    return one
+
+
+def submitted(answer: Exception) -> Outcome:
+    return adapter(Endpoint(answer)).submit(REQUEST)
+
+
+def test_a_text_is_asked_for_with_all_that_matters(stub: Stubber) -> None:
+    stub.add_response("send_text_message", {"MessageId": "aws-1"}, TEXT)
+    assert adapter(stub.client).submit(REQUEST) == Sent("aws-1", FACTS)
+
+
+def test_media_go_by_their_own_operation(stub: Stubber) -> None:
+    expected = {name: TEXT[name] for name in TEXT if name != "MessageType"} | {"MediaUrls": [IN_BUCKET]}
+    stub.add_response("send_media_message", {"MessageId": "aws-2"}, expected)
+    assert adapter(stub.client).submit(WITH_MEDIA) == Sent("aws-2")
+
+
+@pytest.mark.parametrize(
+    ("given", "changes"),
+    [
+        (REQUEST, {}),
+        (REQUEST, {"sender": "", "configuration_set": ""}),
+        (REQUEST, {"sender": "arn:aws:sms-voice:eu-central-1:123456789012:pool/pool-1"}),
+        (request(expires=NOW + 60, reference="x" * 251), {}),
+        (WITH_MEDIA, {}),
+        (request(media=(IN_BUCKET,), text="", expires=NOW + 10**7), {}),
+    ],
+)
+def test_each_request_is_one_that_the_service_describes(given: SmsRequest, changes: dict[str, Any]) -> None:
+    operation, arguments = asked(given, **changes)
+    assert problems("pinpoint-sms-voice-v2", operation, arguments) == ""
+    assert "" not in arguments.values()
+
+
+def test_the_check_of_requests_finds_what_is_wrong() -> None:
+    assert "MediaUrls" in problems("pinpoint-sms-voice-v2", "SendMediaMessage", {**TEXT, "MediaUrls": [7]})
+
+
+def test_without_a_sender_the_account_chooses_one_save_for_media() -> None:
+    assert "OriginationIdentity" not in asked(sender="")[1]
+    client = Endpoint()
+    assert isinstance(adapter(client, sender="").submit(WITH_MEDIA), Misconfigured)
+    assert client.requests == []
+
+
+@pytest.mark.parametrize(
+    ("left", "valid"), [(-5, 5), (4, 5), (59.9, 59), (259_200, 259_200), (300_000, 259_200)]
+)
+def test_a_message_that_expires_is_tried_no_longer(left: float, valid: int) -> None:
+    assert asked(request(expires=NOW + left))[1]["TimeToLive"] == valid
+    assert "TimeToLive" not in asked()[1]
+
+
+def test_the_bounds_are_the_services_own() -> None:
+    model = get_session().get_service_model("pinpoint-sms-voice-v2")
+    shape = model.shape_for("TimeToLive").metadata
+    assert (shape["min"], shape["max"]) == VALID_SECONDS
+
+
+def refused(code: str, reason: str | None = None, fields: list[str] | None = None) -> Outcome:
+    error = client_error(f"{code}Exception", f"about {TO}")
+    answer: Any = error.response
+    if reason is not None:
+        answer["Reason"] = reason
+    if fields is not None:
+        answer["Fields"] = [{"Name": each, "Message": "no"} for each in fields]
+    return submitted(error)
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "fields", "kind"),
+    [
+        ("Conflict", "DESTINATION_PHONE_NUMBER_OPTED_OUT", None, Rejected),
+        ("Conflict", "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION", None, Rejected),
+        ("Conflict", "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE", None, Rejected),
+        ("Conflict", "DESTINATION_PHONE_NUMBER_NOT_VERIFIED", None, Misconfigured),
+        ("Conflict", "NO_ORIGINATION_IDENTITIES_FOUND", None, Misconfigured),
+        ("Conflict", "RESOURCE_NOT_ACTIVE", None, Misconfigured),
+        ("Conflict", "A_NEW_ONE", None, Misconfigured),
+        ("Conflict", None, None, Misconfigured),
+        ("ServiceQuotaExceeded", "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT", None, Misconfigured),
+        ("ServiceQuotaExceeded", None, None, Misconfigured),
+        ("AccessDenied", "ACCOUNT_DISABLED", None, Misconfigured),
+        ("ResourceNotFound", None, None, Misconfigured),
+        ("Validation", "INVALID_PARAMETER", ["DestinationPhoneNumber"], Rejected),
+        ("Validation", "INVALID_PARAMETER", ["destinationPhoneNumber"], Rejected),
+        ("Validation", "FIELD_VALIDATION_FAILED", ["MessageBody"], Rejected),
+        ("Validation", "FIELD_VALIDATION_FAILED", ["OriginationIdentity"], Misconfigured),
+        ("Validation", "FIELD_VALIDATION_FAILED", ["ConfigurationSetName"], Misconfigured),
+        ("Validation", "DESTINATION_COUNTRY_BLOCKED", None, Rejected),
+        ("Validation", "MEDIA_TYPE_NOT_SUPPORTED", ["MediaUrls"], Rejected),
+        ("Validation", "MAXIMUM_SIZE_EXCEEDED", [], Rejected),
+        ("Validation", "COUNTRY_NOT_ENABLED", ["DestinationPhoneNumber"], Misconfigured),
+        ("Validation", "INVALID_IDENTITY_FOR_DESTINATION_COUNTRY", None, Misconfigured),
+        ("Validation", "SENDER_ID_REQUIRES_REGISTRATION", None, Misconfigured),
+        ("Validation", "OTHER", None, Rejected),
+        ("Validation", None, None, Rejected),
+        ("Throttling", None, None, Retry),
+        ("UnrecognizedClient", None, None, Misconfigured),
+        ("ExpiredToken", None, None, Misconfigured),
+        ("ANewOne", None, None, Misconfigured),
+    ],
+)
+def test_a_refusal_is_the_messages_fault_or_ours_or_passes(
+    code: str, reason: str | None, fields: list[str] | None, kind: type[Outcome]
+) -> None:
+    outcome = refused(code, reason, fields)
+    assert isinstance(outcome, kind)
+    assert not isinstance(outcome, Sent)
+    assert outcome.reason.startswith(f"{code}: about …00")
+    assert (reason or "") in outcome.reason or kind is Retry or code == "AccessDenied"
+    assert TO not in outcome.reason
+
+
+def test_the_reason_that_the_service_gives_is_where_it_is_read(stub: Stubber) -> None:
+    stub.add_client_error(
+        "send_text_message",
+        "ConflictException",
+        "opted out",
+        400,
+        modeled_fields={"Message": "opted out", "Reason": "DESTINATION_PHONE_NUMBER_OPTED_OUT"},
+    )
+    outcome = adapter(stub.client).submit(REQUEST)
+    assert outcome == Rejected("Conflict: opted out (DESTINATION_PHONE_NUMBER_OPTED_OUT)")
+
+
+def test_every_reason_that_is_read_is_one_of_the_services() -> None:
+    from mailroom.channels.sms import aws as errors
+
+    model: Any = get_session().get_service_model("pinpoint-sms-voice-v2")
+    assert set(model.shape_for("ConflictExceptionReason").enum) >= errors._NOT_TO_THAT_NUMBER
+    assert set(model.shape_for("ValidationExceptionReason").enum) >= errors._OUR_SETTINGS
+    members = model.operation_model("SendMediaMessage").input_shape.members
+    assert {name.lower() for name in members} >= errors._THE_MESSAGES_OWN
+
+
+@pytest.mark.parametrize(
+    "error",
+    [EndpointConnectionError(endpoint_url="https://x/"), ConnectTimeoutError(endpoint_url="https://x/")],
+)
+def test_without_a_connection_nothing_was_sent(error: Exception) -> None:
+    assert submitted(error) == Retry(f"AWS End User Messaging cannot be reached: {type(error).__name__}")
+
+
+def test_without_credentials_nothing_was_sent() -> None:
+    assert isinstance(submitted(NoCredentialsError()), Misconfigured)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("InternalServerException", status=500),
+        client_error("ThrottlingException", status=503),
+        client_error("ConflictException", status=502),
+        ReadTimeoutError(endpoint_url="https://x/"),
+        ConnectionResetError(),
+    ],
+)
+def test_a_server_error_or_no_answer_means_that_nobody_knows(error: Exception) -> None:
+    client = Endpoint(error)
+    with pytest.raises(type(error)):
+        adapter(client).submit(REQUEST)
+    assert len(client.requests) == 1
+
+
+def test_aws_has_no_look_up() -> None:
+    assert adapter(Endpoint()).find(REQUEST, NOW, ()) == Unknowable()
+
+
+def test_the_client_asks_once_and_within_its_time(stub: Stubber) -> None:
+    config: Any = stub.client.meta.config
+    assert config.retries["total_max_attempts"] == 1
+    assert config.connect_timeout + config.read_timeout <= 10.0
+    assert clients.sms(10.0) is stub.client
+    assert re.fullmatch(r"https://sms-voice\..*", stub.client.meta.endpoint_url)

@@ -1,0 +1,119 @@
+"""The contract of a text message."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from mailroom.channels.contracts import CONTRACTS, contracts_of
+from mailroom.channels.sms.contract import Sms, sms_in
+from mailroom.errors import Invalid
+from mailroom.message.message import parse
+from tests.support.unit.shared import BUCKET
+from tests.support.unit.sms import IN_BUCKET, MEDIA, TO, sms, sms_item
+
+NUMBER = "to: is not a number in international form; use + and country"
+MISSING = "text: is missing; give text, a template or media_urls"
+NO_MEDIA = "is no URL of media; use https://host/path or s3://bucket/key"
+
+
+@pytest.mark.parametrize("to", [TO, "+1 (555) 555-0100", "tel:+1-555-555-0100"])
+def test_a_number_is_one_recipient_however_it_is_written(to: str) -> None:
+    message = sms(to=to)
+    assert (message.number, message.recipient, message.addressees) == (TO, TO, (TO,))
+
+
+@pytest.mark.parametrize(
+    ("region", "to", "number"),
+    [("US", "(555) 555-0100", TO), ("DE", "0171 2345678", "+491712345678"), ("DE", TO, TO)],
+)
+def test_in_a_region_a_number_may_be_written_as_it_is_dialled_there(
+    region: str, to: str, number: str
+) -> None:
+    assert sms(region, to=to).addressees == (number,)
+
+
+def test_a_region_is_a_contracts_own() -> None:
+    assert sms_in("US") is sms_in("US")
+    with pytest.raises(Invalid, match=r"^to: is not a number as dialled in DE, or in international form"):
+        sms("DE", to="12")
+    with pytest.raises(Invalid, match=NUMBER.replace("+", r"\+")):
+        sms(to="(555) 555-0100")
+
+
+def test_the_contracts_of_a_stage_know_its_region_and_are_else_the_same() -> None:
+    there = contracts_of("US")
+    assert parse(sms_item(to="(555) 555-0100"), there).recipient == TO
+    assert {name: there[name] for name in there if name != "sms"} == {
+        name: CONTRACTS[name] for name in CONTRACTS if name != "sms"
+    }
+    assert list(there) == list(CONTRACTS)
+    with pytest.raises(Invalid):
+        parse(sms_item(to="(555) 555-0100"), contracts_of(""))
+
+
+def test_a_contract_of_a_region_has_the_same_schema() -> None:
+    assert sms_in("US").__name__ == Sms.__name__
+    assert msgspec.json.schema(sms_in("US")) == msgspec.json.schema(Sms)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({}, "text"),
+        ({"text": ..., "template": "default"}, "template"),
+        ({"media_urls": [MEDIA]}, "media"),
+        ({"text": ..., "media_urls": [MEDIA, IN_BUCKET]}, "media"),
+        ({"text": ..., "template": "default", "media_urls": [MEDIA]}, "media"),
+        ({"text": ..., "payload_ref": f"s3://{BUCKET}/s-1.json"}, "text"),
+        ({"text": "a\nb"}, "text"),
+        ({"text": "x" * 1600}, "text"),
+        ({"text": "schön 👍"}, "text"),
+    ],
+)
+def test_what_may_be_sent_and_what_it_is_made_of(changes: dict[str, Any], kind: str) -> None:
+    assert sms(**changes).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": ...}, "to: is missing; give one number in international form"),
+        ({"to": ""}, NUMBER),
+        ({"to": "vincent@example.com"}, NUMBER),
+        ({"to": [TO]}, "to: expected a string"),
+        ({"to": 15555550100}, "to: expected a string"),
+        ({"text": ...}, MISSING),
+        ({"text": None}, MISSING),
+        ({"text": ..., "media_urls": []}, MISSING),
+        ({"text": ""}, "text: comes out empty"),
+        ({"text": " \n "}, "text: comes out empty"),
+        ({"text": "x" * 1601}, "text: has 1601 characters; use at most 1600"),
+        ({"text": "a\tb"}, "text: holds a control character"),
+        ({"text": "a\r\nb"}, "text: holds a control character"),
+        ({"text": "a\0"}, "text: holds a control character"),
+        ({"text": "a\u2028b"}, "text: holds a control character"),
+        ({"template": "default"}, "template: stands beside text; use one or the other"),
+        ({"text": ..., "template": "../mail/default"}, "template: is not a template's name"),
+        ({"text": ..., "template": ""}, "template: is not a template's name"),
+        ({"media_urls": [MEDIA] * 11}, "media_urls: expected a list of length <= 10"),
+        ({"media_urls": MEDIA}, "media_urls: expected a list"),
+        ({"media_urls": [MEDIA, 7]}, "media_urls[1]: expected a string"),
+        ({"media_urls": [MEDIA, "http://files.example/cat.jpg"]}, f"media_urls[1]: {NO_MEDIA}"),
+        ({"media_urls": ["https://files.example/a cat.jpg"]}, f"media_urls[0]: {NO_MEDIA}"),
+        ({"media_urls": ["https://"]}, f"media_urls[0]: {NO_MEDIA}"),
+        ({"media_urls": [""]}, f"media_urls[0]: {NO_MEDIA}"),
+        ({"expires_at": "soon"}, "expires_at: "),
+    ],
+)
+def test_what_no_provider_could_send_is_refused_with_the_field_and_the_remedy(
+    changes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        sms(**changes)
+    assert str(refused.value).startswith(sentence)
+
+
+def test_whatever_else_the_item_says_is_a_variable_of_the_template() -> None:
+    message = sms(text=..., template="default", first_name="Ada")
+    assert message.variables["first_name"] == "Ada"

@@ -1,0 +1,87 @@
+"""send_webhook, as Lambda runs it: real requests over the loopback address, signed with its secret."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from standardwebhooks import Webhook as Receiver
+
+from tests.support.unit.events import failures, lambda_context, sqs_event
+from tests.support.unit.functions import Load
+from tests.support.unit.loopback import serving, status
+from tests.support.unit.shared import LEDGER, Aws
+from tests.support.unit.webhook_post import callback
+from tests.support.unit.webhooks import KEY, KEY_2, key_of, webhook_item
+
+
+@pytest.fixture(autouse=True)
+def _stage(load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What the webhook stack sets beside what every sender has; the loopback network is let through."""
+    secrets = boto3.client("secretsmanager")
+    arn = secrets.create_secret(Name="mailroom-test-webhook-signing", SecretString=KEY)["ARN"]
+    variables = {
+        "CHANNEL": "webhook",
+        "SUBMIT_SECONDS": "15",
+        "SIGNING_SECRET_ARN": arn,
+        "SIGNING_OVERLAP_SECONDS": "86400",
+        "DELAYS": "[5, 15.5]",
+        "RETRY_AFTER_CAP_SECONDS": "3600",
+        "ALLOWED_NETWORKS": '["127.0.0.0/8", "::1/128"]',
+        "ALLOWED_SCHEMES": '["https", "http"]',
+        "ALLOWED_PORTS": "[]",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    yield
+    secrets.delete_secret(SecretId=arn, ForceDeleteWithoutRecovery=True)
+    sys.modules.pop("send_webhook", None)
+
+
+def received(request: bytes, key: str) -> dict[str, str]:
+    """The headers of a request whose signature holds by `key`. Raises where it does not."""
+    head, _, body = request.decode().partition("\r\n\r\n")
+    lines = (line.split(": ", 1) for line in head.split("\r\n")[1:])
+    headers = {name.lower(): value for name, value in lines}
+    Receiver(key).verify(body, headers)
+    return headers
+
+
+def test_a_message_and_a_callback_reach_their_receiver_signed(load: Load, aws: Aws) -> None:
+    aws.put(LEDGER, id="f-1", event_type="fax", status="sent", callbacks={})
+    with serving(status(200)) as server:
+        url = f"http://localhost:{server.port}/hook"
+        event = sqs_event(webhook_item(url=url), callback(url=url, name="sent"))
+        assert failures(load("send_webhook")(event, lambda_context())) == []
+    first, second = (received(each, key_of("localhost")) for each in server.requests)
+    assert (aws.item("w-1", "webhook")["provider_id"], second["webhook-id"]) == (
+        first["webhook-id"],
+        "msg_f1",
+    )
+    assert first["content-type"] == "application/json"
+    assert aws.item("f-1", "fax")["callbacks"]["sent"]["status"] == "delivered"
+
+
+def test_until_its_day_the_stages_one_key_of_before_signs_too(
+    load: Load, aws: Aws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = boto3.client("secretsmanager")
+    arn = client.create_secret(Name="mailroom-test-webhook-stage", SecretString=KEY_2)["ARN"]
+    monkeypatch.setenv("STAGE_KEY_SECRET_ARN", arn)
+    monkeypatch.setenv("STAGE_KEY_UNTIL", str(time.time() + 60))
+    with serving(status(200)) as server:
+        event = sqs_event(webhook_item(url=f"http://localhost:{server.port}/hook"))
+        assert failures(load("send_webhook")(event, lambda_context())) == []
+    client.delete_secret(SecretId=arn, ForceDeleteWithoutRecovery=True)
+    for key in (key_of("localhost"), KEY_2):
+        received(server.requests[0], key)
+
+
+def test_what_fails_comes_back_and_what_is_refused_does_not(load: Load, aws: Aws) -> None:
+    with serving(status(503)) as server:
+        url = f"http://127.0.0.1:{server.port}/hook"
+        event = sqs_event(webhook_item(url=url), callback(url="https://169.254.169.254/"), json.dumps([]))
+        assert failures(load("send_webhook")(event, lambda_context())) == ["r-0", "r-2"]
+    assert len(server.requests) == 1

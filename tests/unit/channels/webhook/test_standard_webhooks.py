@@ -1,0 +1,233 @@
+"""The webhook adapter: what goes out, and what it makes of the answers."""
+
+import socket
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook as Signature
+
+from mailroom.channels.webhook.standard_webhooks import Post, StandardWebhooks
+from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.url_policy import Unresolved, UrlPolicy
+from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+from tests.support.unit.loopback import serving, status
+from tests.support.unit.shared import FakeClock
+from tests.support.unit.webhooks import (
+    DENIED,
+    DOWN,
+    THROTTLED,
+    Secrets,
+    Wire,
+    adapter,
+    key_of,
+    signer,
+    webhook,
+)
+
+ID = "msg_8a09f7e2ca1c4a36ed0ed4e0b0a5fe24"
+
+
+def said(clock: FakeClock, answer: int | Answer | Unanswered) -> Outcome:
+    webhooks = adapter(Wire(answer), clock)
+    return webhooks.submit(webhooks.prepare(webhook()))
+
+
+def test_a_payload_goes_out_as_compact_json_signed_under_its_id(clock: FakeClock) -> None:
+    wire = Wire(200)
+    webhooks = adapter(wire, clock)
+    payload = {"order": 7, "price": Decimal("1.10"), "name": "Zoë", "none": None}
+    outcome = webhooks.submit(webhooks.prepare(webhook(payload=payload)))
+    ((target, headers, body),) = wire.posts
+    assert body.decode() == '{"order":7,"price":1.10,"name":"Zoë","none":null}'
+    assert (target.host, target.path_and_query, target.addresses) == (
+        "hooks.example",
+        "/orders?token=t",
+        ("8.8.8.8",),
+    )
+    assert headers == {
+        "Content-Type": "application/json",
+        "User-Agent": "mailroom-webhook",
+        "Accept": "*/*",
+        **signer(Secrets(), clock).headers("hooks.example", headers["webhook-id"], body.decode()),
+    }
+    assert outcome == Sent(headers["webhook-id"])
+
+
+def test_what_one_host_is_sent_no_other_host_would_believe(clock: FakeClock) -> None:
+    wire = Wire(200)
+    webhooks = adapter(wire, clock)
+    for host in ("one.example", "two.example"):
+        webhooks.submit(Post(f"https://{host}/", ID, "{}"))
+    one, two = ({*headers["webhook-signature"].split(" ")} for _, headers, _ in wire.posts)
+    assert not one & two
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://HOOKS.Example/", "hooks.example"),
+        ("https://hooks.example:8443/other?path=1", "hooks.example"),
+        ("https://xn--bcher-kva.example/", "xn--bcher-kva.example"),
+        ("https://8.8.8.8/", "8.8.8.8"),
+        ("https://[2001:4860:4860:0::8888]/", "2001:4860:4860::8888"),
+    ],
+)
+def test_a_host_has_one_key_however_its_url_spells_it_and_whatever_the_port(
+    clock: FakeClock, url: str, host: str
+) -> None:
+    wire = Wire(200)
+    policy = UrlPolicy(ports=(443, 8443), resolve=lambda _host, _seconds: ["8.8.8.8"])
+    assert isinstance(adapter(wire, clock, policy=policy).submit(Post(url, ID, "{}")), Sent)
+    ((_, headers, _),) = wire.posts
+    signed = Signature(key_of(host)).sign(ID, datetime.fromtimestamp(int(clock.now), UTC), "{}")
+    assert headers["webhook-signature"] == signed
+
+
+def test_the_webhook_id_is_the_same_for_every_try_of_a_message_and_for_no_other(clock: FakeClock) -> None:
+    webhooks = adapter(Wire(200), clock)
+    ids = [webhooks.prepare(webhook(**each)).webhook_id for each in ({}, {"payload": 1}, {"id": "w-2"})]
+    assert ids[0] == ids[1] != ids[2]
+    assert all(len(each) == 36 and each.startswith("msg_") for each in ids)
+
+
+@pytest.mark.parametrize("code", [200, 201, 202, 204, 299])
+def test_2xx_is_success(clock: FakeClock, code: int) -> None:
+    assert isinstance(said(clock, code), Sent)
+
+
+def test_410_ends_it(clock: FakeClock) -> None:
+    assert said(clock, 410) == Rejected("hooks.example answered 410 Gone")
+
+
+@pytest.mark.parametrize("code", [103, 301, 302, 307, 400, 401, 404, 408, 409, 413, 429, 500, 503, 599])
+def test_any_other_status_is_tried_again(clock: FakeClock, code: int) -> None:
+    assert said(clock, code) == Retry(f"hooks.example answered {code}")
+
+
+@pytest.mark.parametrize(
+    ("asked", "after"), [(0, 0), (90, 90), (3600, 3600), (3601, 3600), (999_999_999, 3600)]
+)
+def test_retry_after_is_honoured_within_bounds(clock: FakeClock, asked: int, after: float) -> None:
+    answer = Answer(503, {"retry-after": str(asked)})
+    assert said(clock, answer) == Retry("hooks.example answered 503", after)
+
+
+def test_no_answer_is_tried_again(clock: FakeClock) -> None:
+    assert said(clock, Unanswered("did not answer in time")) == Retry("hooks.example did not answer in time")
+
+
+def test_a_name_that_does_not_resolve_is_tried_again(clock: FakeClock) -> None:
+    def resolve(host: str, seconds: float) -> list[str]:
+        raise Unresolved(f"the name {host} does not resolve")
+
+    webhooks = adapter(Wire(200), clock, policy=UrlPolicy(resolve=resolve))
+    outcome = webhooks.submit(webhooks.prepare(webhook()))
+    assert outcome == Retry("the name hooks.example does not resolve")
+
+
+def test_no_reason_names_the_urls_path_or_query(clock: FakeClock) -> None:
+    reasons = [str(said(clock, each)) for each in (410, 500, Unanswered("did not answer in time"))]
+    assert not [each for each in reasons if "orders" in each or "token" in each]
+
+
+def test_sending_again_is_safe_so_nobody_is_asked(clock: FakeClock) -> None:
+    assert adapter(Wire(200), clock).look_up(webhook(), 0, ()) == NotFound()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "kind"),
+    [(DENIED, Misconfigured), (THROTTLED, Retry), (DOWN, Retry), (None, Misconfigured)],
+    ids=["denied", "throttled", "down", "no key"],
+)
+def test_without_a_key_nothing_is_sent(clock: FakeClock, trouble: Exception | None, kind: type[Any]) -> None:
+    wire, secrets = Wire(200), Secrets("changeme")
+    secrets.trouble = trouble
+    webhooks = adapter(wire, clock, secrets)
+    outcome = webhooks.submit(webhooks.prepare(webhook()))
+    assert isinstance(outcome, kind)
+    assert "changeme" not in str(outcome)
+    assert wire.posts == []
+
+
+def unused(*arguments: Any) -> Any:
+    raise AssertionError(f"asked of the network: {arguments}")
+
+
+def under(clock: FakeClock, policy: UrlPolicy) -> StandardWebhooks:
+    """An adapter whose every connection fails the test."""
+    return adapter(Https(connect=unused), clock, policy=policy)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://hooks.example/",
+        "https://user:password@hooks.example/",
+        "https://hooks.example:22/",
+        "https://hooks.example\\@127.0.0.1/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://0x7f.0.0.1/",
+        "https://0177.0.0.1/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://[::1]/",
+        "https://[::ffff:169.254.169.254]/",
+        "https://[fd00:ec2::254]/",
+        "https://[fe80::1%25eth0]/",
+        "file:///etc/passwd",
+        "",
+    ],
+)
+def test_a_bad_url_is_rejected_without_a_packet_sent(clock: FakeClock, url: str) -> None:
+    outcome = under(clock, UrlPolicy(resolve=unused)).submit(Post(url, ID, "{}"))
+    assert isinstance(outcome, Rejected)
+    assert outcome.reason.startswith("url: ")
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ["127.0.0.1"],
+        ["10.0.0.1"],
+        ["169.254.169.254"],
+        ["::1"],
+        ["8.8.8.8", "192.168.0.1"],
+        ["64:ff9b::a00:1"],
+    ],
+)
+def test_a_name_that_leads_inside_is_rejected_without_a_connection(
+    clock: FakeClock, addresses: list[str]
+) -> None:
+    policy = UrlPolicy(resolve=lambda _host, _seconds: addresses)
+    assert isinstance(under(clock, policy).submit(Post("https://a.example/", ID, "{}")), Rejected)
+
+
+def test_a_name_that_changes_after_the_check_changes_nothing(clock: FakeClock) -> None:
+    answers = [["8.8.8.8"], ["127.0.0.1"]]
+    connected: list[tuple[str, int]] = []
+
+    def connect(address: tuple[str, int], _seconds: float) -> socket.socket:
+        connected.append(address)
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    policy = UrlPolicy(resolve=lambda _host, _seconds: answers.pop(0))
+    outcome = adapter(Https(connect=connect), clock, policy=policy).submit(
+        Post("https://a.example/", ID, "{}")
+    )
+    assert outcome == Retry("a.example cannot be reached: Connection refused")
+    assert (connected, answers) == ([("8.8.8.8", 443)], [["127.0.0.1"]])
+
+
+def test_a_redirect_inside_is_not_followed(clock: FakeClock) -> None:
+    policy = UrlPolicy(schemes=["http"], ports=[], networks=["127.0.0.0/8"])
+    with (
+        serving(status(200)) as inner,
+        serving(status(302, f"Location: http://127.0.0.1:{inner.port}/")) as server,
+    ):
+        webhooks = adapter(Https(), clock, policy=policy)
+        outcome = webhooks.exchange(Post(f"http://127.0.0.1:{server.port}/a", ID, "{}"))
+    assert (outcome.outcome, outcome.status) == (Retry("127.0.0.1 answered 302"), 302)
+    assert inner.requests == []

@@ -1,0 +1,53 @@
+"""An endpoint that keeps failing is said long before its webhooks are dead letters."""
+
+import pytest
+
+from mailroom.channels.webhook.delivery import KEEPS_FAILING, tries_that_may_fail
+from tests.support.unit.events import lines_about
+from tests.support.unit.post import Counted, Log
+from tests.support.unit.shared import LEDGER, Aws, Item
+from tests.support.unit.webhook_post import LAST, MakeWebhooks, callback
+from tests.support.unit.webhook_post import webhooks as webhooks
+from tests.support.unit.webhooks import webhook_item
+
+LINE = "an endpoint keeps failing"
+MAY_FAIL = LAST // 2
+"""Of the tries of a worker here, which has few."""
+
+
+@pytest.fixture(autouse=True)
+def _fax(aws: Aws) -> None:
+    aws.put(LEDGER, id="f-1", event_type="fax", status="retrying", callbacks={})
+
+
+@pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
+def test_an_endpoint_that_keeps_failing_is_counted_and_named(
+    webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
+) -> None:
+    webhooks(503).handle(body, receives=MAY_FAIL + 1)
+    assert counted()["WebhooksFailing"] == 1
+    (line,) = lines_about(log(), LINE)
+    assert (line["host"], line["tries"], line["level"]) == ("hooks.example", MAY_FAIL + 1, "WARNING")
+
+
+@pytest.mark.parametrize("body", [callback(), webhook_item()], ids=["callback", "message"])
+def test_the_first_failures_are_nobody_s_alarm(
+    webhooks: MakeWebhooks, body: Item, counted: Counted, log: Log
+) -> None:
+    webhooks(503).handle(body, receives=MAY_FAIL)
+    assert "WebhooksFailing" not in counted()
+    assert lines_about(log(), LINE) == []
+
+
+def test_one_that_answers_at_last_is_no_failure(webhooks: MakeWebhooks, counted: Counted) -> None:
+    webhooks(200).handle(callback(), receives=LAST)
+    assert counted() == {"CallbacksDelivered": 1}
+
+
+@pytest.mark.parametrize(
+    ("tries", "may_fail"), [(2, 1), (3, 1), (8, 4), (15, 7), (16, KEEPS_FAILING), (20, KEEPS_FAILING)]
+)
+def test_half_of_few_tries_may_fail_and_of_many_no_more_than_half_an_hour_s(
+    tries: int, may_fail: int
+) -> None:
+    assert tries_that_may_fail(tries) == may_fail

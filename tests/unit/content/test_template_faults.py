@@ -1,0 +1,80 @@
+"""Templates: what is at fault, in words that a producer understands."""
+
+import pytest
+
+from mailroom.content.templates import Templates
+from mailroom.errors import Invalid
+from tests.support.unit.shelf import Shelf
+
+
+def test_a_missing_variable_is_named_with_the_part_that_uses_it(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", html="{{ first_name }}")
+    with pytest.raises(Invalid) as caught:
+        shelf.render(last_name="van Gogh")
+    assert caught.value.field == "first_name"
+    assert caught.value.problem == "is missing; a/body.html uses it, so the item must have it"
+
+
+def test_a_variable_that_is_missing_in_an_expression_is_named(shelf: Shelf) -> None:
+    for source in (
+        "{{ user.name }}",
+        "{% for x in user %}{% endfor %}",
+        "{% if user == 1 %}{% endif %}",
+        "{{ user + 1 }}",
+    ):
+        assert shelf.problem(source) == "user: is missing; a/body.txt uses it, so the item must have it"
+
+
+def test_a_missing_part_of_a_variable_is_named_by_the_template(shelf: Shelf) -> None:
+    found = shelf.problem("{{ user.name }}", user={})
+    assert (
+        found == "template: a/body.txt: 'dict object' has no attribute 'name'; "
+        "check the item's attributes against it"
+    )
+
+
+def test_an_unknown_template_is_refused_with_those_there_are(shelf: Shelf) -> None:
+    for name in ("welcome", "bill", "_shared"):
+        shelf.put(name, subject="Hello", text="Hi")
+    (shelf.root / "empty").mkdir()
+    templates = Templates(shelf.root)
+    assert templates.names() == ["bill", "welcome"]
+    with pytest.raises(Invalid) as caught:
+        templates.render("welcom", {})
+    assert str(caught.value) == "template: 'welcom' is unknown; use one of: bill, welcome"
+
+
+@pytest.mark.parametrize("name", ["..", "../a", "/etc", "a/../a"])
+def test_no_name_leads_out_of_the_folder(shelf: Shelf, name: str) -> None:
+    shelf.put("a", subject="Hello", text="Hi")
+    with pytest.raises(Invalid, match="is unknown"):
+        Templates(shelf.root / "a").render(name, {})
+
+
+def test_a_template_without_a_body_says_what_to_add(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello")
+    with pytest.raises(Invalid, match=r"template: 'a' has neither body\.html nor body\.txt; add one"):
+        shelf.render()
+
+
+def test_a_template_that_cannot_be_read_names_the_part(shelf: Shelf) -> None:
+    assert shelf.problem("{% for %}").startswith("template: a/body.txt cannot be read: ")
+    assert shelf.problem("{{ x|nofilter }}").startswith(
+        "template: a/body.txt cannot be read: No filter named"
+    )
+
+
+@pytest.mark.parametrize("break_", ["\n", "\r\n", "\r", "\u2028", "\0"])
+def test_a_line_break_in_a_rendered_subject_is_refused(shelf: Shelf, break_: str) -> None:
+    shelf.put("a", subject="To {{ name }}", text="Hi")
+    with pytest.raises(Invalid) as caught:
+        shelf.render(name=f"Theo{break_}Bcc: b@example.com")
+    expected = "subject: the rendered one holds a line break; a variable in it must be one line"
+    assert str(caught.value) == expected
+
+
+@pytest.mark.parametrize("name", ["", "  ", None])
+def test_a_subject_that_comes_out_empty_is_refused(shelf: Shelf, name: str | None) -> None:
+    shelf.put("a", subject="{{ name }}", text="Hi")
+    with pytest.raises(Invalid, match="subject: the one of template 'a' came out empty; fill its variables"):
+        shelf.render(name=name)

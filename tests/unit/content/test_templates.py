@@ -1,0 +1,99 @@
+"""Templates: what comes out."""
+
+from decimal import Decimal
+
+import pytest
+from jinja2 import Environment, meta
+
+from mailroom.content.templates import Content, Templates
+from tests.support.unit.shelf import OURS, Shelf
+
+
+def test_a_template_has_a_subject_and_one_or_two_bodies(shelf: Shelf) -> None:
+    shelf.put("a", subject=" To {{ name }}\n", html="<p>{{ name }}</p>", text="Dear {{ name }}")
+    assert shelf.render(name="Theo") == Content("To Theo", "<p>Theo</p>", "Dear Theo")
+
+
+def test_a_part_that_is_not_there_is_none(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", html="<p>Hi</p>")
+    assert shelf.render() == Content("Hello", "<p>Hi</p>", None)
+
+
+def test_html_is_escaped_and_text_and_subject_are_not(shelf: Shelf) -> None:
+    shelf.put("a", subject="{{ x }}", html="{{ x }}", text="{{ x }}")
+    found = shelf.render(x='<b>"O\'Hara" & co</b>')
+    assert found.subject == found.text == '<b>"O\'Hara" & co</b>'
+    assert found.html == "&lt;b&gt;&#34;O&#39;Hara&#34; &amp; co&lt;/b&gt;"
+
+
+def test_an_included_html_part_is_escaped_too(shelf: Shelf) -> None:
+    shelf.put("_shared", html="<i>{{ x }}</i>")
+    shelf.put("a", subject="Hello", html="{% include '_shared/body.html' %}")
+    assert shelf.render(x="<b>").html == "<i>&lt;b&gt;</i>"
+
+
+def test_a_template_may_extend_a_shared_one(shelf: Shelf) -> None:
+    shelf.put("_shared", text="Dear {{ name }}, {% block body %}{% endblock %} Bye")
+    source = "{% extends '_shared/body.txt' %}{% block body %}welcome.{% endblock %}"
+    assert shelf.text(source, name="Theo") == "Dear Theo, welcome. Bye"
+
+
+def test_a_null_is_empty_and_zero_and_false_are_not(shelf: Shelf) -> None:
+    assert shelf.text("[{{ a }}|{{ b }}|{{ c }}|{{ d }}]", a=None, b=0, c=False, d="") == "[|0|False|]"
+
+
+def test_numbers_and_nested_attributes_are_written_as_they_are(shelf: Shelf) -> None:
+    source = "{{ price }} {{ user.name }} {{ list[1] }} {{ n * 2 }}"
+    variables = {"price": Decimal("9.90"), "user": {"name": "Theo"}, "list": ["a", "b"], "n": 21}
+    assert shelf.text(source, **variables) == "9.90 Theo b 42"
+
+
+def test_one_rendering_leaves_nothing_to_the_next(shelf: Shelf) -> None:
+    shelf.put("a", subject="Hello", text="{% if first is defined %}{{ first }}{% else %}none{% endif %}")
+    templates = Templates(shelf.root)
+    assert templates.render("a", {"first": "Theo"}).text == "Theo"
+    assert templates.render("a", {}).text == "none"
+
+
+def test_what_a_part_sets_stays_in_that_part(shelf: Shelf) -> None:
+    shelf.put("a", subject="{% set x = 'leak' %}Hello", text="{{ x is defined }}")
+    assert shelf.render().text == "False"
+
+
+def test_the_variables_given_are_left_as_they_were(shelf: Shelf) -> None:
+    variables = {"name": "Theo"}
+    shelf.put("a", subject="Hello", text="{% set name = 'x' %}{% set other = 1 %}{{ name }}")
+    assert shelf.render(**variables).text == "x"
+    assert variables == {"name": "Theo"}
+
+
+def test_an_attribute_may_be_called_like_something_that_jinja_knows(shelf: Shelf) -> None:
+    names = ("range", "dict", "self_", "loop", "context", "environment", "name", "values", "items")
+    for name in names:
+        assert shelf.text(f"{{{{ {name} }}}}", **{name: "mine"}) == "mine"
+
+
+NO_TEXTS = {"new_followers": 3, "followers": ["<followers>", "Eve"]}
+"""Variables of ours that are not texts."""
+
+
+@pytest.mark.parametrize("name", Templates(OURS).names())
+def test_every_template_of_ours_renders_from_its_variables_alone(name: str) -> None:
+    parser = Environment(autoescape=True)
+    sources = [path.read_text(encoding="utf-8") for path in (OURS / name).iterdir()]
+    wanted = set().union(*(meta.find_undeclared_variables(parser.parse(source)) for source in sources))
+    content = Templates(OURS).render(name, {each: NO_TEXTS.get(each, f"<{each}>") for each in wanted})
+    assert content.subject
+    assert content.html or content.text
+    assert "{{" not in f"{content}"
+    for each in wanted:
+        assert f"<{each}>" not in (content.html or "")
+
+
+def test_the_default_template_needs_the_smallest_items_attributes_alone() -> None:
+    content = Templates(OURS).render(
+        "default", {"email": "vincent@example.com", "first_name": "Vincent", "last_name": "van Gogh"}
+    )
+    assert content.subject == "Vincent, there is a message for you"
+    assert "Dear Vincent van Gogh," in (content.text or "")
+    assert "Dear Vincent van Gogh," in (content.html or "")

@@ -1,0 +1,47 @@
+"""dead_letters, as Lambda runs it."""
+
+import json
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.unit.dead_letter_office import TABLE, Office, open_office
+from tests.support.unit.events import lambda_context
+from tests.support.unit.functions import Load
+from tests.support.unit.shared import Aws, FakeClock, claimed, item, mail
+
+
+@pytest.fixture
+def office(load: Load, aws: Aws, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Office]:
+    """What the dead letters' stack sets; nothing waits for letters that are not there."""
+    office = open_office(aws, clock)
+    mail_alone = {"mail-dlq": office.urls["mail-dlq"]}
+    for name, value in {
+        "STAGE": "test",
+        "DEAD_LETTERS_TABLE": TABLE,
+        "DEAD_LETTER_QUEUES": json.dumps(mail_alone),
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("mailroom.dead_letters.passes.LONG_POLL_SECONDS", 0)
+    yield office
+    sys.modules.pop("dead_letters", None)
+
+
+def test_an_alarm_starts_a_look_at_its_queue(
+    load: Load, office: Office, aws: Aws, capsys: pytest.CaptureFixture[str]
+) -> None:
+    office.ledger.release(claimed(office.ledger, mail()), "retry", "throttled")
+    office.put("mail-dlq", item())
+    detail = {"alarmName": "mailroom-test-mail-dlq-not-empty", "state": {"value": "ALARM"}}
+    handler = load("dead_letters")
+    assert handler({"detail": detail}, lambda_context()) == {"mail-dlq": {"seen": 1, "new": 1}}
+    assert "dead_lettered_at" in aws.item()
+    assert [each["id"] for each in office.told()] == ["m-1"]
+    metrics = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert metrics["DeadLetters"] == [1.0]
+
+
+def test_a_function_that_has_no_time_left_looks_at_nothing(load: Load, office: Office) -> None:
+    office.put("mail-dlq", item())
+    assert load("dead_letters")({}, lambda_context(5_000)) == {"mail-dlq": {"seen": 0, "new": 0}}

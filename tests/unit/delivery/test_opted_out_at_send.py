@@ -1,0 +1,137 @@
+"""Senders and people's choices: who has opted out of a topic gets nothing of it, and everything else."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.recipients.choices import Preferences, Suppression, Suppressions
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.post import Counted, Log, Make
+from tests.support.unit.shared import LEASE, NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock, claimed, item
+
+ADA, EVE = "ada@example.com", "eve@example.com"
+
+
+@pytest.fixture
+def list_(aws: Aws, clock: FakeClock) -> Suppressions:
+    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+
+
+@pytest.fixture
+def preferences(aws: Aws, clock: FakeClock) -> Preferences:
+    return Preferences(aws.dynamodb, PREFERENCES, clock)
+
+
+def test_a_mail_of_a_topic_that_its_recipient_opted_out_of_is_suppressed_with_the_reason(
+    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws, log: Log, counted: Counted
+) -> None:
+    preferences.opt_out(ADA, "news", "one-click")
+    worker = post(suppressions=list_)
+    assert worker.handle(item(to="Ada <ADA@example.com>", topic="news")) == {}
+    assert worker.submitted == []
+    found = aws.item()
+    assert found["status"] == "suppressed"
+    assert found["error"] == {
+        "code": "opted_out",
+        "message": "opted out of 'news' on 2026-11-21; whoever opted out can opt in again",
+    }
+    assert "completedAt" in found
+    assert found["history"][-1]["code"] == "opted_out"
+    assert counted() == {"Suppressed": 1}
+    assert "example.com" not in str(log())
+
+
+@pytest.mark.parametrize("topic", [..., "other", "News"])
+def test_a_mail_of_another_topic_or_of_none_goes(
+    post: Make, list_: Suppressions, preferences: Preferences, topic: Any
+) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    worker = post(suppressions=list_)
+    worker.handle(item(to=ADA, topic=topic))
+    assert worker.submitted == ["m-1"]
+
+
+def test_whoever_opted_in_again_gets_it(post: Make, list_: Suppressions, preferences: Preferences) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    preferences.opt_in(ADA, "news")
+    worker = post(suppressions=list_)
+    worker.handle(item(to=ADA, topic="news"))
+    assert worker.submitted == ["m-1"]
+
+
+def test_of_several_recipients_those_who_opted_out_are_left_out(
+    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
+) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    worker = post(suppressions=list_)
+    worker.handle(item(to=[ADA, EVE], topic="news"))
+    (mail,) = worker.adapter.submitted
+    assert mail.to == [EVE]
+    assert aws.item()["recipients"][ADA]["status"] == "suppressed"
+
+
+def test_somebody_on_the_list_who_opted_out_as_well_is_on_the_list(
+    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws
+) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    list_.mark(Suppression(ADA, "mail", "bounce", NOW_MS))
+    post(suppressions=list_).handle(item(to=ADA, topic="news"))
+    assert aws.item()["error"]["code"] == "suppressed"
+
+
+def test_a_batch_asks_for_the_list_and_all_choices_in_one_read(
+    post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
+) -> None:
+    preferences.opt_out(EVE, "offers", "page")
+    client: Any = Meddler(aws.dynamodb)
+    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    worker.handle(
+        item(id="a", to=ADA, topic="news"),
+        item(id="b", to=ADA, topic="offers"),
+        item(id="c", to=EVE, topic="offers"),
+        item(id="d", to=EVE),
+    )
+    assert worker.submitted == ["a", "b", "d"]
+    (asked,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
+    assert {table: len(each["Keys"]) for table, each in asked.items()} == {SUPPRESSIONS: 2, PREFERENCES: 3}
+
+
+def test_without_a_topic_nobodys_choices_are_read(post: Make, aws: Aws, clock: FakeClock) -> None:
+    client: Any = Meddler(aws.dynamodb)
+    post(suppressions=Suppressions(client, SUPPRESSIONS, clock)).handle(item(to=ADA), item(id="b", to=EVE))
+    (asked,) = [arguments["RequestItems"] for name, arguments in client.calls if name == "batch_get_item"]
+    assert asked.keys() == {SUPPRESSIONS}
+
+
+def test_while_choices_cannot_be_read_nothing_is_sent_and_nothing_lost(
+    post: Make, aws: Aws, clock: FakeClock, preferences: Preferences
+) -> None:
+    preferences.opt_out(ADA, "news", "page")
+
+    def throttled(_real: Any, RequestItems: Any) -> Any:  # noqa: N803 - boto3's own name
+        return {"Responses": {}, "UnprocessedKeys": RequestItems}
+
+    client: Any = Meddler(aws.dynamodb, batch_get_item=throttled)
+    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    assert worker.handle(item(to=EVE, topic="news")) == {"r-0": 4}
+    assert worker.submitted == []
+    assert aws.item()["status"] == "sending"
+    assert "startedAt" not in aws.item()
+
+
+def test_an_unknown_outcome_to_somebody_who_has_opted_out_since_is_held(
+    post: Make, list_: Suppressions, preferences: Preferences, aws: Aws, clock: FakeClock, ledger: Any
+) -> None:
+    preferences.opt_out(ADA, "news", "page")
+    claimed(ledger)
+    clock.advance(LEASE + 1)
+    worker = post(suppressions=list_)
+    worker.handle(item(to=ADA, topic="news"))
+    assert worker.submitted == []
+    assert aws.item()["error"]["code"] == "outcome_unknown"
+
+
+@pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])
+def test_what_is_no_topics_name_is_refused(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
+    post(suppressions=list_).handle(item(topic=topic))
+    assert aws.item()["error"]["message"].startswith("topic: is no topic's name; use 1 to 64")

@@ -1,0 +1,177 @@
+"""Senders and the suppression list: who is on it gets nothing, and everybody else what is theirs."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.message.outcome import Rejected, Sent
+from mailroom.recipients.choices import Suppression, Suppressions
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.post import Counted, Log, Make
+from tests.support.unit.shared import LEASE, NOW_MS, SUPPRESSIONS, Aws, FakeClock, claimed, item
+from tests.support.unit.verbs import watched
+
+ADA, EVE, BOB = "ada@example.com", "eve@example.com", "bob@example.com"
+SENTENCE = "on the suppression list since 2026-11-21: it bounced (no such user); an operator can lift it"
+
+
+@pytest.fixture
+def list_(aws: Aws, clock: FakeClock) -> Suppressions:
+    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+
+
+def _bounced(recipient: str, channel: str = "mail") -> Suppression:
+    return Suppression(recipient, channel, "bounce", NOW_MS, "no such user", "m-0")
+
+
+def test_a_mail_to_somebody_on_the_list_is_suppressed_with_the_reason(
+    post: Make, list_: Suppressions, aws: Aws, log: Log, counted: Counted
+) -> None:
+    list_.mark(_bounced(ADA))
+    worker = post(suppressions=list_)
+    assert worker.handle(item(to="Ada <ADA@example.com>")) == {}
+    assert worker.submitted == []
+    found = aws.item()
+    assert (found["status"], found["error"]) == ("suppressed", {"code": "suppressed", "message": SENTENCE})
+    assert "completedAt" in found
+    assert "failed_on" not in found  # it is no failure
+    assert counted() == {"Suppressed": 1}
+    assert "example.com" not in str(log())
+
+
+@pytest.mark.parametrize("topic", [None, "news"])
+def test_a_mail_to_somebody_who_is_on_the_list_by_the_spelling_of_before_is_suppressed(
+    post: Make, list_: Suppressions, aws: Aws, topic: str | None
+) -> None:
+    list_.mark(_bounced("v@strasse.example"))
+    worker = post(suppressions=list_)
+    worker.handle(item(to=["v@straße.example", "v@strasse.example"], topic=topic))
+    assert worker.submitted == []
+    assert aws.item()["status"] == "suppressed"
+
+
+def test_a_mail_to_somebody_on_the_list_of_another_channel_goes(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    list_.mark(_bounced(ADA, "sms"))
+    worker = post(suppressions=list_)
+    worker.handle(item(to=ADA))
+    assert worker.submitted == ["m-1"]
+
+
+def test_of_several_recipients_those_on_the_list_are_left_out(
+    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+) -> None:
+    list_.mark(_bounced(ADA))
+    list_.mark(_bounced(BOB))
+    worker = post(suppressions=list_)
+    worker.handle(item(to=[ADA, EVE], cc="Carl <carl@example.com>", bcc=BOB))
+    (mail,) = worker.adapter.submitted
+    assert (mail.to, mail.cc, mail.bcc) == ([EVE], ["Carl <carl@example.com>"], [])
+    found = aws.item()
+    assert found["status"] == "sent"
+    assert {each: entry.get("status") for each, entry in found["recipients"].items()} == {
+        ADA: "suppressed",
+        BOB: "suppressed",
+        EVE: None,
+        "carl@example.com": None,
+    }
+    assert found["recipients"][ADA]["error"] == SENTENCE
+    assert counted() == {"Sent": 1, "SuppressedInPart": 1}
+
+
+def test_a_mail_whose_recipients_are_all_on_the_list_is_suppressed(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    for each in (ADA, EVE, BOB):
+        list_.mark(_bounced(each))
+    worker = post(suppressions=list_)
+    worker.handle(item(to=[ADA, EVE], bcc=BOB))
+    assert worker.submitted == []
+    assert aws.item()["status"] == "suppressed"
+
+
+def test_a_batch_asks_the_list_once(post: Make, aws: Aws, clock: FakeClock) -> None:
+    client: Any = Meddler(aws.dynamodb)
+    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    worker.handle(*(item(id=f"m-{each}", to=f"p{each}@example.com") for each in range(10)), "not json")
+    assert client.names() == ["batch_get_item"]
+    assert len(worker.submitted) == 10
+
+
+def test_who_enters_the_list_is_kept_back_from_the_next_batch_on_and_lifted_gets_mail_again(
+    post: Make, list_: Suppressions
+) -> None:
+    worker = post(suppressions=list_)
+    worker.handle(item(id="m-1", to=ADA))
+    list_.mark(_bounced(ADA))
+    worker.handle(item(id="m-2", to=ADA))
+    list_.lift(ADA, "mail")
+    worker.handle(item(id="m-3", to=ADA))
+    assert worker.submitted == ["m-1", "m-3"]
+
+
+def test_while_the_list_cannot_be_read_nothing_is_sent_and_everything_comes_back(
+    post: Make, aws: Aws, clock: FakeClock
+) -> None:
+    away = client_error("InternalServerError", status=500)
+    client: Any = Meddler(aws.dynamodb, batch_get_item=failing(*[away] * 3))
+    worker = post(suppressions=Suppressions(client, SUPPRESSIONS, clock))
+    assert worker.handle(item(id="m-1"), item(id="m-2")).keys() == {"r-0", "r-1"}
+    assert worker.submitted == []
+    assert "startedAt" not in aws.item("m-1")  # proved unsent: the next delivery need not wait for a lease
+    assert worker.handle(item(id="m-1"), item(id="m-2")) == {}
+    assert worker.submitted == ["m-1", "m-2"]
+
+
+def test_a_suppressed_mail_comes_after_the_evidence_of_an_earlier_try(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    ledger, _ = watched(aws, clock)
+    claimed(ledger)
+    clock.advance(LEASE + 1)
+    list_.mark(_bounced("vincent@example.com"))
+    worker = post(suppressions=list_, evidence=Sent("p-0"))
+    worker.handle(item())
+    assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
+
+
+def test_a_suppression_does_not_say_not_sent_of_what_may_have_been(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    ledger, _ = watched(aws, clock)
+    claimed(ledger)
+    clock.advance(LEASE + 1)
+    list_.mark(_bounced("vincent@example.com"))
+    worker = post(suppressions=list_)
+    worker.handle(item())
+    assert worker.submitted == []
+    assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
+
+
+def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = post(Rejected("the endpoint is disabled", gone=True), suppressions=list_)
+    assert worker.handle(item(to=ADA)) == {}
+    assert aws.item()["status"] == "failed"
+    assert list_.find("mail", [ADA]) == {
+        ADA: Suppression(ADA, "mail", "gone", NOW_MS, "the endpoint is disabled", "m-1")
+    }
+
+
+def test_a_rejection_that_is_the_messages_own_marks_nobody(post: Make, list_: Suppressions) -> None:
+    post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
+    assert list_.find("mail", [ADA]) == {}
+
+
+def test_a_recipient_that_cannot_be_marked_is_tried_again(post: Make, aws: Aws, clock: FakeClock) -> None:
+    away = client_error("InternalServerError", status=500)
+    client: Any = Meddler(aws.dynamodb, update_item=failing(away))
+    list_ = Suppressions(client, SUPPRESSIONS, clock)
+    worker = post(Rejected("disabled", gone=True), suppressions=list_)
+    assert worker.handle(item(to=ADA)).keys() == {"r-0"}
+    assert aws.item()["trouble"] == {"code": "unmarked", "message": "disabled"}
+    assert worker.handle(item(to=ADA)) == {}
+    assert aws.item()["status"] == "failed"
+    assert list_.find("mail", [ADA])[ADA].reason == "gone"

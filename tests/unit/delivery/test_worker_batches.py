@@ -1,0 +1,93 @@
+"""A batch: no record's fault is another's, and every line says whose it is."""
+
+import json
+
+import pytest
+
+from mailroom import telemetry
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
+from tests.support.unit.events import lines_about
+from tests.support.unit.fakes import FakeAdapter, Meddler, client_error, failing
+from tests.support.unit.post import Counted, Log, Make, Post
+from tests.support.unit.shared import (
+    LEASE,
+    Aws,
+    FakeClock,
+    claimed,
+    item,
+)
+
+
+@pytest.mark.parametrize("body", ["no", "", "[]", "{}", '{"id": "m-1"}', '{"id": 5, "event_type": "mail"}'])
+def test_a_malformed_body_comes_back_at_once_and_the_batch_goes_on(
+    post: Make, body: str, counted: Counted, log: Log
+) -> None:
+    worker = post()
+    assert worker.handle(item(id="a"), body, item(id="b")) == {"r-1": 0}
+    assert worker.submitted == ["a", "b"]
+    assert counted() == {"Malformed": 1, "Sent": 2}
+    assert lines_about(log(), "not a message")[0]["message_id"] == "r-1"
+
+
+def test_no_records_fault_is_anothers(post: Make, aws: Aws) -> None:
+    worker = post(
+        Sent("p-1"), Retry("slow"), OSError("unknown"), Rejected("no"), Misconfigured("ours"), Sent("p-6")
+    )
+    waits = worker.handle(*(item(id=f"m-{at}") for at in range(1, 7)))
+    assert waits == {"r-1": 4, "r-2": int(LEASE) + 1, "r-4": 20}
+    statuses = [aws.item(f"m-{at}")["status"] for at in range(1, 7)]
+    assert statuses == ["sent", "sending", "sending", "failed", "sending", "sent"]
+
+
+def test_where_the_ledger_is_down_nothing_is_sent_and_all_comes_back(
+    aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
+    dynamodb = Meddler(
+        aws.dynamodb, update_item=failing(*[client_error("InternalServerError", status=500)] * 9)
+    )
+    worker = Post(aws, clock, FakeAdapter(Sent("p-1")), dynamodb=dynamodb)
+    assert worker.handle(item(id="a"), item(id="b"), receives=3) == {"r-0": 16, "r-1": 16}
+    assert worker.submitted == []
+    assert counted() == {"Errors": 2}
+
+
+def test_a_message_twice_in_a_batch_is_sent_once(post: Make) -> None:
+    worker = post()
+    assert worker.handle(item(), item()) == {}
+    assert worker.submitted == ["m-1"]
+
+
+def test_one_batches_counts_are_not_the_nexts(post: Make, counted: Counted) -> None:
+    worker = post()
+    worker.handle(item(id="a"))
+    worker.handle(item(id="b"))
+    assert counted() == {"Sent": 2}
+
+
+def test_every_line_about_a_message_names_it_and_no_address(
+    post: Make, log: Log, ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    clock.advance(LEASE)
+    says = (
+        Retry("vincent@example.com is slow"),
+        OSError("vincent@example.com"),
+        Rejected("vincent@example.com"),
+    )
+    post(*says, Misconfigured("vincent@example.com"), Sent("p-1")).handle(
+        *(item(id=f"m-{at}") for at in range(1, 6)),
+        item(id="m-6", to="vincent@example.com\n"),
+        item(id="m-5"),
+    )
+    lines = log()
+    assert len(lines) >= 6
+    assert {line["event_type"] for line in lines} == {"mail"}
+    assert {line["id"] for line in lines} == {f"m-{at}" for at in range(1, 7)}
+    assert "vincent@" not in json.dumps(lines)
+
+
+def test_a_line_after_a_message_is_not_about_it(post: Make, log: Log) -> None:
+    post(Rejected("no")).handle(item())
+    telemetry.logger.info("the next invocation's")
+    assert [line.get("id") for line in log()] == ["m-1", None]

@@ -1,0 +1,59 @@
+"""What an adapter may say, and what the worker makes of it."""
+
+import pytest
+
+from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
+from tests.support.unit.events import lines_about
+from tests.support.unit.post import Counted, Log, Make
+from tests.support.unit.shared import Aws, item
+
+
+def test_a_sent_message_is_recorded_and_its_record_is_done(post: Make, aws: Aws, counted: Counted) -> None:
+    assert post().handle(item()) == {}
+    found = aws.item()
+    assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "fake", "p-1")
+    assert counted() == {"Sent": 1}
+
+
+def test_a_rejected_message_is_failed_with_the_providers_reason(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    assert post(Rejected("MessageRejected: blacklisted")).handle(item()) == {}
+    assert aws.item()["status"] == "failed"
+    assert aws.item()["error"] == {"code": "rejected", "message": "MessageRejected: blacklisted"}
+    assert counted() == {"Rejected": 1}
+
+
+@pytest.mark.parametrize(("receives", "seconds"), [(1, 4), (2, 8), (5, 64), (20, 600)])
+def test_a_throttled_message_comes_back_after_a_growing_wait(
+    post: Make, aws: Aws, receives: int, seconds: int
+) -> None:
+    assert post(Retry("slow down")).handle(item(), receives=receives) == {"r-0": seconds}
+    assert aws.item()["status"] == "sending"
+    assert "startedAt" not in aws.item()
+
+
+@pytest.mark.parametrize(("asked", "wait"), [(450, 450), (600, 600), (900, 600)])
+def test_a_wait_that_the_provider_asks_for_is_the_least_up_to_the_cap(
+    post: Make, asked: float, wait: float
+) -> None:
+    assert post(Retry("quota", after=asked)).handle(item()) == {"r-0": wait}
+
+
+def test_a_throttled_message_is_sent_by_its_next_delivery(post: Make, aws: Aws) -> None:
+    worker = post(Retry("slow down"), Sent("p-2"))
+    worker.handle(item())
+    assert worker.handle(item(), receives=2) == {}
+    assert (worker.submitted, aws.item()["provider_id"]) == (["m-1", "m-1"], "p-2")
+    assert worker.adapter.looked_up == []
+
+
+def test_a_fault_of_ours_comes_back_soon_and_fails_no_message(
+    post: Make, aws: Aws, log: Log, counted: Counted
+) -> None:
+    assert post(Misconfigured("AccountSuspendedException")).handle(item()) == {"r-0": 20}
+    assert "completedAt" not in aws.item()
+    assert "startedAt" not in aws.item()
+    (line,) = lines_about(log(), "not sent: a fault of configuration")
+    assert (line["level"], line["reason"]) == ("ERROR", "AccountSuspendedException")
+    assert counted() == {"Misconfigured": 1}

@@ -1,0 +1,155 @@
+"""What a worker does not submit, and where it ends instead."""
+
+import json
+
+import pytest
+
+from mailroom.channels.mail.contract import Mail
+from mailroom.clock import iso
+from mailroom.errors import Invalid
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.fakes import client_error
+from tests.support.unit.post import Counted, Make
+from tests.support.unit.shared import (
+    BUCKET,
+    NOW,
+    Aws,
+    FakeClock,
+    Item,
+    claimed,
+    item,
+)
+
+
+@pytest.mark.parametrize("done", ["complete", "fail"])
+def test_a_duplicate_of_what_is_over_is_dropped(
+    post: Make, ledger: Ledger, counted: Counted, aws: Aws, done: str
+) -> None:
+    arguments = {"complete": ("ses", "p-0"), "fail": ("rejected", "no")}[done]
+    getattr(ledger, done)(claimed(ledger), *arguments)
+    before = aws.item()
+    worker = post()
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, aws.item()) == ([], before)
+    assert counted() == {"Duplicates": 1}
+
+
+def test_a_duplicate_of_an_earlier_attempt_is_dropped(post: Make, ledger: Ledger) -> None:
+    ledger.retry_later(claimed(ledger), "busy", "no")
+    worker = post()
+    assert worker.handle(item()) == {}
+    assert worker.submitted == []
+    assert worker.handle(item(attempt=2)) == {}
+    assert worker.submitted == ["m-1"]
+
+
+@pytest.mark.parametrize(("held", "seconds"), [(0, 121), (20, 101), (100.5, 21), (119.9, 2)])
+def test_a_message_in_progress_comes_back_when_its_lease_is_over(
+    post: Make, ledger: Ledger, clock: FakeClock, held: float, seconds: int
+) -> None:
+    claimed(ledger)
+    clock.advance(held)
+    worker = post()
+    assert worker.handle(item()) == {"r-0": seconds}
+    assert worker.submitted == []
+
+
+def test_an_expired_message_is_failed_and_not_sent(post: Make, aws: Aws, counted: Counted) -> None:
+    worker = post()
+    assert worker.handle(item(expires_at=iso(NOW))) == {}
+    assert worker.submitted == []
+    assert aws.item()["error"] == {
+        "code": "expired",
+        "message": "expires_at: 2026-11-21T09:00:00.000Z is past",
+    }
+    assert counted() == {"Expired": 1}
+
+
+def test_a_message_that_still_has_time_is_sent(post: Make) -> None:
+    worker = post()
+    worker.handle(item(expires_at=iso(NOW + 0.001)))
+    assert worker.submitted == ["m-1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": ...}, "to: is missing; give `to` (or `email`) one address or a list of them"),
+        ({"event_type": "sms"}, "event_type: 'sms' is no channel here; use mail"),
+        ({"headers": {"X-Team": "a\nb"}}, "headers.X-Team: is not a header's value; use 1 to 995"),
+    ],
+)
+def test_an_invalid_item_that_reached_the_queue_is_failed_with_its_reason(
+    post: Make, aws: Aws, changes: Item, sentence: str
+) -> None:
+    worker = post()
+    assert worker.handle(item(**changes), item(id="m-2")) == {}
+    found = aws.item(event_type=changes.get("event_type", "mail"))
+    assert found["status"] == "failed"
+    assert found["error"]["message"].startswith(sentence)
+    assert worker.submitted == ["m-2"]
+
+
+def test_what_only_the_adapter_finds_invalid_is_failed_with_its_reason(
+    post: Make, aws: Aws, counted: Counted
+) -> None:
+    def prepare(message: Mail) -> None:
+        raise Invalid("template", "'x' is unknown; use one of: default")
+
+    worker = post(prepare=prepare)
+    assert worker.handle(item()) == {}
+    assert aws.item()["error"] == {
+        "code": "invalid",
+        "message": "template: 'x' is unknown; use one of: default",
+    }
+    assert (worker.submitted, counted()) == ([], {"Rejected": 1})
+
+
+def test_an_outage_before_the_submit_proves_it_unsent_and_it_is_tried_again(post: Make, aws: Aws) -> None:
+    def prepare(message: Mail) -> None:
+        raise client_error("SlowDown", status=503)
+
+    worker = post(prepare=prepare)
+    assert worker.handle(item(), receives=2) == {"r-0": 8}
+    assert "startedAt" not in aws.item()
+    assert "completedAt" not in aws.item()
+
+
+def test_a_payloads_attributes_are_the_messages(post: Make, aws: Aws) -> None:
+    content = {"text": "a long one", "city": "Arles"}
+    aws.s3.put_object(Bucket=BUCKET, Key="runs/7.json", Body=json.dumps(content).encode())
+    worker = post()
+    assert worker.handle(item(text=..., payload_ref=f"s3://{BUCKET}/runs/7.json")) == {}
+    (message,) = worker.adapter.submitted
+    assert (message.text, message.variables["city"], message.subject) == ("a long one", "Arles", "Hello")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, f"payload_ref: 's3://{BUCKET}/runs/8.json' does not exist; put the object before the message"),
+        (b"[]", "payload_ref: is not a JSON object ("),
+        (b'{"text": 5}', "text: expected a string, got a number"),
+        (b'{"text": "a", "bcc": "theo@example.com"}', "payload_ref: bcc stands in the payload; it counts in"),
+        (b'{"city": "Arles"}', "subject: stands alone; add text or html, or name a template"),
+    ],
+)
+def test_a_bad_payload_fails_the_message_with_its_reason(
+    post: Make, aws: Aws, content: bytes | None, sentence: str
+) -> None:
+    aws.s3.delete_object(Bucket=BUCKET, Key="runs/8.json")
+    if content is not None:
+        aws.s3.put_object(Bucket=BUCKET, Key="runs/8.json", Body=content)
+    worker = post()
+    assert worker.handle(item(text=..., payload_ref=f"s3://{BUCKET}/runs/8.json")) == {}
+    assert aws.item()["error"]["message"].startswith(sentence)
+    assert worker.submitted == []
+
+
+def test_an_item_that_became_invalid_while_a_claim_stands_comes_back_instead_of_being_lost(
+    post: Make, ledger: Ledger, aws: Aws
+) -> None:
+    claimed(ledger)
+    worker = post()
+    assert worker.handle(item(subject=5)) != {}
+    assert aws.item()["status"] == "sending"

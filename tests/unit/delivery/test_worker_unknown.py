@@ -1,0 +1,172 @@
+"""Unknown outcomes: evidence first, then the channel's setting."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.mail.contract import Mail
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import observe
+from mailroom.message.outcome import NotFound, Sent, Unknowable
+from tests.support.told import told
+from tests.support.unit.events import lines_about
+from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
+from tests.support.unit.post import Counted, Log, Make, Post
+from tests.support.unit.shared import (
+    KEY,
+    LEASE,
+    NOW_MS,
+    Aws,
+    FakeClock,
+    claimed,
+    item,
+)
+
+
+def test_an_unknown_outcome_keeps_the_claim_and_comes_back_after_the_lease(
+    post: Make, aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
+    worker = post(ConnectionResetError("gone"))
+    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+    assert aws.item()["startedAt"] == NOW_MS
+    assert counted() == {"Unknown": 1}
+    clock.advance(30)
+    assert worker.handle(item()) == {"r-0": int(LEASE) - 30 + 1}
+    assert worker.submitted == ["m-1"]
+
+
+def after_a_crash(ledger: Ledger, clock: FakeClock) -> None:
+    claimed(ledger)
+    clock.advance(LEASE)
+
+
+def test_after_a_crash_the_provider_is_asked_before_anything_is_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(evidence=Sent("p-0"))
+    assert worker.handle(item()) == {}
+    assert (worker.adapter.looked_up, worker.submitted) == ([NOW_MS], [])
+    assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
+    assert counted() == {"Recovered": 1}
+
+
+def test_after_a_crash_what_the_provider_never_got_is_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(evidence=NotFound(), on_unknown="hold")
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, aws.item()["provider_id"]) == (["m-1"], "p-1")
+
+
+def test_after_a_crash_what_needs_no_account_is_sent_where_the_adapter_says_so(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """A webhook may come twice: its receiver drops the second one by its id."""
+    claimed(ledger, account="another/account")
+    clock.advance(LEASE)
+    worker = post(evidence=NotFound(), on_unknown="hold")
+    assert worker.handle(item()) == {}
+    assert worker.submitted == ["m-1"]
+
+
+def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_stage_rather_sends_twice(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+) -> None:
+    claimed(ledger, account="another/account")
+    clock.advance(LEASE)
+    worker = post(evidence=NotFound(), on_unknown="resend")
+    worker.adapter.account = "this/account"
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
+
+
+def test_after_a_crash_without_evidence_resend_sends_again(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted, log: Log
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(evidence=Unknowable(), on_unknown="resend")
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sent")
+    assert counted() == {"Resent": 1, "Sent": 1}
+    assert lines_about(log(), "resending")[0]["since"] == NOW_MS
+
+
+def test_after_a_crash_without_evidence_hold_fails_it_and_says_what_to_do(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, counted: Counted
+) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(evidence=Unknowable(), on_unknown="hold")
+    assert worker.handle(item()) == {}
+    assert worker.submitted == []
+    assert (aws.item()["status"], aws.item()["error"]["code"]) == ("failed", "outcome_unknown")
+    assert "resend it by hand if it never arrived" in aws.item()["error"]["message"]
+    assert counted() == {"Held": 1}
+
+
+def test_after_a_crash_an_event_in_the_ledger_is_evidence_enough(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    after_a_crash(ledger, clock)
+    observe(ledger, [told(KEY, "delivered", provider_id="p-0")])
+    worker = post()
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, worker.adapter.looked_up) == ([], [])
+    assert (aws.item()["status"], aws.item()["provider_id"]) == ("delivered", "p-0")
+
+
+@pytest.mark.parametrize("on_unknown", ["resend", "hold"])
+def test_after_a_crash_a_providers_id_in_the_ledger_is_evidence_enough(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, on_unknown: str
+) -> None:
+    ledger.checkpoint(claimed(ledger), "fake", "p-0")
+    clock.advance(LEASE)
+    worker = post(on_unknown=on_unknown)
+    assert worker.handle(item()) == {}
+    assert worker.submitted == []
+    assert (aws.item()["status"], aws.item()["provider_id"]) == ("sent", "p-0")
+
+
+def test_a_look_up_that_fails_decides_nothing(post: Make, ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
+    after_a_crash(ledger, clock)
+    worker = post(evidence=client_error("ServiceUnavailable", status=503), on_unknown="hold")
+    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+    assert worker.submitted == []
+    assert "completedAt" not in aws.item()
+
+
+def test_a_message_that_was_sent_and_not_recorded_is_not_sent_by_the_next_delivery(
+    aws: Aws, clock: FakeClock, log: Log
+) -> None:
+    dynamodb = Meddler(aws.dynamodb)
+    worker = Post(aws, clock, FakeAdapter(Sent("p-1")), dynamodb=dynamodb)
+
+    def down_after_the_claim(real: Callable[..., Any], **arguments: Any) -> Any:
+        if len(dynamodb.calls) > 1:
+            raise client_error("InternalServerError", status=500)
+        return real(**arguments)
+
+    dynamodb._changes["update_item"] = down_after_the_claim
+    assert worker.handle(item()) == {"r-0": int(LEASE) + 1}
+    assert worker.handle(item()) == {"r-0": 4}
+    assert worker.submitted == ["m-1"]
+    assert lines_about(log(), "sent, but not recorded")[0]["provider_id"] == "p-1"
+    assert lines_about(log(), "sent, but not recorded")[0]["id"] == "m-1"
+
+
+def test_a_worker_that_lost_its_claim_writes_nothing_and_names_what_it_sent(
+    aws: Aws, clock: FakeClock, ledger: Ledger, log: Log
+) -> None:
+    class Slow(FakeAdapter):
+        def submit(self, request: Mail) -> Any:
+            clock.advance(LEASE)
+            claimed(ledger)  # another worker, after the lease
+            return super().submit(request)
+
+    worker = Post(aws, clock, Slow(Sent("p-1")))
+    assert list(worker.handle(item())) == ["r-0"]
+    assert aws.item()["status"] == "sending"
+    assert "accepted as p-1, but another worker has claimed the message since" in json.dumps(log())

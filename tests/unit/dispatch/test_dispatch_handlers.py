@@ -1,0 +1,83 @@
+"""dispatch and dispatch_scheduled, as Lambda runs them."""
+
+import time
+
+import msgspec
+import pytest
+
+from mailroom.clock import iso
+from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
+from tests.support.unit.functions import HANDLERS, Load
+from tests.support.unit.shared import GROUP, MAILBOX, Aws, image, item
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [*zip(HANDLERS, ("ROUTES", "MAILBOX_TABLE", "QUEUE_URL"), strict=True)]
+)
+def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
+    load: Load, monkeypatch: pytest.MonkeyPatch, name: str, variable: str
+) -> None:
+    monkeypatch.delenv(variable)
+    with pytest.raises(msgspec.ValidationError, match=variable):
+        load(name)
+
+
+def test_dispatch_queues_new_items_and_records_bad_ones(load: Load, aws: Aws) -> None:
+    event = stream_event(
+        image(**item(id="a")), image(**item(id="b", to="wrong")), image(**item(id="c", lane="bulk"))
+    )
+    assert load("dispatch")(event, lambda_context()) == {"batchItemFailures": []}
+    assert [each["id"] for each in aws.bodies()] == ["a"]
+    assert [each["id"] for each in aws.bodies("mail-bulk")] == ["c"]
+    assert aws.item("b")["error"]["message"].startswith("to: 'wrong' is not a mail address")
+
+
+@pytest.mark.parametrize("name", ["MODIFY", "REMOVE"])
+def test_dispatch_takes_no_change_for_a_request(load: Load, aws: Aws, name: str) -> None:
+    assert load("dispatch")(stream_event(image(**item()), name=name), lambda_context()) == {
+        "batchItemFailures": []
+    }
+    assert aws.receive() == []
+
+
+def test_dispatch_names_what_it_could_not_queue_by_sequence_number(load: Load, aws: Aws) -> None:
+    handler = load("dispatch")
+    aws.sqs.delete_queue(QueueUrl=aws.urls["mail-bulk"])
+    try:
+        event = stream_event(
+            *(image(**item(id=f"m-{at}", lane=("bulk", "normal")[at % 2])) for at in range(4))
+        )
+        assert failures(handler(event, lambda_context())) == ["100", "102"]
+        assert sorted(each["id"] for each in aws.bodies()) == ["m-1", "m-3"]
+    finally:
+        aws.sqs.create_queue(QueueName="mailroom-test-mail-bulk")
+
+
+def test_dispatch_takes_every_type_that_a_stream_can_bring(load: Load, aws: Aws) -> None:
+    odd = {
+        **image(**item()),
+        "b": {"B": "AP8="},
+        "ns": {"NS": ["2", "1"]},
+        "n": {"N": "1E+100"},
+        "nul": {"NULL": True},
+    }
+    assert failures(load("dispatch")(stream_event(odd), lambda_context())) == []
+    assert aws.bodies()[0]["b"] == "AP8="
+
+
+def test_dispatch_scheduled_queues_what_is_due_and_cancels_what_is_gone(load: Load, aws: Aws) -> None:
+    send_at = iso(time.time() + 3600)
+    event = stream_event(*(image(**item(id=each, send_at=send_at)) for each in ("a", "b")))
+    load("dispatch")(event, lambda_context())
+    assert [aws.item(each)["status"] for each in ("a", "b")] == ["scheduled", "scheduled"]
+    aws.put(MAILBOX, **item(id="a", send_at=iso(time.time() - 1)))  # its time has come
+    bodies = [
+        _input(aws, each["Name"]) for each in aws.scheduler.list_schedules(GroupName=GROUP)["Schedules"]
+    ]
+    assert failures(load("dispatch_scheduled")(sqs_event(*bodies, "no"), lambda_context())) == ["r-2"]
+    assert [each["id"] for each in aws.bodies()] == ["a"]
+    assert aws.item("b")["status"] == "cancelled"
+
+
+def _input(aws: Aws, name: str) -> str:
+    return aws.scheduler.get_schedule(Name=name, GroupName=GROUP)["Target"]["Input"]

@@ -1,0 +1,159 @@
+"""Dispatch: every item goes its way, at its time."""
+
+import json
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import plain
+from mailroom.dispatch.dispatcher import Dispatcher, name_of
+from tests.support.unit.dispatching import Counted, at, made, numbered
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.shared import (
+    GROUP,
+    KEY,
+    NOW,
+    Aws,
+    FakeClock,
+    image,
+    item,
+)
+
+
+def test_an_item_becomes_a_queue_message_with_its_channel_and_type(dispatcher: Dispatcher, aws: Aws) -> None:
+    assert dispatcher.dispatch(numbered(item(first_name="Vincent", age=37))) == set()
+    (found,) = aws.receive()
+    assert json.loads(found["Body"]) == item(first_name="Vincent", age=37)
+    attributes = {name: each["StringValue"] for name, each in found["MessageAttributes"].items()}
+    assert attributes == {"channel": "mail", "type": "plaintext"}
+    assert aws.item() == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"text": ..., "html": "<p>Hi</p>"}, "html"),
+        ({"text": ..., "subject": ..., "template": "welcome"}, "template"),
+    ],
+)
+def test_the_attribute_type_says_what_the_content_is_made_of(
+    dispatcher: Dispatcher, aws: Aws, changes: dict[str, Any], kind: str
+) -> None:
+    dispatcher.dispatch(numbered(item(**changes)))
+    assert aws.receive()[0]["MessageAttributes"]["type"]["StringValue"] == kind
+
+
+def test_bulk_goes_through_a_queue_of_its_own(dispatcher: Dispatcher, aws: Aws) -> None:
+    dispatcher.dispatch(numbered(item(id="a", lane="bulk"), item(id="b"), item(id="c", lane="normal")))
+    assert [each["id"] for each in aws.bodies("mail-bulk")] == ["a"]
+    assert sorted(each["id"] for each in aws.bodies()) == ["b", "c"]
+
+
+def test_a_hundred_items_take_ten_calls_and_keep_their_order(
+    aws: Aws, clock: FakeClock, counted: Counted
+) -> None:
+    client = Meddler(aws.sqs)
+    assert (
+        made(aws, clock, sqs=client).dispatch(numbered(*(item(id=f"m-{each}") for each in range(100))))
+        == set()
+    )
+    sent = [json.loads(each["MessageBody"])["id"] for _, call in client.calls for each in call["Entries"]]
+    assert len(client.calls) == 10
+    assert sent == [f"m-{each}" for each in range(100)]
+    assert counted() == {"Dispatched": 100}
+
+
+def test_every_type_of_attribute_reaches_the_queue(dispatcher: Dispatcher, aws: Aws) -> None:
+    huge = "12345678901234567890123456789012345678"
+    odd = {
+        **image(**item(none=None, flag=True, deep={"a": [{"b": "c"}]})),
+        "binary": {"B": "AP8="},
+        "binaries": {"BS": ["AP8="]},
+        "names": {"SS": ["b", "a"]},
+        "numbers": {"NS": ["2", "1"]},
+        "huge": {"N": huge},
+        "price": {"N": "9.95"},
+    }
+    assert dispatcher.dispatch(numbered(plain(odd))) == set()
+    body = aws.receive()[0]["Body"]
+    found = json.loads(body, parse_float=Decimal)
+    assert (found["binary"], found["binaries"], found["names"]) == ("AP8=", ["AP8="], ["a", "b"])
+    assert (found["numbers"], found["huge"], found["price"]) == ([1, 2], int(huge), Decimal("9.95"))
+    assert (found["none"], found["flag"], found["deep"]) == (None, True, {"a": [{"b": "c"}]})
+
+
+@pytest.mark.parametrize("text", ["\ufffe", "\uffff", "a\0b", "\x1b[0m", "🎉", "\u2028"])
+def test_a_character_that_sqs_does_not_take_reaches_the_queue_all_the_same(
+    dispatcher: Dispatcher, aws: Aws, text: str
+) -> None:
+    assert dispatcher.dispatch(numbered(item(text=text))) == set()
+    (found,) = aws.receive()
+    assert json.loads(found["Body"])["text"] == text
+    assert not {"\ufffe", "\uffff", "\0"} & set(found["Body"])
+
+
+def test_a_message_of_300_kilobytes_is_dispatched_like_any_other(dispatcher: Dispatcher, aws: Aws) -> None:
+    assert (
+        dispatcher.dispatch(numbered(*(item(id=f"m-{each}", text="x" * 300_000) for each in range(4))))
+        == set()
+    )
+    assert len(aws.receive()) == 4
+
+
+@pytest.mark.parametrize(("wait", "delay"), [(-3600, 0), (0, 0), (1, 1), (60, 60), (899, 899), (900, 900)])
+def test_a_send_at_within_fifteen_minutes_is_a_delay_of_the_queue(
+    aws: Aws, clock: FakeClock, wait: float, delay: int
+) -> None:
+    client = Meddler(aws.sqs)
+    assert made(aws, clock, sqs=client).dispatch(numbered(item(send_at=at(wait)))) == set()
+    ((_, call),) = client.calls
+    assert call["Entries"][0].get("DelaySeconds", 0) == delay
+    assert aws.item() == {}
+
+
+@pytest.mark.parametrize("wait", [901, 86_400, 365 * 86_400])
+def test_a_later_send_at_is_a_schedule_and_says_so_in_the_ledger(
+    dispatcher: Dispatcher, aws: Aws, counted: Counted, wait: float
+) -> None:
+    assert dispatcher.dispatch(numbered(item(send_at=at(wait)))) == set()
+    schedule = aws.scheduler.get_schedule(Name=name_of(KEY, math.ceil(NOW + wait)), GroupName=GROUP)
+    assert schedule["ScheduleExpression"] == f"at({at(wait)[:19]})"
+    assert (aws.item()["status"], aws.item()["scheduledFor"]) == ("scheduled", at(wait))
+    assert aws.receive() == []
+    assert counted() == {"Scheduled": 1}
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"send_at": at(3600), "ttl": int(NOW) + 3600 + 15 * 86_400},
+        {"send_at": at(900), "ttl": int(NOW) + 901},
+        {"ttl": int(NOW) + 1},
+    ],
+    ids=["kept for long enough", "in its queue as a whole", "sent at once"],
+)
+def test_a_ttl_matters_where_the_item_is_read_back_at_its_time(
+    dispatcher: Dispatcher, aws: Aws, counted: Counted, times: dict[str, Any]
+) -> None:
+    assert dispatcher.dispatch(numbered(item(**times))) == set()
+    assert "Refused" not in counted()
+
+
+def test_a_schedule_made_twice_is_one(dispatcher: Dispatcher, aws: Aws) -> None:
+    for _ in range(2):
+        assert dispatcher.dispatch(numbered(item(send_at=at(3600)))) == set()
+    assert len(aws.scheduler.list_schedules(GroupName=GROUP)["Schedules"]) == 1
+
+
+def test_a_schedule_that_cannot_be_made_sends_its_record_back_and_no_other(
+    aws: Aws, clock: FakeClock
+) -> None:
+    scheduler = Meddler(
+        aws.scheduler, create_schedule=failing(client_error("ThrottlingException", status=429))
+    )
+    items = numbered(item(id="a"), item(id="b", send_at=at(3600)), item(id="c"))
+    assert made(aws, clock, scheduler=scheduler).dispatch(items) == {"101"}
+    assert sorted(each["id"] for each in aws.bodies()) == ["a", "c"]
+    assert aws.item("b") == {}

@@ -1,0 +1,169 @@
+"""Dispatch of faxes: by line, delayed by the queue that can, told of where the stage allows it."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.content.payloads import Payloads
+from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.http.url_policy import UrlPolicy
+from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.ledger import Ledger
+from mailroom.outcomes.callbacks import callback_of
+from tests.support.unit.dispatching import ROLE, TARGET, at, numbered
+from tests.support.unit.fakes import Meddler
+from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item, found
+from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item, item
+
+MakeDispatcher = Callable[..., Dispatcher]
+
+
+@pytest.fixture
+def sqs(fax_queues: Aws) -> Meddler:
+    """The queues, with what was asked of them."""
+    return Meddler(fax_queues.sqs)
+
+
+@pytest.fixture
+def made(fax_queues: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
+    aws = fax_queues
+
+    def make(**changes: Any) -> Dispatcher:
+        given: dict[str, Any] = {
+            "ledger": Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
+            "schedules": Schedules(
+                aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
+            ),
+            "payloads": Payloads(aws.s3, BUCKET),
+            "sqs": sqs,
+            "clock": clock,
+            "delayed_routes": {"fax": aws.urls["fax-retry"]},
+        }
+        routes = {"mail": {"normal": aws.urls["mail"]}, "fax": {"normal": aws.urls["fax.fifo"]}}
+        return Dispatcher(routes, **{**given, **changes})
+
+    return make
+
+
+def entries(sqs: Meddler, queue: str) -> list[dict[str, Any]]:
+    return [
+        entry
+        for _, call in sqs.calls
+        if call["QueueUrl"].endswith(f"mailroom-test-{queue}")
+        for entry in call["Entries"]
+    ]
+
+
+def test_a_fax_goes_into_the_fax_queue_under_its_line(made: MakeDispatcher, aws: Aws, sqs: Meddler) -> None:
+    given = fax_item(to="+1 (617) 555-1234", callback_url=TOLD)
+    assert made().dispatch(numbered(given)) == set()
+    (sent,) = aws.receive("fax.fifo")
+    assert json.loads(sent["Body"]) == given
+    (entry,) = entries(sqs, "fax.fifo")
+    assert (entry["MessageGroupId"], entry["MessageDeduplicationId"]) == (LINE, fax().duplicate)
+    assert "DelaySeconds" not in entry
+    assert found(aws) == {}
+
+
+def test_lines_have_a_group_each_and_faxes_are_no_duplicates_of_one_another(
+    made: MakeDispatcher, sqs: Meddler
+) -> None:
+    made().dispatch(numbered(fax_item(id="a"), fax_item(id="b"), fax_item(id="c", to=OTHER_LINE)))
+    sent = entries(sqs, "fax.fifo")
+    assert [each["MessageGroupId"] for each in sent] == [LINE, LINE, OTHER_LINE]
+    assert len({each["MessageDeduplicationId"] for each in sent}) == 3
+
+
+def test_a_fax_that_is_dispatched_twice_is_queued_once(made: MakeDispatcher, aws: Aws) -> None:
+    for _ in range(2):
+        made().dispatch(numbered(fax_item()))
+    assert len(aws.receive("fax.fifo")) == 1
+
+
+@pytest.mark.parametrize(("wait", "delay"), [(1, 1), (60.5, 61), (900, 900)])
+def test_a_fax_that_is_soon_due_waits_in_the_queue_that_can_delay_it(
+    made: MakeDispatcher, sqs: Meddler, wait: float, delay: int
+) -> None:
+    assert made().dispatch(numbered(fax_item(send_at=at(wait)))) == set()
+    (entry,) = entries(sqs, "fax-retry")
+    assert entry["DelaySeconds"] == delay
+    assert "MessageDeduplicationId" not in entry
+    assert json.loads(entry["MessageBody"])["id"] == "f-1"
+    assert entries(sqs, "fax.fifo") == []
+
+
+@pytest.mark.parametrize("wait", [0, -3600])
+def test_a_fax_that_is_due_waits_nowhere(made: MakeDispatcher, sqs: Meddler, wait: float) -> None:
+    made().dispatch(numbered(fax_item(send_at=at(wait))))
+    assert len(entries(sqs, "fax.fifo")) == 1
+    assert entries(sqs, "fax-retry") == []
+
+
+def test_a_mail_beside_it_is_neither_delayed_elsewhere_nor_told_to_be_a_duplicate(
+    made: MakeDispatcher, sqs: Meddler
+) -> None:
+    made().dispatch(numbered(item(send_at=at(60)), fax_item()))
+    (entry,) = entries(sqs, "mail")
+    assert entry["DelaySeconds"] == 60
+    assert not {"MessageDeduplicationId", "MessageGroupId"} & entry.keys()
+
+
+def test_a_fax_of_tomorrow_keeps_its_callback_url_so_that_a_cancellation_can_be_told(
+    made: MakeDispatcher, fax_ledger: Ledger, aws: Aws
+) -> None:
+    assert made().dispatch(numbered(fax_item(send_at=at(86_400), callback_url=TOLD))) == set()
+    before = found(aws)
+    assert (before["status"], before["callback_url"], before["to"]) == ("scheduled", TOLD, LINE)
+    assert fax_ledger.cancel(FAX_KEY, "the item was deleted from the mailbox before its send_at")
+    callback = callback_of(LedgerChange(before, found(aws)), max_attempts=20)
+    assert callback is not None
+    assert (callback.url, callback.payload["status"]) == (TOLD, "perm_fail")
+
+
+@pytest.mark.parametrize("given", [fax_item, item], ids=["fax", "mail"])
+def test_a_callback_over_http_is_refused(made: MakeDispatcher, aws: Aws, given: Callable[..., Item]) -> None:
+    refused = given(callback_url="http://app.example/faxes")
+    assert made().dispatch(numbered(refused)) == set()
+    record = aws.item(refused["id"], refused["event_type"])
+    assert record["error"]["message"] == "callback_url: has the scheme 'http'; use https"
+    assert (aws.receive("fax.fifo"), aws.receive()) == ([], [])
+
+
+def test_a_callback_over_http_is_taken_where_the_stage_allows_it(made: MakeDispatcher, aws: Aws) -> None:
+    dispatcher = made(callbacks=UrlPolicy(schemes=["https", "http"], ports=[]))
+    assert dispatcher.dispatch(numbered(fax_item(callback_url="http://127.0.0.1:8080/"))) == set()
+    assert len(aws.receive("fax.fifo")) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"to": "617-555-1234"}, "to: is not a number in international form"),
+        ({"to": ...}, "to: is missing"),
+        ({"pdf_url": ...}, "pdf_url: give the PDF once"),
+        ({"pdf_url": ..., "payload_ref": "s3://elsewhere/f-1.pdf"}, "payload_ref: 's3://elsewhere/f-1.pdf'"),
+        ({"lane": "bulk"}, "lane: 'bulk' is not set up for fax; use normal"),
+        ({"attempt": 2}, "attempt: is the system's own"),
+    ],
+)
+def test_a_bad_fax_is_failed_with_its_reason_and_stops_no_other(
+    made: MakeDispatcher, aws: Aws, changes: dict[str, Any], sentence: str
+) -> None:
+    items = (fax_item(callback_url=TOLD, **changes), fax_item(id="good"))
+    assert made().dispatch(numbered(*items)) == set()
+    assert found(aws)["error"]["message"].startswith(sentence)
+    assert found(aws)["callback_url"] == TOLD
+    assert [each["id"] for each in aws.bodies("fax.fifo")] == ["good"]
+
+
+def test_a_fax_for_a_stage_without_fax_is_refused(fax_queues: Aws, dispatcher: Dispatcher) -> None:
+    assert dispatcher.dispatch(numbered(fax_item())) == set()
+    assert found(fax_queues)["error"]["message"] == "event_type: 'fax' is no channel here; use mail"
+
+
+def test_not_before_is_the_systems_own(made: MakeDispatcher, aws: Aws) -> None:
+    assert made().dispatch(numbered(fax_item(send_at=at(60), not_before=2**40))) == set()
+    assert found(aws)["error"]["message"] == "not_before: is the system's own; use send_at"
+    assert (aws.receive("fax-retry"), aws.receive("fax.fifo")) == ([], [])

@@ -1,0 +1,141 @@
+"""Puts into the mailbox, and what became of each."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from mailroom.mailbox import MailboxWriter
+from tests.support.unit.shared import MAILBOX, NOW, Aws, FakeClock, before_each_call, item
+
+
+@pytest.fixture
+def writer(aws: Aws, clock: FakeClock) -> MailboxWriter:
+    return MailboxWriter(aws.dynamodb, MAILBOX, clock=clock)
+
+
+def test_an_item_is_put_once(writer: MailboxWriter, aws: Aws) -> None:
+    assert writer.put(item()).state == "put"
+    again = writer.put(item())
+    assert (again.state, again.same, again.found) == ("existed", True, item())
+
+
+def test_what_stands_there_stays_and_is_told(writer: MailboxWriter, aws: Aws) -> None:
+    writer.put(item())
+    other = writer.put(item(text="No"))
+    assert (other.state, other.same, other.found) == ("existed", False, item())
+    assert aws.item(table=MAILBOX) == item()
+
+
+def test_an_item_is_replaced_where_that_is_asked_for(writer: MailboxWriter, aws: Aws) -> None:
+    writer.put(item())
+    assert writer.put(item(text="No"), if_new=False).state == "put"
+    assert aws.item(table=MAILBOX)["text"] == "No"
+
+
+def test_the_same_in_another_spelling_is_the_same(writer: MailboxWriter) -> None:
+    writer.put(item(n=1.0, many={"a", "b"}))
+    assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).same
+    assert writer.put(item(n=1, many={"a", "b"})).same
+    assert not writer.put(item(n=True, many={"a", "b"})).same
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"text": "x" * 420_000}, "item"),
+        ({"id": ""}, "item"),
+        ({"v": object()}, "v"),
+        ({"v": float("nan")}, "v"),
+    ],
+)
+def test_what_dynamodb_cannot_hold_is_refused_in_a_sentence(
+    writer: MailboxWriter, changes: dict[str, Any], field: str
+) -> None:
+    written = writer.put(item(**changes))
+    assert (written.state, written.field) == ("refused", field)
+    assert written.error == f"{field}: {written.problem}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientError({"Error": {"Code": "ThrottlingException", "Message": "for ada@x.example"}}, "PutItem"),
+        ClientError({"Error": {"Code": "ResourceNotFoundException"}}, "PutItem"),
+        ReadTimeoutError(endpoint_url="https://x.example"),
+    ],
+)
+def test_an_outage_is_no_verdict(
+    writer: MailboxWriter, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fail(_operation: str) -> None:
+        raise error
+
+    before_each_call(monkeypatch, fail)
+    written = writer.put(item())
+    assert written.state == "failed"
+    assert written.error
+    assert "ada" not in written.error
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_many_are_put_and_told_in_their_order(writer: MailboxWriter, workers: int) -> None:
+    items = [item(id=f"m-{at}") for at in range(20)]
+    writer.put(items[7])
+    states = [each.state for each in writer.put_all([*items, item(v=object())], workers)]
+    assert states == [*["put"] * 7, "existed", *["put"] * 12, "refused"]
+
+
+def test_nothing_to_put_is_nothing(writer: MailboxWriter) -> None:
+    assert writer.put_all([], 4) == []
+
+
+def test_an_item_without_a_ttl_gets_the_mailboxs(aws: Aws, clock: FakeClock) -> None:
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
+    given = item()
+    writer.put(given)
+    assert "ttl" not in given
+    assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
+    clock.advance(60)
+    assert writer.put(item()).same
+
+
+def test_an_item_that_waits_stays_until_its_time_and_then_as_long_as_any(aws: Aws, clock: FakeClock) -> None:
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
+    writer.put(item(send_at="2026-11-22T09:00:00Z"))
+    assert aws.item(table=MAILBOX)["ttl"] == NOW + 86400 + 3600
+    writer.put(item(id="odd", send_at="tomorrow"))
+    assert aws.item("odd", table=MAILBOX)["ttl"] == NOW + 3600
+
+
+def test_an_items_own_ttl_is_part_of_it(aws: Aws, clock: FakeClock) -> None:
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
+    writer.put(item(ttl=5))
+    assert aws.item(table=MAILBOX)["ttl"] == 5
+    assert not writer.put(item(ttl=6)).same
+
+
+@pytest.mark.parametrize("says", [..., None])
+def test_an_item_that_says_no_ttl_is_the_same_whatever_ttl_stands_there(
+    writer: MailboxWriter, aws: Aws, clock: FakeClock, says: Any
+) -> None:
+    """As where a mailbox came to keep everything, or another of its producers adds a ttl."""
+    MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock).put(item())
+    written = writer.put(item(ttl=says))
+    assert (written.state, written.same) == ("existed", True)
+    assert not writer.put(item(ttl=says, text="No")).same
+    assert not writer.put(item(ttl=int(NOW) + 3601)).same
+
+
+def test_an_item_whose_ttl_is_null_gets_the_mailboxs_as_well(aws: Aws, clock: FakeClock) -> None:
+    writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
+    writer.put(item(ttl=None))
+    assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
+    assert writer.put(item(ttl=None)).same
+
+
+@pytest.mark.parametrize("ttl", [None, 0])
+def test_a_mailbox_may_keep_everything(aws: Aws, ttl: float | None) -> None:
+    MailboxWriter(aws.dynamodb, MAILBOX, ttl).put(item())
+    assert "ttl" not in aws.item(table=MAILBOX)

@@ -1,0 +1,261 @@
+"""Records of the feedback queue in every wrapping, and what no wrapping may do."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailroom.errors import Malformed
+from mailroom.feedback.reader import PartlyMalformed, read
+from mailroom.message.message import Reference
+from mailroom.message.outcome import Event, Status
+from tests.support.unit.feedback_words import (
+    PUBLISHED,
+    TOPIC,
+    TOPICS,
+    VALIDATED,
+    events,
+    fault,
+    lambda_sns,
+    ses,
+    sms,
+    sns,
+    twilio,
+)
+from tests.support.unit.post import Log
+
+Counted = Callable[[], dict[str, float]]
+FACTS = {
+    *("sentAt", "deliveredAt", "readAt", "openedAt", "clickedAt", "delayedAt", "delay_type"),
+    *("bouncedAt", "bounce_type", "bounce_subtype", "diagnostic_code", "undeliveredAt", "error_code"),
+    *("complainedAt", "complaint_type", "complaint_subtype", "carrier_done_date"),
+}
+
+
+def kinds(body: Any) -> list[str]:
+    return [each.kind for each in events(body)]
+
+
+def test_an_event_is_the_same_in_every_wrapping() -> None:
+    words = ses("bounce")
+    (bare,) = events(words)
+    alone = [words, sns(words), sns(json.dumps(words)), lambda_sns(words)]
+    for body in (*alone, *([each] for each in alone)):
+        assert events(body) == [bare]
+
+
+def test_a_batch_keeps_its_order() -> None:
+    assert kinds([ses("send"), sns(ses("delivery")), twilio("sent"), sms()]) == [
+        "Send",
+        "Delivery",
+        "sent",
+        "TEXT_DELIVERED",
+    ]
+    assert kinds(lambda_sns(ses("send"), ses("bounce"))) == ["Send", "Bounce"]
+
+
+@pytest.mark.parametrize(
+    "topic", ["arn:aws:sns:eu-central-1:999999999999:mailroom-test-feedback", "", TOPIC + "x"]
+)
+def test_an_envelope_of_a_foreign_topic_is_refused(topic: str) -> None:
+    assert "topic" in fault(sns(ses("send"), TopicArn=topic))
+    foreign = lambda_sns(ses("send"))
+    foreign["Records"][0]["Sns"]["TopicArn"] = topic
+    assert "topic" in fault(foreign)
+    assert "topic" in fault(sns("hello", TopicArn=topic, Type="SubscriptionConfirmation"))
+
+
+@pytest.mark.parametrize(
+    "body", [sns(VALIDATED), sns(VALIDATED + "\n"), VALIDATED, f"{VALIDATED}\n", lambda_sns(VALIDATED)]
+)
+def test_what_ses_says_of_the_topic_is_no_event_and_no_fault(body: Any, counted: Counted) -> None:
+    assert events(body) == []
+    assert counted() == {}
+
+
+@pytest.mark.parametrize("type_", ["SubscriptionConfirmation", "UnsubscribeConfirmation"])
+def test_a_confirmation_of_our_topic_is_logged_and_no_event(type_: str, log: Log) -> None:
+    assert events(sns("You have chosen to subscribe", Type=type_, Token="t" * 64)) == []
+    (line,) = log()
+    assert (line["kind"], "tttt" in json.dumps(line)) == (type_, False)
+
+
+def test_an_event_of_a_type_that_is_not_known_is_logged_and_counted(log: Log, counted: Counted) -> None:
+    assert events({"eventType": "Teleported", "mail": "anything"}) == []
+    (line,) = log()
+    assert (line["level"], line["kind"], counted()) == ("WARNING", "Teleported", {"EventsUnknown": 1})
+
+
+def test_the_notice_that_an_identity_has_a_topic_is_no_fault(counted: Counted) -> None:
+    notice = {
+        "notificationType": "AmazonSnsSubscriptionSucceeded",
+        "message": "You have successfully subscribed your Amazon SNS topic to receive 'Bounce' notifications",
+    }
+    assert events(sns(notice)) == []
+    assert counted() == {"EventsUnknown": 1}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "no",
+        "{",
+        "[" * 100_000,
+        "null",
+        "7",
+        '"text"',
+        "[]",
+        "{}",
+        '[[{"eventType": "Send"}]]',
+        '{"Records": []}',
+        '{"Records": [{"eventSource": "aws:s3", "s3": {}}]}',
+        '{"Records": [{"EventSource": "aws:sns"}]}',
+        '{"Records": [{"EventSource": "aws:sns", "Sns": "no"}]}',
+        '{"eventType": 7}',
+        '{"source": "twilio"}',
+        '{"source": "elsewhere"}',
+        '"\\ud800"',
+        "\ud800",
+        json.dumps(sns("no JSON")),
+        json.dumps(sns("[]")),
+        json.dumps(sns("null")),
+        json.dumps({**sns("{}"), "Message": 7}),
+        json.dumps({**sns("{}"), "TopicArn": [TOPIC]}),
+        json.dumps(sns(sns(ses("send")))),
+    ],
+)
+def test_what_cannot_be_understood_is_malformed(body: str) -> None:
+    with pytest.raises(Malformed):
+        read(body, TOPICS)
+
+
+def test_a_fault_quotes_nothing() -> None:
+    secret = "vincent@example.com"
+    in_mail = {**ses("send"), "mail": {secret: secret, "timestamp": secret, "headers": [secret]}}
+    for body in (secret, {secret: 1}, {"eventType": [secret]}, sns(secret), [secret, sns(in_mail)], in_mail):
+        assert secret not in fault(body)
+
+
+def test_the_good_part_of_a_batch_comes_with_the_fault() -> None:
+    with pytest.raises(PartlyMalformed) as caught:
+        read(json.dumps([ses("send"), "no", sns(ses("delivery")), {}]), TOPICS)
+    assert [each.kind for each in caught.value.events] == ["Send", "Delivery"]
+    assert str(caught.value) == "not a JSON object"
+
+
+def test_a_wholly_bad_batch_has_no_good_part() -> None:
+    with pytest.raises(Malformed) as caught:
+        read('["no", {}]', TOPICS)
+    assert not isinstance(caught.value, PartlyMalformed)
+
+
+words = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(max_size=30), st.just("bS0x")
+)
+names = st.sampled_from(
+    [
+        *(
+            "eventType",
+            "notificationType",
+            "mail",
+            "bounce",
+            "delivery",
+            "complaint",
+            "headers",
+            "tags",
+            "name",
+        ),
+        *(
+            "value",
+            "timestamp",
+            "destination",
+            "source",
+            "reference",
+            "received_at",
+            "fields",
+            "Records",
+            "Sns",
+        ),
+        *("TopicArn", "Message", "Type", "context", "eventTimestamp", "messageId", "MessageStatus"),
+    ]
+)
+values = st.recursive(
+    words,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(names | st.text(max_size=9), inner, max_size=5)
+    ),
+    max_leaves=20,
+)
+
+
+def check(found: Event, references: set[str]) -> None:
+    """What holds of every event, whoever made up its words."""
+    expected = {"ses": "mail", "twilio": "sms", "aws": "sms"}
+    assert found.key.event_type == expected[found.provider]
+    assert Reference(found.key.id).text in references
+    assert found.status is None or found.status in get_args(Status)
+    assert found.facts.keys() <= FACTS
+    assert all(isinstance(each, int) or len(each) <= 300 for each in found.facts.values())
+    assert len(found.detail) <= 300
+
+
+@given(values)
+def test_any_json_is_malformed_or_holds_events_of_what_it_names(value: Any) -> None:
+    try:
+        found = read(json.dumps(value), TOPICS)
+    except Malformed:
+        return
+    for each in found:
+        check(each, {"bS0x"})
+
+
+@given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
+def test_any_text_is_malformed_or_no_event(text: str) -> None:
+    with suppress(Malformed):
+        assert read(text, TOPICS) == []
+
+
+BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms()]
+
+
+@st.composite
+def bent(draw: st.DrawFn) -> Any:
+    """A real event with some of its values replaced."""
+    event = json.loads(json.dumps(draw(st.sampled_from(BASES))))
+    for _ in range(draw(st.integers(1, 4))):
+        target: Any = event
+        while isinstance(target, dict | list) and target:
+            at = draw(st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target))))
+            if draw(st.booleans()) or not isinstance(target[at], dict | list):
+                target[at] = draw(values)
+                break
+            target = target[at]
+    return event
+
+
+def references_in(value: Any) -> set[str]:
+    """Every text in a value that is a reference, without its attempt."""
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        return set().union(*map(references_in, value)) if value else set()
+    try:
+        return {Reference(Reference.read(value.strip()).id).text} if isinstance(value, str) else set()
+    except Malformed:
+        return set()
+
+
+@settings(max_examples=300)
+@given(bent(), st.booleans())
+def test_a_bent_event_never_reaches_what_it_does_not_name(event: Any, wrapped: bool) -> None:
+    try:
+        found = read(json.dumps(sns(event) if wrapped else event), TOPICS)
+    except Malformed:
+        return
+    for each in found:
+        check(each, references_in(event))

@@ -1,0 +1,107 @@
+"""Events of AWS End User Messaging, as its user guide shows them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.message.message import Key, Reference
+from tests.support.unit.feedback_words import event, events, fault, sms, sns
+
+AT, REQUESTED = 1686975103470, 1686975103170
+LOST = (
+    *("TEXT_INVALID", "TEXT_INVALID_MESSAGE", "TEXT_UNREACHABLE", "TEXT_CARRIER_UNREACHABLE", "TEXT_BLOCKED"),
+    *("TEXT_CARRIER_BLOCKED", "TEXT_SPAM", "TEXT_UNKNOWN", "TEXT_TTL_EXPIRED", "TEXT_PROTECT_BLOCKED"),
+    *("MEDIA_FILE_INACCESSIBLE", "MEDIA_FILE_TYPE_UNSUPPORTED", "MEDIA_FILE_SIZE_EXCEEDED", "MEDIA_INVALID"),
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "final", "status"),
+    [
+        ("TEXT_QUEUED", False, "sent"),
+        ("TEXT_PENDING", False, "sent"),
+        ("TEXT_SENT", False, "sent"),
+        ("MEDIA_QUEUED", False, "sent"),
+        ("TEXT_SUCCESSFUL", False, "sent"),
+        ("TEXT_SUCCESSFUL", True, "delivered"),
+        ("MEDIA_SUCCESSFUL", True, "delivered"),
+        ("TEXT_DELIVERED", True, "delivered"),
+        ("TEXT_DELIVERED", False, "delivered"),
+        ("MEDIA_DELIVERED", True, "delivered"),
+        *((kind, True, "undelivered") for kind in LOST),
+    ],
+)
+def test_each_type_has_a_status_here(kind: str, final: bool, status: str) -> None:
+    found = event(sns(sms(kind, isFinal=final)))
+    assert (found.key, found.attempt, found.provider) == (Key("s-1", "sms"), 1, "aws")
+    assert (found.kind, found.status, found.at) == (kind, status, AT)
+    assert found.provider_id == "862a8790-60c0-4430-9b2b-658bdexample"
+    assert (found.recipients, found.several, found.suppress) == (("+14255550156",), False, None)
+    facts: dict[str, dict[str, Any]] = {
+        "sent": {},
+        "delivered": {"deliveredAt": AT},
+        "undelivered": {"undeliveredAt": AT, "error_code": kind},
+    }
+    assert found.facts == {"sentAt": REQUESTED, **facts[status]}
+
+
+def test_what_is_not_delivered_says_why_without_numbers() -> None:
+    description = "Blocked for +1 6175551234: see +16175551234"
+    found = event(sms("TEXT_BLOCKED", messageStatusDescription=description))
+    assert found.detail == "TEXT_BLOCKED: Blocked for +1 …34: see +…34"
+    assert event(sms("TEXT_BLOCKED", messageStatusDescription=None)).detail == "TEXT_BLOCKED"
+    assert event(sms("TEXT_DELIVERED")).detail == ""
+
+
+def test_the_attempt_comes_with_the_context() -> None:
+    assert event(sms(context={"reference": Reference("s-1", 2).text, "other": 1})).attempt == 2
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        *(..., None, {}, {"account": "bar"}),
+        *({"reference": another_programs} for another_programs in ("order 66!", "", 7, None)),
+    ],
+)
+def test_an_sms_without_our_context_is_not_mailrooms(
+    context: Any, counted: Callable[[], dict[str, float]]
+) -> None:
+    assert events(sms(context=context)) == []
+    assert counted() == {"EventsUncorrelated": 1}
+
+
+def test_an_event_of_another_programs_sms_may_lack_its_time(counted: Callable[[], dict[str, float]]) -> None:
+    assert events(sms(context=None, eventTimestamp=...)) == []
+    assert counted() == {"EventsUncorrelated": 1}
+
+
+def test_a_number_that_is_hidden_is_left_out() -> None:
+    assert event(sms(destinationPhoneNumber="VAJZNBLLDX")).recipients == ()
+    assert event(sms(destinationPhoneNumber=...)).recipients == ()
+
+
+def test_what_is_not_told_is_left_out() -> None:
+    found = event(sms(messageRequestTimestamp=..., messageId=..., isFinal=...))
+    assert (found.facts, found.provider_id) == ({"deliveredAt": AT}, None)
+
+
+@pytest.mark.parametrize("kind", ["VOICE_COMPLETED", "RCS_DELIVERED", "REGISTRATION_STATUS_CHANGE"])
+def test_what_is_no_sms_is_counted_and_no_event(kind: str, counted: Callable[[], dict[str, float]]) -> None:
+    assert events(sms(kind)) == []
+    assert counted() == {"EventsUnknown": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"eventTimestamp": ...}, "eventTimestamp"),
+        ({"eventTimestamp": "now"}, "eventTimestamp"),
+        ({"eventTimestamp": -1}, "eventTimestamp"),
+        ({"messageRequestTimestamp": 10**15}, "messageRequestTimestamp"),
+        ({"isFinal": "yes"}, "isFinal"),
+    ],
+)
+def test_an_event_that_is_wrong_is_malformed_and_named(changes: dict[str, Any], named: str) -> None:
+    assert named in fault(sms(**changes))

@@ -1,0 +1,342 @@
+"""Twilio's status callbacks: what is signed is queued, everything else is refused and told nothing."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl, urldefrag, urlencode
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import given
+from hypothesis import strategies as st
+from twilio.request_validator import RequestValidator
+
+from mailroom.aws.secret import Secret
+from mailroom.channels.sms.twilio import RETRIED
+from mailroom.feedback.reader import read
+from mailroom.message.message import Key, Reference
+from tests.support.unit.feedback_callbacks import (
+    ACCOUNT,
+    FIELDS,
+    PATH,
+    PUBLIC_URL,
+    SECRET,
+    TOKEN,
+    Door,
+    headers,
+    post,
+    sign,
+)
+from tests.support.unit.feedback_words import NUMBER, SID
+from tests.support.unit.post import Log
+from tests.support.unit.shared import NOW, NOW_MS, FakeClock
+from tests.support.unit.webhooks import DENIED, DOWN
+
+Counted = Callable[[], dict[str, float]]
+
+
+@pytest.fixture
+def door(clock: FakeClock) -> Door:
+    return Door(clock)
+
+
+def without(name: str) -> dict[str, str]:
+    return {each: value for each, value in FIELDS.items() if each != name}
+
+
+def test_a_signed_callback_is_queued_without_what_nobody_needs(door: Door, counted: Counted) -> None:
+    assert door.answers(post({**FIELDS, "Body": "secret"})) == 204
+    (body,) = door.queue.bodies
+    assert json.loads(body) == {
+        "source": "twilio",
+        "reference": Reference("s-1").text,
+        "received_at": NOW_MS,
+        "fields": {
+            "MessageSid": SID,
+            "MessageStatus": "delivered",
+            "To": NUMBER,
+            "RawDlrDoneDate": "2611210859",
+        },
+    }
+    assert counted() == {"TwilioCallbacks": 1}
+
+
+def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
+    path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
+    fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
+    assert door.answers(post(fields, path=path)) == 204
+    (event,) = read(door.queue.bodies[0], ())
+    assert (event.key, event.attempt) == (Key("order 7 / ä", "sms"), 3)
+    assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
+
+
+def test_the_url_that_the_sender_gives_to_twilio_is_signed_without_its_fragment(door: Door) -> None:
+    given = f"{PUBLIC_URL}{PATH}{RETRIED}"
+    assert door.answers(post(signature=sign(urldefrag(given).url, FIELDS))) == 204
+    assert door.answers(post(signature=sign(given, FIELDS))) == 403
+
+
+def test_a_body_that_is_not_in_base64_is_taken_too(door: Door) -> None:
+    assert door.answers(post(body=None, isBase64Encoded=False) | {"body": urlencode(FIELDS)}) == 204
+
+
+def test_an_empty_field_counts_in_the_signature(door: Door) -> None:
+    fields = {**FIELDS, "ErrorMessage": ""}
+    assert door.answers(post(fields)) == 204
+    assert door.answers(post(fields, signature=sign(PUBLIC_URL + PATH, FIELDS))) == 403
+
+
+def test_a_query_is_part_of_what_is_signed(door: Door) -> None:
+    assert door.answers(post(query="a=1&b=%20")) == 204
+    assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS)) | {"rawQueryString": "a=1"}) == 403
+
+
+@pytest.mark.parametrize("origin", ["https://api.mailroom.example", "https://api.mailroom.example:443"])
+def test_a_signature_over_the_url_with_or_without_its_port_is_right(clock: FakeClock, origin: str) -> None:
+    for public_url in ("https://api.mailroom.example", "https://api.mailroom.example:443"):
+        door = Door(clock, public_url=public_url)
+        assert door.answers(post(signature=sign(origin + PATH, FIELDS))) == 204
+
+
+OWN = "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
+
+
+def came_by(host: Any, signature: str | None = None, **changes: Any) -> dict[str, Any]:
+    """A callback to this host, as API Gateway says; signed for it unless `signature` says otherwise."""
+    event = post(signature=sign(f"https://{host}{PATH}", FIELDS) if signature is None else signature)
+    event["requestContext"]["domainName"] = host
+    return {**event, **changes}
+
+
+@pytest.mark.parametrize("origin", [f"https://{OWN}", f"https://{OWN}:443"])
+def test_a_callback_to_the_apis_own_host_is_taken_after_the_public_url_is_another(
+    door: Door, origin: str
+) -> None:
+    assert door.answers(came_by(OWN, sign(origin + PATH, FIELDS))) == 204
+    assert door.answers(came_by(OWN, sign(PUBLIC_URL + PATH, FIELDS))) == 204  # as before
+
+
+def test_a_callback_signed_for_a_host_that_it_did_not_come_by_is_refused(door: Door) -> None:
+    captured = sign(f"https://other-stage.example{PATH}", FIELDS)
+    assert door.answers(came_by(OWN, captured)) == 403
+    event = came_by(OWN, captured)
+    event["headers"] |= {"host": "other-stage.example", "x-forwarded-host": "other-stage.example"}
+    assert door.answers(event) == 403
+    assert door.queue.bodies == []
+
+
+@pytest.mark.parametrize("host", [OWN, "api.mailroom.example"])
+def test_by_whatever_host_it_comes_a_callback_needs_the_token(door: Door, host: str) -> None:
+    assert door.answers(came_by(host, sign(f"https://{host}{PATH}", FIELDS, "another token"))) == 403
+    assert door.answers(came_by(host, sign(f"http://{host}{PATH}", FIELDS))) == 403
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("", "localhost", "a.example/x", "a.example:8443", "ada@a.example", "a.example?x=", "a..example"),
+        *("a.example\n", "ä.example", "x" * 64 + ".example", "x." * 127 + "example"),
+    ],
+)
+def test_a_host_that_is_no_name_signs_nothing(door: Door, host: str) -> None:
+    assert door.answers(came_by(host)) == 403
+    assert door.answers(came_by(host, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+
+
+def test_a_request_that_names_no_host_is_checked_by_the_public_url_alone(door: Door) -> None:
+    assert door.answers(came_by(None, sign(PUBLIC_URL + PATH, FIELDS))) == 204
+    assert door.answers(came_by(None)) == 403
+    bare = post()
+    del bare["requestContext"]
+    assert door.answers(bare) == 204
+
+
+def test_a_public_url_with_a_port_and_a_path_is_signed_whole(clock: FakeClock) -> None:
+    public_url = "http://127.0.0.1:4566/restapis/a1/$default/_user_request_"
+    door = Door(clock, public_url=public_url)
+    assert door.answers(post(signature=sign(public_url + PATH, FIELDS))) == 204
+    assert door.answers(post(signature=sign("http://127.0.0.1:4566" + PATH, FIELDS))) == 403
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "",
+        "no",
+        "é" * 28,
+        "\ud800",
+        sign(PUBLIC_URL + PATH, FIELDS, "another token"),
+        sign(PUBLIC_URL + PATH, {**FIELDS, "MessageStatus": "failed"}),
+        sign("https://elsewhere.example" + PATH, FIELDS),
+        sign(PUBLIC_URL + PATH + "x", FIELDS),
+        sign(PUBLIC_URL + PATH, FIELDS).swapcase(),
+        sign(PUBLIC_URL + PATH, FIELDS)[:-1],
+        f"{sign(PUBLIC_URL + PATH, FIELDS)},{sign(PUBLIC_URL + PATH, FIELDS)}",
+    ],
+)
+def test_a_wrong_signature_is_refused(door: Door, counted: Counted, signature: str) -> None:
+    assert door.answers(post(signature=signature)) == 403
+    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
+
+
+def test_a_missing_signature_is_refused(door: Door) -> None:
+    assert door.answers(post(headers=headers(x_twilio_signature=None))) == 403
+    assert door.queue.bodies == []
+
+
+def test_a_header_is_found_in_any_case(door: Door) -> None:
+    event = post()
+    event["headers"] = {name.title(): value for name, value in event["headers"].items()}
+    assert door.answers(event) == 204
+
+
+def test_a_captured_callback_cannot_be_turned_against_another_message(door: Door) -> None:
+    captured = post()
+    other = f"/callbacks/twilio/{Reference('s-2').text}"
+    assert door.answers({**captured, "rawPath": other}) == 403
+    again = f"/callbacks/twilio/{Reference('s-1', 2).text}"
+    assert door.answers({**captured, "rawPath": again}) == 403
+    assert door.queue.bodies == []
+
+
+def test_a_callback_that_is_posted_again_says_the_same_again(door: Door) -> None:
+    for _ in range(2):
+        assert door.answers(post()) == 204
+    first, second = (read(body, ()) for body in door.queue.bodies)
+    assert first == second
+
+
+@pytest.mark.parametrize("fields", [without("AccountSid"), {**FIELDS, "AccountSid": ACCOUNT[:-1] + "1"}])
+def test_a_callback_of_another_account_is_refused(door: Door, fields: dict[str, str]) -> None:
+    assert door.answers(post(fields)) == 403
+    assert door.queue.bodies == []
+
+
+@pytest.mark.parametrize("name", ["MessageSid", "MessageStatus"])
+def test_a_signed_request_that_is_no_status_is_refused(door: Door, name: str) -> None:
+    assert door.answers(post(without(name))) == 400
+    assert door.answers(post({**FIELDS, name: ""})) == 400
+    assert door.queue.bodies == []
+
+
+@pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
+def test_a_callback_that_cannot_be_queued_is_to_come_again(
+    door: Door, log: Log, counted: Counted, trouble: Exception
+) -> None:
+    door.queue.trouble = trouble
+    assert door.answers(post()) == 503
+    assert counted() == {"TwilioCallbacksFailed": 1}
+    (line,) = log()
+    assert (line["level"], line["message"]) == ("ERROR", "callback not queued")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "token",
+        "[]",
+        "{}",
+        f'{{"account_sid": "{ACCOUNT}"}}',
+        f'{{"account_sid": "{ACCOUNT}", "auth_token": ""}}',
+        f'{{"account_sid": "", "auth_token": "{TOKEN}"}}',
+        f'{{"account_sid": "{ACCOUNT}", "auth_token": null}}',
+    ],
+)
+def test_a_secret_that_is_not_in_its_form_opens_to_nobody_and_says_what_to_do(
+    clock: FakeClock, log: Log, text: str
+) -> None:
+    door = Door(clock, text)
+    assert door.answers(post(signature=sign(PUBLIC_URL + PATH, FIELDS, ""))) == 500
+    (line,) = log()
+    assert line["level"] == "ERROR"
+    assert 'not {"account_sid": "AC…", "auth_token": "…"}' in line["reason"]
+    assert (TOKEN in json.dumps(line), door.queue.bodies) == (False, [])
+
+
+@pytest.mark.parametrize("trouble", [DENIED, DOWN, EndpointConnectionError(endpoint_url="https://secrets")])
+def test_a_secret_that_cannot_be_read_opens_to_nobody(
+    door: Door, log: Log, counted: Counted, trouble: Exception
+) -> None:
+    door.secrets.trouble = trouble
+    assert door.answers(post()) == 500
+    assert counted() == {"TwilioCallbacksFailed": 1}
+    (line,) = log()
+    assert "cannot be read" in line["reason"]
+    door.secrets.trouble = None
+    assert door.answers(post()) == 204
+
+
+def test_a_secret_without_a_value_opens_to_nobody(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(_: Secret) -> None:
+        raise LookupError("the secret has no current value; put one")
+
+    monkeypatch.setattr(Secret, "current", none)
+    assert door.answers(post()) == 500
+
+
+def test_a_new_token_is_known_half_a_minute_later(door: Door, clock: FakeClock) -> None:
+    new = post(signature=sign(PUBLIC_URL + PATH, FIELDS, "another token"))
+    assert (door.answers(post()), door.answers(new)) == (204, 403)
+    door.secrets.rotate(SECRET.replace(TOKEN, "another token"), NOW)
+    clock.advance(30)
+    assert (door.answers(new), door.answers(post())) == (204, 403)
+    assert len(door.secrets.asked) == 2
+
+
+def test_the_secret_may_hold_more(clock: FakeClock) -> None:
+    door = Door(clock, SECRET.replace("}", ', "api_key": "SK1", "api_key_secret": "x"}'))
+    assert door.answers(post()) == 204
+
+
+def test_the_log_tells_of_a_callback_no_more_than_its_id_and_status(door: Door, log: Log) -> None:
+    for event in (post(), post(signature="no"), post(body="Body=secret&Body=secret")):
+        door.answers(event)
+    door.queue.trouble = DOWN
+    door.answers(post())
+    lines = log()
+    assert [line["message"] for line in lines] == [
+        "callback taken",
+        "callback refused",
+        "callback refused",
+        "callback not queued",
+    ]
+    assert (lines[0]["message_sid"], lines[0]["message_status"], lines[0]["id"]) == (SID, "delivered", "s-1")
+    told = json.dumps(lines)
+    assert not [each for each in (NUMBER, "+12025550123", ACCOUNT, TOKEN, "secret") if each in told]
+
+
+texts = st.text(max_size=60)
+strange = st.none() | st.booleans() | st.integers() | texts | st.lists(texts, max_size=2)
+header = st.sampled_from(["content-type", "x-twilio-signature"]) | texts
+changed = st.dictionaries(
+    st.sampled_from(["rawPath", "rawQueryString", "headers", "body", "isBase64Encoded"]),
+    strange | st.dictionaries(header, strange),
+)
+
+
+def signed(event: Any) -> bool:
+    """By Twilio's own check of the whole request."""
+    form = base64.b64decode(event["body"]).decode() if event["isBase64Encoded"] else event["body"]
+    url = PUBLIC_URL + event["rawPath"] + ("?" if event["rawQueryString"] else "") + event["rawQueryString"]
+    fields = dict(parse_qsl(form, keep_blank_values=True))
+    return bool(RequestValidator(TOKEN).validate(url, fields, event["headers"]["x-twilio-signature"]))
+
+
+@given(changed, st.booleans())
+def test_no_request_raises_and_none_is_queued_without_a_signature(changes: Any, bare: bool) -> None:
+    door = Door(FakeClock())
+    event = changes if bare else {**post(), **changes}
+    queued = door.answers(event) == 204
+    assert len(door.queue.bodies) == queued
+    assert not queued or signed(event)
+
+
+@given(st.dictionaries(texts, texts, max_size=6), texts, st.binary(max_size=40))
+def test_nobody_without_the_token_is_let_in(fields: dict[str, str], token: str, signature: bytes) -> None:
+    door = Door(FakeClock())
+    said = {**FIELDS, **fields}
+    for written in (sign(PUBLIC_URL + PATH, said, token), signature.decode("latin-1")):
+        assert door.answers(post(said, signature=written)) in {400, 403}
+    assert door.queue.bodies == []

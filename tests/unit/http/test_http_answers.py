@@ -1,0 +1,101 @@
+"""What providers' answers prove, and how their words are kept."""
+
+import pytest
+
+from mailroom.http.https import Unclear
+from mailroom.http.provider import body_of, epoch, refusal, retry_after, text_of
+from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.telemetry import redact
+from tests.support.unit.shared import NOW
+
+
+@pytest.mark.parametrize(
+    ("status", "ours", "outcome"),
+    [
+        (429, False, Retry("why", 0)),
+        (401, False, Misconfigured("why")),
+        (402, False, Misconfigured("why")),
+        (403, False, Misconfigured("why")),
+        (404, False, Misconfigured("why")),
+        (400, False, Rejected("why")),
+        (422, False, Rejected("why")),
+        (400, True, Misconfigured("why")),
+        (422, True, Misconfigured("why")),
+    ],
+)
+def test_a_refusal_proves_that_nothing_was_sent(status: int, ours: bool, outcome: Outcome) -> None:
+    assert refusal(status, {}, "why", ours=ours) == outcome
+
+
+@pytest.mark.parametrize("status", [204, 301, 303, 408, 500, 502, 503, 504])
+def test_any_other_status_leaves_it_unknown(status: int) -> None:
+    with pytest.raises(Unclear, match="why"):
+        refusal(status, {}, "why", ours=False)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, 0),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": " 120 "}, 120),
+        ({"x-ratelimit-reset": "3"}, 3),
+        ({"retry-after": "9", "x-ratelimit-reset": "3"}, 9),
+        ({"retry-after": "soon"}, 0),
+        ({"retry-after": "inf"}, 0),
+        ({"retry-after": "-5"}, 0),
+        ({"retry-after": "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"}, 0),
+        ({"retry-after": "Mon, 01 Jan 2026 00:00:00 +99999999999999999999"}, 0),
+        ({"retry-after": "1766826000000"}, 0),
+        ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT", "date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 90),
+        ({"retry-after": "Sat, 21 Nov 2026 08:59:00 GMT", "date": "Sat, 21 Nov 2026 09:00:00 GMT"}, 0),
+        ({"retry-after": "Sat, 21 Nov 2026 09:01:30 GMT"}, 0),
+    ],
+)
+def test_the_wait_that_an_answer_asks_for(headers: dict[str, str], seconds: float) -> None:
+    assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-21T09:00:00Z",
+        "2026-11-21T10:00:00+01:00",
+        "2026-11-21T09:00:00",
+        "2026-11-21T09:00:00.000000Z",
+        "Sat, 21 Nov 2026 09:00:00 +0000",
+    ],
+)
+def test_a_date_reads_in_every_form_that_providers_use(text: str) -> None:
+    assert epoch(text) == NOW
+
+
+def test_a_date_that_cannot_be_read_is_not_guessed() -> None:
+    with pytest.raises(Unclear):
+        epoch("yesterday")
+
+
+@pytest.mark.parametrize("text", ["", "<html>", "[1]", '"text"', "null", "[" * 9000])
+def test_an_answer_that_is_no_object_is_unclear(text: str) -> None:
+    with pytest.raises(Unclear, match="200"):
+        body_of(200, text)
+
+
+@pytest.mark.parametrize("answer", [{}, {"sid": None}, {"sid": ""}, {"sid": 7}])
+def test_a_value_that_is_missing_is_unclear(answer: dict[str, object]) -> None:
+    with pytest.raises(Unclear, match="sid"):
+        text_of(answer, "sid")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("The number +15555550123 is invalid", "The number …23 is invalid"),
+        ("call (555) 555-0123 now", "call (…23 now"),
+        ("no PDF at https://bucket.s3.amazonaws.com/a.pdf?X-Amz-Signature=1f", "no PDF at (URL)"),
+        ("code 21211, 20 of 300", "code 21211, 20 of 300"),
+        ("x" * 400, "x" * 299 + "…"),
+    ],
+)
+def test_a_providers_words_are_kept_without_numbers_and_urls(text: str, shown: str) -> None:
+    assert redact(text) == shown

@@ -1,0 +1,115 @@
+"""Requests are verified by TLS against the host's name, whatever address they go to."""
+
+import socket
+import ssl
+import time
+from pathlib import Path
+
+import pytest
+
+from mailroom.http.https import Answer, Deadline, Https, Unanswered, tls
+from mailroom.http.url_policy import Target
+from tests.support.unit.loopback import Server, certificate, server_tls, serving, status
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    certificate(folder, "hooks.example")
+    certificate(folder, "other.example")
+    certificate(folder, "127.0.0.1")
+    certificate(folder, "late.example", days=-1)
+    return folder
+
+
+def post(server: Server, host: str, trusted: Path | None, seconds: float = 5) -> Answer:
+    context = tls()
+    if trusted is not None:
+        context.load_verify_locations(trusted)
+    target = Target("https", host, server.port, "/", ("127.0.0.1",))
+    return Https(context).post(target, {}, b"{}", Deadline(seconds))
+
+
+def trouble(server: Server, host: str, trusted: Path | None) -> str:
+    with pytest.raises(Unanswered) as fault:
+        post(server, host, trusted)
+    return str(fault.value)
+
+
+def test_a_request_goes_to_the_address_under_the_hosts_name(folder: Path) -> None:
+    file = folder / "hooks.example.pem"
+    with serving(status(200), server_tls(file)) as server:
+        assert post(server, "hooks.example", file).status == 200
+    assert server.names == ["hooks.example"]
+    assert f"Host: hooks.example:{server.port}".encode() in server.requests[0]
+
+
+def test_an_address_in_the_url_is_verified_as_an_address(folder: Path) -> None:
+    file = folder / "127.0.0.1.pem"
+    with serving(status(200), server_tls(file)) as server:
+        assert post(server, "127.0.0.1", file).status == 200
+
+
+@pytest.mark.parametrize(
+    ("presented", "trusted", "host", "reason"),
+    [
+        (
+            "other.example",
+            "other.example",
+            "hooks.example",
+            "Hostname mismatch, certificate is not valid for",
+        ),
+        ("hooks.example", "hooks.example", "127.0.0.1", "IP address mismatch, certificate is not valid for"),
+        ("hooks.example", None, "hooks.example", "self-signed certificate"),
+        ("hooks.example", "other.example", "hooks.example", "self-signed certificate"),
+        ("late.example", "late.example", "late.example", "certificate has expired"),
+    ],
+)
+def test_a_certificate_that_does_not_hold_gets_no_request(
+    folder: Path, presented: str, trusted: str | None, host: str, reason: str
+) -> None:
+    with serving(status(200), server_tls(folder / f"{presented}.pem")) as server:
+        sentence = trouble(server, host, None if trusted is None else folder / f"{trusted}.pem")
+    assert sentence.startswith(f"has a certificate that does not hold: {reason}")
+    assert server.requests == []
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated")
+def test_nothing_below_tls_1_2_is_spoken(folder: Path) -> None:
+    file = folder / "hooks.example.pem"
+    with serving(status(200), server_tls(file, highest=ssl.TLSVersion.TLSv1_1)) as server:
+        assert trouble(server, "hooks.example", file).startswith("cannot be spoken to by TLS: ")
+    assert server.requests == []
+
+
+def test_a_server_without_tls_gets_no_request() -> None:
+    with serving(lambda sock: sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
+        target = Target("https", "hooks.example", server.port, "/", ("127.0.0.1",))
+        with pytest.raises(Unanswered):
+            Https().post(target, {}, b"{}", Deadline(0.3))
+    assert b"POST" not in b"".join(server.requests)
+
+
+def test_a_handshake_that_never_ends_holds_it_no_longer_than_the_deadline() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        target = Target("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
+        began = time.monotonic()
+        with pytest.raises(Unanswered, match="did not answer in time"):
+            Https().post(target, {}, b"{}", Deadline(0.2))
+        assert time.monotonic() - began < 3
+
+
+def test_an_answer_that_drips_through_tls_holds_it_no_longer(folder: Path) -> None:
+    file = folder / "hooks.example.pem"
+
+    def drip(sock: object) -> None:
+        assert isinstance(sock, ssl.SSLSocket)
+        for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 300:
+            sock.sendall(bytes([byte]))
+            time.sleep(0.02)
+
+    with serving(drip, server_tls(file)) as server:
+        began = time.monotonic()
+        with pytest.raises(Unanswered, match="did not answer in time"):
+            post(server, "hooks.example", file, 0.3)
+        assert time.monotonic() - began < 3

@@ -1,0 +1,39 @@
+"""The ledger's stream, read: what was, what is, and what that means."""
+
+from typing import Any
+
+from mailroom.clock import iso
+from mailroom.ledger.change import change_of
+from tests.support.unit.fax import LINE, TOLD
+from tests.support.unit.shared import NOW, image
+
+FAX = {"id": "abc123", "event_type": "fax", "status": "sending", "to": LINE, "callback_url": TOLD}
+
+
+def record(name: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> dict[str, Any]:
+    images = {"OldImage": old, "NewImage": new}
+    return {
+        "eventName": name,
+        "dynamodb": {
+            "SequenceNumber": "1",
+            **{key: image(**value) for key, value in images.items() if value is not None},
+        },
+    }
+
+
+def test_an_item_that_went_is_no_outcome() -> None:
+    assert change_of(record("REMOVE", {**FAX, "status": "sent"}, None)) is None
+
+
+def test_a_change_is_read_as_plain_python() -> None:
+    new = {**FAX, "status": "retrying", "attempts": 3, "generation": 1, "updatedAt": iso(NOW)}
+    found = change_of(record("MODIFY", FAX, new))
+    assert found is not None
+    assert (found.key.id, found.status, found.attempts, found.generation) == ("abc123", "retrying", 3, 1)
+    assert (found.at, found.moved, found.reopened) == (NOW, True, True)
+
+
+def test_a_new_item_has_moved_and_was_not_reopened() -> None:
+    found = change_of(record("INSERT", None, {**FAX, "updatedAt": iso(NOW)}))
+    assert found is not None
+    assert (found.moved, found.reopened, found.attempts, found.generation) == (True, False, 0, 0)

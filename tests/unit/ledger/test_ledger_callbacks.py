@@ -1,0 +1,95 @@
+"""What became of callbacks: a note beside the message, and no change of it."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import number, string
+from mailroom.ledger.items import Claimed
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.message import Key
+from tests.support.unit.fakes import Meddler, client_error, failing
+from tests.support.unit.fax import FAX_KEY, FAX_LEASE, TOLD, fax, fax_item, found
+from tests.support.unit.shared import LEDGER, NOW, TTL, Aws, FakeClock
+
+DELIVERED = {"status": string("delivered"), "code": number(200)}
+REFUSED = {"status": string("failed"), "code": number(500)}
+
+
+@pytest.fixture
+def claim(fax_ledger: Ledger) -> Claimed:
+    claim = fax_ledger.claim(fax(callback_url=TOLD))
+    assert isinstance(claim, Claimed)
+    return claim
+
+
+def test_each_callback_has_a_note_under_its_name(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+    fax_ledger.note_callback(FAX_KEY, "retrying.1", REFUSED)
+    fax_ledger.note_callback(FAX_KEY, "sent.2.1", DELIVERED)
+    assert found(aws)["callbacks"] == {
+        "retrying.1": {"status": "failed", "code": 500},
+        "sent.2.1": {"status": "delivered", "code": 200},
+    }
+
+
+def test_the_last_note_of_a_name_counts(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+    fax_ledger.note_callback(FAX_KEY, "sent.1", REFUSED)
+    fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
+    assert found(aws)["callbacks"] == {"sent.1": {"status": "delivered", "code": 200}}
+
+
+def test_a_note_is_no_change_of_the_message(
+    fax_ledger: Ledger, aws: Aws, clock: FakeClock, claim: Claimed
+) -> None:
+    before = found(aws)
+    clock.advance(3600)
+    fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
+    assert {**found(aws), "callbacks": {}} == before
+
+
+def test_an_item_that_is_gone_needs_no_note_and_gets_no_item(fax_ledger: Ledger, aws: Aws) -> None:
+    fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
+    assert found(aws) == {}
+
+
+def test_a_message_without_callbacks_gets_no_note(fax_ledger: Ledger, aws: Aws) -> None:
+    assert isinstance(fax_ledger.claim(fax()), Claimed)
+    before = found(aws)
+    fax_ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
+    assert found(aws) == before
+
+
+def test_a_note_that_could_not_be_written_is_no_secret(aws: Aws, clock: FakeClock) -> None:
+    client = Meddler(aws.dynamodb, update_item=failing(client_error("InternalServerError", status=500)))
+    ledger = Ledger(client, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
+    with pytest.raises(Exception, match="InternalServerError"):
+        ledger.note_callback(FAX_KEY, "sent.1", DELIVERED)
+
+
+def test_the_next_attempt_keeps_the_notes_of_the_last(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+    fax_ledger.retry_later(claim, "busy", "Fax status: busy")
+    fax_ledger.note_callback(FAX_KEY, "retrying.1", DELIVERED)
+    assert isinstance(fax_ledger.claim(fax(callback_url=TOLD, attempt=2)), Claimed)
+    assert list(found(aws)["callbacks"]) == ["retrying.1"]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda ledger: ledger.refuse(fax_item(callback_url=TOLD), "invalid", "to: no"),
+        lambda ledger: ledger.schedule(fax(callback_url=TOLD), NOW + 3600),
+        lambda ledger: ledger.claim(fax(callback_url=TOLD)),
+    ],
+    ids=["refuse", "schedule", "claim"],
+)
+def test_whatever_is_first_written_of_a_message_makes_room_for_notes(
+    fax_ledger: Ledger, aws: Aws, write: Any
+) -> None:
+    write(fax_ledger)
+    fax_ledger.note_callback(FAX_KEY, "failed.0", DELIVERED)
+    assert (found(aws)["callback_url"], list(found(aws)["callbacks"])) == (TOLD, ["failed.0"])
+
+
+def test_a_note_is_one_messages_own(fax_ledger: Ledger, aws: Aws, claim: Claimed) -> None:
+    fax_ledger.note_callback(Key("f-1", "mail"), "sent.1", DELIVERED)
+    assert found(aws)["callbacks"] == {}

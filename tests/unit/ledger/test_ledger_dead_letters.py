@@ -1,0 +1,83 @@
+"""What the ledger says of a message that lies in a dead-letter queue, and of what kept it from being sent."""
+
+import pytest
+
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.verbs import OWN_VERBS
+
+ENDING = ("complete", "fail")
+
+
+def test_a_dead_letter_is_marked_with_the_time_and_nothing_else_changes(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    before = aws.item()
+    clock.advance(5)
+    found = ledger.dead_lettered(KEY)
+    assert found == aws.item()
+    changed = {name for name in found if found[name] != before.get(name)}
+    assert changed == {"dead_lettered_at", "updatedAt", "ttl"}
+    assert found["dead_lettered_at"] == NOW_MS + 5000
+
+
+def test_the_first_mark_stays(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+    claimed(ledger)
+    ledger.dead_lettered(KEY)
+    marked = aws.item()
+    clock.advance(3600)
+    assert ledger.dead_lettered(KEY) == marked == aws.item()
+
+
+@pytest.mark.parametrize("verb", ENDING)
+def test_what_is_completed_is_not_marked(ledger: Ledger, aws: Aws, verb: str) -> None:
+    OWN_VERBS[verb](ledger, claimed(ledger))
+    done = aws.item()
+    assert ledger.dead_lettered(KEY) == done == aws.item()
+
+
+def test_a_message_that_was_never_claimed_gets_no_item(ledger: Ledger, aws: Aws) -> None:
+    assert ledger.dead_lettered(KEY) == {}
+    assert aws.item() == {}
+
+
+def test_a_redriven_message_loses_the_mark_when_it_is_claimed_again(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    ledger.dead_lettered(KEY)
+    clock.advance(LEASE + 1)
+    claimed(ledger)
+    assert "dead_lettered_at" not in aws.item()
+
+
+def test_what_kept_a_message_from_being_sent_stays_until_it_is_settled(ledger: Ledger, aws: Aws) -> None:
+    ledger.release(claimed(ledger), "misconfigured", "AccountSuspendedException: no")
+    trouble = {"code": "misconfigured", "message": "AccountSuspendedException: no"}
+    assert aws.item()["trouble"] == trouble
+    claim = claimed(ledger)
+    assert aws.item()["trouble"] == trouble
+    ledger.complete(claim, "ses", "p-1")
+    assert "trouble" not in aws.item()
+
+
+@pytest.mark.parametrize("verb", ENDING)
+def test_an_end_takes_mark_and_trouble_away(ledger: Ledger, aws: Aws, verb: str) -> None:
+    ledger.release(claimed(ledger), "retry", "throttled")
+    claim = claimed(ledger)
+    ledger.dead_lettered(KEY)
+    OWN_VERBS[verb](ledger, claim)
+    assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
+
+
+def test_a_release_without_a_word_keeps_the_trouble_that_was(ledger: Ledger, aws: Aws) -> None:
+    ledger.release(claimed(ledger), "retry", "throttled")
+    ledger.release(claimed(ledger))
+    assert aws.item()["trouble"]["code"] == "retry"
+
+
+def test_facts_of_the_sender_are_kept_with_the_acceptance(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail()), "twilio", "SM1", {"segments": 2, "encoding": "UCS-2"})
+    found = aws.item()
+    assert (found["segments"], found["encoding"]) == (2, "UCS-2")

@@ -1,0 +1,158 @@
+"""What is not known of earlier tries: since when, and what settles it."""
+
+import pytest
+
+from mailroom.ledger.items import UNKNOWN_ACCOUNT, Claimed
+from mailroom.ledger.ledger import Ledger
+from tests.support.unit.fakes import Meddler, asked_twice
+from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
+from tests.support.unit.verbs import OWN_VERBS, watched
+
+A, B = "twilio/AC1", "aws/own"
+
+
+def test_a_first_claim_knows_of_nothing_unsettled(ledger: Ledger, aws: Aws) -> None:
+    assert claimed(ledger).since is None
+    assert aws.item()["unsettled_since"] == NOW_MS
+
+
+@pytest.mark.parametrize("crashes", [1, 2, 5])
+def test_after_crashes_in_a_row_evidence_is_looked_for_from_the_first_start_on(
+    ledger: Ledger, clock: FakeClock, aws: Aws, crashes: int
+) -> None:
+    for _ in range(crashes):
+        claimed(ledger)
+        clock.advance(LEASE)
+    assert claimed(ledger).since == NOW_MS
+    assert aws.item()["startedAt"] == NOW_MS + crashes * LEASE * 1000
+
+
+@pytest.mark.parametrize("verb", ["release", "hand_back", "retry_later"])
+@pytest.mark.parametrize("crashes", [0, 2])
+def test_what_settles_a_try_leaves_nothing_unsettled(
+    ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
+) -> None:
+    for _ in range(crashes):
+        claimed(ledger, account=A)
+        clock.advance(LEASE)
+    claim = claimed(ledger, account=A)
+    ledger.checkpoint(claim, "telnyx", "p-1")
+    OWN_VERBS[verb](ledger, claim)
+    assert aws.item().keys().isdisjoint({"unsettled_since", "unsettled_tries", "startedAt"})
+    clock.advance(1)
+    again = claimed(ledger, mail(attempt=2 if verb == "retry_later" else 1))
+    assert again.since is None
+    assert aws.item()["unsettled_since"] == NOW_MS + crashes * LEASE * 1000 + 1000
+
+
+def test_a_crash_after_a_release_is_looked_into_from_its_own_start_on(
+    ledger: Ledger, clock: FakeClock
+) -> None:
+    ledger.release(claimed(ledger))
+    clock.advance(10)
+    claimed(ledger)
+    clock.advance(LEASE)
+    assert claimed(ledger).since == NOW_MS + 10_000
+
+
+def test_a_crash_while_a_fax_is_followed_keeps_its_checkpoint_and_its_time(
+    ledger: Ledger, clock: FakeClock
+) -> None:
+    ledger.checkpoint(claimed(ledger), "telnyx", "p-1")
+    clock.advance(LEASE)
+    again = claimed(ledger)
+    assert (again.since, again.provider_id, again.submitted_at) == (NOW_MS, "p-1", NOW_MS)
+
+
+def test_where_a_try_was_made_is_known_after_its_crash(ledger: Ledger, aws: Aws, clock: FakeClock) -> None:
+    claimed(ledger, account=A)
+    assert aws.item()["unsettled_tries"] == [f"{NOW_MS} {A}"]
+    clock.advance(LEASE)
+    assert claimed(ledger, account=A).accounts == {A}
+
+
+def test_all_accounts_of_several_tries_are_known(ledger: Ledger, clock: FakeClock) -> None:
+    for account in (A, B, A):
+        claimed(ledger, account=account)
+        clock.advance(LEASE)
+    assert claimed(ledger, account=A).accounts == {A, B}
+
+
+def test_a_try_of_a_version_that_did_not_say_where_stays_unknown_over_further_crashes(
+    ledger: Ledger, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    for _ in range(2):
+        clock.advance(LEASE)
+        assert UNKNOWN_ACCOUNT in claimed(ledger, account=A).accounts
+
+
+def test_a_claim_whose_answer_was_lost_still_knows_where_earlier_tries_were_made(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger, account=B)
+    clock.advance(LEASE)
+    twice, _ = watched(aws, clock, twice=True)
+    assert claimed(twice, account=A).accounts == {A, B}
+
+
+def test_what_nobody_can_be_asked_about_has_no_more_in_the_ledger(ledger: Ledger, aws: Aws) -> None:
+    claimed(ledger)
+    assert "unsettled_tries" not in aws.item()
+
+
+def test_an_operators_resend_begins_without_anything_unsettled(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    clock.advance(LEASE)
+    ledger.fail(claimed(ledger), "outcome_unknown", "held")
+    assert ledger.reopen(KEY, aws.item()) == 2
+    assert claimed(ledger, mail(attempt=2)).since is None
+
+
+def test_a_first_claim_whose_answer_was_lost_is_still_the_first(aws: Aws, clock: FakeClock) -> None:
+    ledger, client = watched(aws, clock, twice=True)
+    claim = claimed(ledger)
+    assert (claim.since, claim.provider_id, client.names()) == (None, None, ["update_item"])
+
+
+def test_a_claim_after_crashes_whose_answer_was_lost_still_knows_of_them(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    for _ in range(2):
+        claimed(ledger)
+        clock.advance(LEASE)
+    twice, _ = watched(aws, clock, twice=True)
+    assert claimed(twice).since == NOW_MS
+
+
+def test_a_claim_of_a_fax_under_way_whose_answer_was_lost_resumes_it(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = claimed(ledger)
+    ledger.checkpoint(claim, "telnyx", "p-1")
+    ledger.hand_back(claim)
+    clock.advance(5)
+    twice, _ = watched(aws, clock, twice=True)
+    again = claimed(twice)
+    assert (again.since, again.provider_id, again.submitted_at) == (None, "p-1", NOW_MS)
+
+
+@pytest.mark.parametrize("verb", OWN_VERBS)
+def test_a_verb_whose_answer_was_lost_does_what_it_does_once(aws: Aws, clock: FakeClock, verb: str) -> None:
+    client = Meddler(aws.dynamodb)
+    ledger = Ledger(client, LEDGER, lease=LEASE, ttl=TTL, clock=clock)  # type: ignore[arg-type]
+    claim = claimed(ledger)
+    ledger.checkpoint(claim, "ses", "p-9")
+    client._changes["update_item"] = asked_twice
+    OWN_VERBS[verb](ledger, claim)
+    found = aws.item()
+    assert found.get("attempts", 0) == (1 if verb in {"complete", "fail", "retry_later"} else 0)
+    assert len(found.get("history", ())) == found.get("attempts", 0)
+
+
+def test_two_workers_never_hold_one_message(ledger: Ledger, clock: FakeClock) -> None:
+    claimed(ledger)
+    clock.advance(LEASE - 0.001)
+    assert not isinstance(ledger.claim(mail()), Claimed)

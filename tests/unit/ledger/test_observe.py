@@ -1,0 +1,371 @@
+"""A provider's events: whatever their order and number, the ledger ends with the same truth."""
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from mailroom.errors import ClaimLost
+from mailroom.ledger.items import Claimed, Completed
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.observer import Foreign, Outdated, Seen, observe
+from mailroom.message.message import Key
+from mailroom.message.outcome import Status
+from tests.support.told import AT, told
+from tests.support.unit.shared import KEY, LEASE, NOW_MS, Aws, FakeClock, claimed, mail
+from tests.support.unit.verbs import watched
+
+EVENTS: list[Status] = ["sent", "undelivered", "delivered", "bounced", "complained"]
+SEVERAL: dict[str, Any] = {"to": ["ada@example.com", "Eve <EVE@example.com>"], "bcc": "bob@example.com"}
+_ids = itertools.count()
+
+
+def test_an_event_completes_a_message_whose_worker_crashed(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(ledger)
+    clock.advance(3)
+    seen = observe(ledger, [told(KEY, "sent", facts={"sentAt": AT})])
+    found = aws.item()
+    assert seen == Seen(found)
+    assert (found["status"], found["provider"], found["provider_id"]) == ("sent", "ses", "p-1")
+    assert (found["completedAt"], found["sentAt"], found["attempts"]) == (NOW_MS + 3000, AT, 1)
+    clock.advance(LEASE)
+    assert ledger.claim(mail()) == Completed()
+
+
+def test_an_event_that_tells_a_fact_alone_proves_acceptance_as_well(ledger: Ledger, aws: Aws) -> None:
+    claimed(ledger)
+    observe(ledger, [told(KEY, None, facts={"openedAt": AT})])
+    assert (aws.item()["status"], aws.item()["openedAt"]) == ("sent", AT)
+    assert "completedAt" in aws.item()
+
+
+def test_an_event_without_an_item_is_foreign_and_leaves_none(ledger: Ledger, aws: Aws) -> None:
+    assert observe(ledger, [told(KEY, "delivered")]) == Foreign()
+    assert observe(ledger, [told(KEY, None, facts={"openedAt": AT})]) == Foreign()
+    assert aws.item() == {}
+
+
+def test_facts_are_kept_where_they_are_new(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})])
+    observe(ledger, [told(KEY, "bounced", facts={"deliveredAt": 9, "bounce_type": "Permanent"})])
+    assert (aws.item()["deliveredAt"], aws.item()["bounce_type"]) == (7, "Permanent")
+
+
+def test_a_late_event_leaves_its_facts_and_not_its_status(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "bounced")])
+    assert isinstance(observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7})]), Seen)
+    assert (aws.item()["status"], aws.item()["deliveredAt"]) == ("bounced", 7)
+
+
+def test_a_copy_of_an_event_costs_one_write_that_changes_nothing(aws: Aws, clock: FakeClock) -> None:
+    ledger, client = watched(aws, clock)
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    event = told(KEY, "delivered", facts={"deliveredAt": 7})
+    observe(ledger, [event])
+    before = aws.item()
+    client.calls.clear()
+    assert observe(ledger, [event]) == Seen(before)
+    assert client.names() == ["update_item"]
+    assert aws.item() == before
+
+
+def test_the_first_providers_id_stays(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "delivered", provider_id="p-2")])
+    assert aws.item()["provider_id"] == "p-1"
+
+
+def test_all_that_a_batch_tells_of_a_message_is_one_write(aws: Aws, clock: FakeClock) -> None:
+    ledger, client = watched(aws, clock)
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    client.calls.clear()
+    observe(
+        ledger,
+        [
+            told(KEY, "complained", at=AT + 2, facts={"complainedAt": 3, "sentAt": 8}),
+            told(KEY, "sent", at=AT, facts={"sentAt": 1}),
+            told(KEY, "delivered", at=AT + 1, facts={"deliveredAt": 2}),
+        ],
+    )
+    assert client.names() == ["update_item"]
+    found = aws.item()
+    assert found["status"] == "complained"
+    assert (found["sentAt"], found["deliveredAt"], found["complainedAt"]) == (1, 2, 3)
+
+
+def test_why_it_did_not_arrive_is_the_items_error_until_a_delivery_corrects_it(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "undelivered", kind="Rendering Failure", detail="no such variable")])
+    assert aws.item()["error"] == {"code": "rendering_failure", "message": "no such variable"}
+    observe(ledger, [told(KEY, "delivered")])
+    assert "error" not in aws.item()
+
+
+def test_an_event_that_moves_the_status_is_a_line_of_history_and_a_repeat_is_not(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    for _ in range(3):
+        observe(ledger, [told(KEY, "delivered")])
+    lines = [(line["status"], line.get("code")) for line in aws.item()["history"]]
+    assert lines == [("sent", None), ("delivered", "Delivery")]
+
+
+def test_a_message_held_as_failed_leaves_the_index_of_failures_when_its_delivery_is_proved(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.fail(claimed(ledger), "outcome_unknown", "ask the provider")
+    observe(ledger, [told(KEY, "delivered")])
+    assert aws.item()["status"] == "delivered"
+    assert not {"failed_on", "error"} & aws.item().keys()
+
+
+def test_a_proof_of_acceptance_takes_the_mark_of_a_dead_letter_and_its_trouble_away(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.release(claimed(ledger), "retry", "throttled")
+    claimed(ledger)
+    ledger.dead_lettered(KEY)
+    assert {"trouble", "dead_lettered_at"} <= aws.item().keys()
+    observe(ledger, [told(KEY, "sent")])
+    assert not {"trouble", "dead_lettered_at"} & aws.item().keys()
+
+
+@pytest.mark.parametrize("status", ["bounced", "complained"])
+def test_a_bounce_or_a_complaint_may_follow_a_delivery(ledger: Ledger, aws: Aws, status: Status) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "delivered")])
+    observe(ledger, [told(KEY, status)])
+    assert aws.item()["status"] == status
+
+
+def _again(ledger: Ledger, aws: Aws) -> Claimed:
+    """An operator's resend, taken up by a worker."""
+    attempt = ledger.reopen(KEY, aws.item())
+    assert attempt is not None
+    return claimed(ledger, mail(attempt=attempt))
+
+
+@pytest.mark.parametrize("status", [*EVENTS, None])
+def test_an_event_of_the_life_before_a_resend_changes_nothing(
+    ledger: Ledger, aws: Aws, status: Status
+) -> None:
+    late = told(KEY, status, facts={"deliveredAt": 7, "bounce_type": "Permanent"})
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    attempt = ledger.reopen(KEY, aws.item())
+    reopened = aws.item()
+    assert observe(ledger, [late]) == Outdated(reopened)
+    assert aws.item() == reopened
+    claim = claimed(ledger, mail(attempt=attempt))
+    under_way = aws.item()
+    assert observe(ledger, [late]) == Outdated(under_way)
+    assert aws.item() == under_way
+    ledger.complete(claim, "ses", "p-2")
+    done = aws.item()
+    assert observe(ledger, [late]) == Outdated(done)
+    assert aws.item() == done
+
+
+def test_an_event_that_overtook_its_sender_counts_the_attempt_so_that_the_next_life_has_another(
+    ledger: Ledger, aws: Aws
+) -> None:
+    claim = claimed(ledger)
+    observe(ledger, [told(KEY, "bounced")])
+    ledger.complete(claim, "ses", "p-1")
+    assert aws.item()["attempts"] == 1
+    assert ledger.reopen(KEY, aws.item()) == 2
+
+
+def test_the_second_life_hears_its_own_events(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "bounced", facts={"bounce_type": "Permanent", "sentAt": 1})])
+    ledger.complete(_again(ledger, aws), "ses", "p-2")
+    assert not {"bounce_type", "sentAt"} & aws.item().keys()
+    observe(ledger, [told(KEY, "delivered", attempt=2, provider_id="p-2", facts={"sentAt": 5})])
+    assert (aws.item()["status"], aws.item()["sentAt"]) == ("delivered", 5)
+
+
+def test_an_attempt_that_was_given_up_for_the_next_one_is_not_heard_any_more(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.retry_later(claimed(ledger), "busy", "Fax status: busy")
+    waiting = aws.item()
+    assert observe(ledger, [told(KEY, "delivered")]) == Outdated(waiting)
+    assert aws.item() == waiting
+
+
+def _outcomes(aws: Aws) -> dict[str, Any]:
+    return {each: entry.get("status") for each, entry in aws.item()["recipients"].items()}
+
+
+def test_a_mail_to_several_keeps_an_outcome_for_each(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    people = ("ada@example.com", "eve@example.com", "bob@example.com")
+    assert _outcomes(aws) == dict.fromkeys(people)
+    several: dict[str, Any] = {"several": True}
+    observe(
+        ledger,
+        [
+            told(KEY, "delivered", recipients=people[:1], facts={"deliveredAt": 7}, **several),
+            told(KEY, "bounced", recipients=people[1:2], facts={"bounce_type": "Permanent"}, **several),
+        ],
+    )
+    assert _outcomes(aws) == {people[0]: "delivered", people[1]: "bounced", people[2]: None}
+    found = aws.item()
+    assert found["recipients"][people[0]]["deliveredAt"] == 7
+    assert found["status"] == "bounced"  # one that bounced is enough
+    assert "`recipients` in the ledger says for whom" in found["error"]["message"]
+    assert "bounce_type" not in found
+
+
+ALL = ("ada@example.com", "eve@example.com", "bob@example.com")
+COURSES: list[tuple[list[Status | None], Status]] = [
+    (["delivered", "delivered", "delivered"], "delivered"),
+    (["delivered", "delivered", None], "sent"),  # until all are known, either could be wrong
+    (["delivered", "undelivered", "delivered"], "undelivered"),
+    (["undelivered", None, None], "sent"),
+    (["bounced", None, None], "bounced"),
+    (["undelivered", "complained", "bounced"], "complained"),
+]
+
+
+@pytest.mark.parametrize(("courses", "status"), COURSES)
+def test_a_mail_to_several_stands_as_all_of_its_recipients_do_in_any_order(
+    ledger: Ledger, aws: Aws, courses: list[Status | None], status: Status
+) -> None:
+    events = [
+        told(KEY, course, recipients=(who,), several=True)
+        for who, course in zip(ALL, courses, strict=True)
+        if course is not None
+    ]
+    for order in itertools.permutations(events):
+        key = Key(f"any-{next(_ids)}", "mail")
+        ledger.complete(claimed(ledger, mail(key.id, **SEVERAL)), "ses", "p-1")
+        for event in order:
+            observe(ledger, [structs.replace(event, key=key)])
+        assert aws.item(key.id)["status"] == status
+
+
+def test_a_delivery_that_corrects_the_last_of_several_corrects_the_mail(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    for who, status in (*((each, "delivered") for each in ALL[:2]), (ALL[2], "undelivered")):
+        observe(ledger, [told(KEY, status, recipients=(who,), several=True, detail="full")])  # type: ignore[arg-type]
+    assert aws.item()["recipients"][ALL[2]]["error"] == "full"
+    assert aws.item()["error"]["code"] == "undelivered"
+    observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], several=True)])
+    assert aws.item()["status"] == "delivered"
+    assert "error" not in aws.item()
+    assert "error" not in aws.item()["recipients"][ALL[2]]
+
+
+def test_of_a_mail_whose_others_were_left_out_the_last_recipient_has_an_outcome(
+    ledger: Ledger, aws: Aws
+) -> None:
+    claim = claimed(ledger, mail(**SEVERAL))
+    for left_out in ALL[:2]:
+        ledger.suppress_one(claim, left_out, "on the suppression list")
+    ledger.complete(claim, "ses", "p-1")
+    # SES knows of the one alone.
+    observe(ledger, [told(KEY, "delivered", recipients=ALL[2:], facts={"deliveredAt": 7})])
+    assert _outcomes(aws) == {ALL[0]: "suppressed", ALL[1]: "suppressed", ALL[2]: "delivered"}
+    assert aws.item()["status"] == "delivered"
+
+
+def test_a_rejection_of_the_whole_mail_is_each_of_its_recipients(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    observe(
+        ledger,
+        [told(KEY, "undelivered", several=True, facts={"error_code": "Reject"}, detail="a virus")],
+    )
+    assert _outcomes(aws) == dict.fromkeys(ALL, "undelivered")
+    assert (aws.item()["status"], aws.item()["error_code"]) == ("undelivered", "Reject")
+
+
+def test_who_holds_the_life_before_cannot_complete_the_next_one(ledger: Ledger, aws: Aws) -> None:
+    holder = claimed(ledger)
+    observe(ledger, [told(KEY, "bounced")])
+    ledger.reopen(KEY, aws.item())
+    with pytest.raises(ClaimLost):
+        ledger.complete(holder, "ses", "p-1")
+    assert "completedAt" not in aws.item()
+
+
+def test_a_worker_whose_lease_is_over_leaves_no_mark_at_a_recipient(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    late = claimed(ledger, mail(**SEVERAL))
+    clock.advance(LEASE + 1)
+    claimed(ledger, mail(**SEVERAL))
+    ledger.suppress_one(late, ALL[0], "on the suppression list")
+    assert _outcomes(aws)[ALL[0]] is None
+
+
+def test_a_recipients_status_moves_forward_alone_and_keeps_what_each_event_told(
+    ledger: Ledger, aws: Aws
+) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    ada: dict[str, Any] = {"recipients": ("ada@example.com",), "several": True}
+    observe(ledger, [told(KEY, "complained", facts={"complainedAt": 9}, **ada)])
+    observe(ledger, [told(KEY, "delivered", facts={"deliveredAt": 7}, **ada)])
+    entry = aws.item()["recipients"]["ada@example.com"]
+    assert entry == {"status": "complained", "complainedAt": 9, "deliveredAt": 7}
+
+
+def test_an_event_cannot_add_a_recipient(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger, mail(**SEVERAL)), "ses", "p-1")
+    observe(ledger, [told(KEY, "bounced", recipients=("mallory@example.com",), several=True)])
+    assert "mallory@example.com" not in aws.item()["recipients"]
+
+
+def test_an_event_of_several_for_a_message_to_one_leaves_no_entries(ledger: Ledger, aws: Aws) -> None:
+    ledger.complete(claimed(ledger), "ses", "p-1")
+    observe(ledger, [told(KEY, "bounced", recipients=("vincent@example.com",), several=True)])
+    assert "recipients" not in aws.item()
+
+
+def test_a_crash_and_a_second_claim_keep_what_is_known_of_each(
+    ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    claim = claimed(ledger, mail(**SEVERAL))
+    ledger.suppress_one(claim, "bob@example.com", "on the suppression list")
+    clock.advance(LEASE + 1)
+    claimed(ledger, mail(**SEVERAL))
+    assert _outcomes(aws)["bob@example.com"] == "suppressed"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), events=st.lists(st.sampled_from(EVENTS), min_size=1, max_size=5))
+def test_any_order_and_number_of_events_ends_the_same(
+    aws: Aws, ledger: Ledger, data: st.DataObject, events: list[Status]
+) -> None:
+    shuffled = data.draw(st.permutations(events + data.draw(st.lists(st.sampled_from(events), max_size=4))))
+    answer_at = data.draw(st.integers(0, len(shuffled)))  # where the worker's own record comes among them
+    in_batches = data.draw(st.integers(1, 4))
+    id_ = f"any-{next(_ids)}"
+    key = Key(id_, "mail")
+    claim = claimed(ledger, mail(id_))
+    pending: list[Status] = []
+    for at, event in enumerate([*shuffled, None]):
+        if at == answer_at:
+            ledger.complete(claim, "ses", "p-1")
+        if event is not None:
+            pending.append(event)
+        if pending and (event is None or len(pending) == in_batches):
+            observe(ledger, [told(key, each, facts={f"{each}At": AT}) for each in pending])
+            pending = []
+    found = aws.item(id_)
+    assert found["status"] == max(["sent", *events], key=[*EVENTS].index)
+    assert (found["provider_id"], found["attempts"]) == ("p-1", 1)
+    assert all(found[f"{each}At"] == AT for each in events)
+    assert "completedAt" in found
+    lines = [EVENTS.index(line["status"]) for line in found["history"]]
+    assert lines == sorted(set(lines))

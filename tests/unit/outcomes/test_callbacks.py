@@ -1,0 +1,207 @@
+"""What a producer is told of each outcome, and of nothing else."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.change import LedgerChange
+from mailroom.outcomes.callbacks import Callback, callback_of
+from tests.support.unit.fax import LINE, TOLD
+from tests.support.unit.shared import NOW
+
+BUSY = {"code": "busy", "message": "Fax status: busy"}
+FAX = {
+    "id": "abc123",
+    "event_type": "fax",
+    "status": "sending",
+    "to": LINE,
+    "callback_url": TOLD,
+    "callbacks": {},
+}
+MAIL = {**FAX, "id": "m-1", "event_type": "mail", "to": "vincent@example.com"}
+
+
+def change(old: dict[str, Any] = FAX, **changes: Any) -> LedgerChange:
+    new = {**old, "updatedAt": iso(NOW + 0.9), **changes}
+    return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
+
+
+def told(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
+    callback = callback_of(change(old, **changes), max_attempts=20)
+    assert callback is not None
+    return callback
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "message"),
+    [
+        ({"status": "sent", "attempts": 1}, "sent", "Fax sent successfully"),
+        ({"status": "sent", "attempts": 7, "error": BUSY}, "sent", "Fax sent successfully"),
+        (
+            {"status": "retrying", "attempts": 7, "error": BUSY},
+            "tmp_fail",
+            "Failed to deliver fax (attempt 7 of 20). Fax status: busy",
+        ),
+        (
+            {"status": "failed", "attempts": 20, "error": BUSY},
+            "perm_fail",
+            "Failed to deliver fax after 20 tries. Last attempt status: busy",
+        ),
+        (
+            {
+                "status": "failed",
+                "attempts": 1,
+                "error": {"code": "failed", "message": "Fax status: failed (x)"},
+            },
+            "perm_fail",
+            "Failed to deliver fax after 1 try. Last attempt status: failed",
+        ),
+        (
+            {"status": "failed", "error": {"code": "invalid", "message": "to: is missing; give one"}},
+            "perm_fail",
+            "Failed to deliver fax: to: is missing; give one",
+        ),
+        (
+            {
+                "status": "failed",
+                "attempts": 3,
+                "error": {"code": "expired", "message": "expires_at: it is past"},
+            },
+            "perm_fail",
+            "Failed to deliver fax: expires_at: it is past",
+        ),
+        (
+            {"status": "cancelled", "error": {"code": "cancelled", "message": "the item was deleted"}},
+            "perm_fail",
+            "Fax cancelled: the item was deleted",
+        ),
+    ],
+)
+def test_a_fax_is_told_of_in_the_gateways_own_words(
+    changes: dict[str, Any], status: str, message: str
+) -> None:
+    callback = told(**changes)
+    assert callback.payload == {
+        "fax_id": "abc123",
+        "status": status,
+        "message": message,
+        "timestamp": int(NOW),
+    }
+    assert type(callback.payload["timestamp"]) is int
+    assert (callback.url, callback.id, callback.event_type) == (TOLD, "abc123", "fax")
+
+
+def test_twenty_busy_attempts_are_nineteen_that_will_be_repeated_and_one_that_will_not() -> None:
+    callbacks = [told(status="retrying", attempts=each, error=BUSY) for each in range(1, 20)]
+    callbacks.append(told(status="failed", attempts=20, error=BUSY))
+    assert [each.payload["status"] for each in callbacks] == ["tmp_fail"] * 19 + ["perm_fail"]
+    assert [each.name for each in callbacks] == [*(f"retrying.{each}" for each in range(1, 20)), "failed.20"]
+    assert len({each.webhook_id for each in callbacks}) == 20
+
+
+@pytest.mark.parametrize(
+    ("event_type", "changes", "message"),
+    [
+        ("mail", {"status": "sent"}, "Mail sent successfully"),
+        ("mail", {"status": "delivered", "error": BUSY}, "Mail delivered"),
+        ("mail", {"status": "bounced"}, "Mail bounced"),
+        (
+            "mail",
+            {"status": "bounced", "error": {"code": "x", "message": "no such box"}},
+            "Mail bounced: no such box",
+        ),
+        ("mail", {"status": "complained"}, "The recipient complained about the mail"),
+        ("sms", {"status": "failed", "error": {"code": "x", "message": "no"}}, "Failed to send sms: no"),
+        ("sms", {"status": "undelivered"}, "SMS could not be delivered"),
+        ("webhook", {"status": "failed"}, "Failed to send webhook"),
+        ("mail", {"status": "odd"}, "mail: odd"),
+    ],
+)
+def test_another_channels_outcome_is_told_with_its_identity(
+    event_type: str, changes: dict[str, Any], message: str
+) -> None:
+    callback = told({**MAIL, "event_type": event_type}, **changes)
+    assert callback.payload["message"].casefold() == message.casefold()
+    assert {name: callback.payload[name] for name in ("id", "event_type", "status", "timestamp")} == {
+        "id": "m-1",
+        "event_type": event_type,
+        "status": changes["status"],
+        "timestamp": int(NOW),
+    }
+    assert "fax_id" not in callback.payload
+
+
+@pytest.mark.parametrize(
+    ("old", "changes"),
+    [
+        (FAX, {"status": "sent", "callback_url": ...}),
+        (FAX, {"status": "sent", "callback_url": ""}),
+        ({}, {**FAX}),
+        ({**FAX, "status": "retrying"}, {"status": "sending"}),
+        ({}, {**FAX, "status": "scheduled"}),
+        ({**FAX, "status": "failed"}, {"status": "retrying", "generation": 1}),
+        ({**FAX, "status": "sent"}, {"callbacks": {"sent.1": {"status": "delivered"}}}),
+        ({**FAX, "status": "retrying", "attempts": 1}, {"callbacks": {"retrying.1": {"status": "failed"}}}),
+        (FAX, {"provider_id": "p-1", "submittedAt": 7}),
+        ({**FAX, "status": "failed"}, {"dead_lettered_at": 7}),
+    ],
+)
+def test_nothing_is_told_of_what_is_no_outcome_or_of_what_nobody_asked(
+    old: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    assert callback_of(change(old, **changes), 20) is None
+
+
+def test_a_refusal_before_any_claim_is_told_although_its_item_is_new() -> None:
+    callback = told({}, **{**FAX, "status": "failed", "error": {"code": "invalid", "message": "to: no"}})
+    assert (callback.name, callback.payload["message"]) == ("failed.0", "Failed to deliver fax: to: no")
+
+
+def test_a_change_that_the_stream_tells_twice_is_one_to_its_receiver() -> None:
+    assert told(status="sent", attempts=1) == told(status="sent", attempts=1)
+
+
+def test_each_status_attempt_life_and_message_is_another_to_its_receiver() -> None:
+    again = {**FAX, "generation": 1}
+    callbacks = [
+        told(status="sent", attempts=1),
+        told(status="sent", attempts=2),
+        told(status="failed", attempts=1),
+        told(status="retrying", attempts=1, error=BUSY),
+        told(status="retrying", attempts=11, error=BUSY),
+        told(again, status="sent", attempts=1, generation=1),
+        told({**again, "generation": 2}, status="sent", attempts=1, generation=2),
+        told({**FAX, "id": "abc124"}, status="sent", attempts=1),
+        told({**FAX, "event_type": "mail"}, status="sent", attempts=1),
+    ]
+    assert len({each.webhook_id for each in callbacks}) == len(callbacks)
+    assert len({each.name for each in callbacks}) == len(callbacks) - 2
+
+
+def test_an_outcome_of_a_second_life_is_told_under_a_name_of_its_own() -> None:
+    old = {**FAX, "generation": 1, "attempts": 20}
+    assert told(old, status="sent", attempts=21, generation=1).name == "sent.21.1"
+
+
+def test_a_webhook_id_is_what_a_receiver_may_store() -> None:
+    id_ = told(status="sent").webhook_id
+    assert id_.startswith("msg_")
+    assert len(id_) <= 64
+    assert "." not in id_  # Standard Webhooks signs `id.timestamp.body`
+
+
+@pytest.mark.parametrize(
+    ("url", "group"),
+    [
+        ("https://app.example/faxes", "app.example"),
+        ("https://APP.example:8443/x?y=z#a", "app.example"),
+        ("https://user:word@app.example/", "app.example"),
+        ("http://127.0.0.1:8080/", "127.0.0.1"),
+        ("https://" + "a" * 300 + ".example/", "a" * 128),
+        ("https://[::1/", "unknown"),
+        ("nonsense", "unknown"),
+    ],
+)
+def test_an_endpoints_callbacks_are_one_group(url: str, group: str) -> None:
+    assert told({**FAX, "callback_url": url}, status="sent").group == group

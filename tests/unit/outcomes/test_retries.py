@@ -1,0 +1,100 @@
+"""A fax's next attempt: when it comes, and what it says."""
+
+from typing import Any
+
+import pytest
+
+from mailroom.clock import iso
+from mailroom.ledger.change import LedgerChange
+from mailroom.outcomes.outcomes import Schedule, retry_of
+from tests.support.unit.fax import LINE, PDF, TOLD
+from tests.support.unit.shared import NOW
+
+TEN_MINUTES = Schedule(600, 1.0, 43200)
+OLD = {"id": "f-1", "event_type": "fax", "status": "sending"}
+
+
+def retrying(old: dict[str, Any] = OLD, **changes: Any) -> LedgerChange:
+    new = {
+        **old,
+        "status": "retrying",
+        "attempts": 1,
+        "to": LINE,
+        "pdf_url": PDF,
+        "updatedAt": iso(NOW),
+        "error": {"code": "busy", "message": "Fax status: busy"},
+        **changes,
+    }
+    return LedgerChange(old, {name: value for name, value in new.items() if value is not ...})
+
+
+@pytest.mark.parametrize(
+    ("growth", "waits"),
+    [
+        (1.0, [600, 600, 600, 600, 600]),
+        (2.0, [600, 1200, 2400, 4800, 5000]),
+        (1.5, [600, 900, 1350, 2025, 3037.5]),
+    ],
+)
+def test_the_wait_grows_with_each_attempt_up_to_the_cap(growth: float, waits: list[float]) -> None:
+    schedule = Schedule(600, growth, 5000)
+    assert [schedule.after(attempts) for attempts in range(1, 6)] == waits
+
+
+@pytest.mark.parametrize("attempts", [1, 20, 1000])
+def test_no_wait_is_over_the_cap(attempts: int) -> None:
+    assert Schedule(900, 1.9, 900).after(attempts) == 900
+
+
+def test_an_attempt_that_never_was_waits_like_the_first() -> None:
+    assert Schedule(600, 2, 5000).after(0) == 600
+
+
+def test_the_next_attempt_is_told_from_the_ledger_alone() -> None:
+    assert retry_of(
+        retrying(attempts=6, callback_url=TOLD, expires_at="2026-12-01T00:00:00Z"), TEN_MINUTES
+    ) == {
+        "fax_id": "f-1",
+        "to": LINE,
+        "pdf_url": PDF,
+        "callback_url": TOLD,
+        "expires_at": "2026-12-01T00:00:00Z",
+        "attempt": 7,
+        "not_before": NOW + 600,
+    }
+
+
+def test_it_says_again_what_the_first_attempt_said() -> None:
+    given: dict[str, Any] = {"payload_ref": "s3://b/k", "from": "+12025550101"}
+    retry = retry_of(retrying(pdf_url=..., **given), TEN_MINUTES)
+    assert retry is not None
+    assert (retry["payload_ref"], retry["from"]) == ("s3://b/k", "+12025550101")
+    assert not {"pdf_url", "callback_url", "expires_at", "error", "status"} & retry.keys()
+
+
+def test_its_time_counts_from_the_end_of_the_last_attempt_however_late_the_stream_tells() -> None:
+    retry = retry_of(retrying(updatedAt=iso(NOW + 0.4567)), Schedule(0.3, 1, 10))
+    assert retry is not None
+    assert retry["not_before"] == NOW + 0.756
+
+
+def test_a_fax_that_was_reopened_by_hand_is_tried_at_once() -> None:
+    old = {**OLD, "status": "failed", "attempts": 20}
+    retry = retry_of(retrying(old, attempts=20, generation=1), TEN_MINUTES)
+    assert retry is not None
+    assert (retry["attempt"], retry["not_before"]) == (21, NOW)
+
+
+@pytest.mark.parametrize(
+    ("old", "changes"),
+    [
+        ({**OLD, "event_type": "mail"}, {}),
+        (OLD, {"status": "sent"}),
+        (OLD, {"status": "failed"}),
+        (OLD, {"status": "sending"}),
+        ({**OLD, "status": "retrying"}, {}),
+        ({**OLD, "status": "retrying", "callbacks": {}}, {"callbacks": {"retrying.1": {"status": "sent"}}}),
+    ],
+)
+def test_no_other_change_calls_for_an_attempt(old: dict[str, Any], changes: dict[str, Any]) -> None:
+    assert retry_of(retrying(old, **changes), TEN_MINUTES) is None

@@ -1,0 +1,288 @@
+"""The links for opting out: who can make one, and what a wrong one is worth."""
+
+import base64
+import hashlib
+import hmac
+import json
+import random
+import re
+import string
+from typing import Any
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+from hypothesis import given
+from hypothesis import strategies as st
+from itsdangerous import URLSafeSerializer
+
+from mailroom.aws.secret import Secret
+from mailroom.channels.mail.contract import HEADER_VALUE
+from mailroom.errors import Malformed
+from mailroom.message.message import MAX_TOPIC
+from mailroom.recipients.unsubscribe_links import (
+    MAX_TOKEN,
+    RENEW_SECONDS,
+    Choice,
+    InvalidSigningKey,
+    Links,
+    Tokens,
+)
+from tests.support.unit.shared import FakeClock
+from tests.support.unit.unsubscribing import ADA, KEY, NEWER, TOPIC, URL, kept, keys, links, token, tokens
+from tests.support.unit.webhooks import ARN, DENIED, DOWN, Secrets
+
+_random = random.Random(8058)
+LONGEST = (
+    "".join(_random.choices(string.ascii_lowercase, k=64))
+    + "@"
+    + ".".join("".join(_random.choices(string.ascii_lowercase, k=length)) for length in (63, 63, 58, 2))
+)
+"""An address may have 254 characters, 64 of them before the @; random ones cannot be compressed."""
+FAR = "".join(chr(_random.randrange(0x20000, 0x2A6DF)) for _ in range(MAX_TOPIC))
+"""A topic of letters that take four bytes each."""
+
+
+def refused(text: str, by: Tokens | None = None) -> bool:
+    with pytest.raises(Malformed, match=r"^no token of ours$"):
+        (by or tokens()).read(text)
+    return True
+
+
+def test_a_link_leads_back_to_recipient_and_topic() -> None:
+    url = links().url(ADA, TOPIC)
+    assert re.fullmatch(re.escape(URL) + r"/[A-Za-z0-9_.-]+", url)
+    assert tokens().read(url.removeprefix(f"{URL}/")) == Choice(ADA, TOPIC)
+
+
+def test_a_link_is_the_same_each_time_so_that_a_mail_that_is_sent_again_is_too() -> None:
+    assert links().url(ADA, TOPIC) == links().url(ADA, TOPIC)
+
+
+@given(
+    st.emails(),
+    st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1, max_size=MAX_TOPIC),
+)
+def test_every_address_and_topic_comes_back_from_its_token(recipient: str, topic: str) -> None:
+    made = Tokens(kept(keys())).sign(Choice(recipient, topic))
+    assert re.fullmatch(r"[A-Za-z0-9_.-]+", made)
+    assert tokens().read(made) == Choice(recipient, topic)
+
+
+@pytest.mark.parametrize("recipient", ["björn@example.com", "用户@例子.example", "o'hara+x@a.example", '"@x'])
+@pytest.mark.parametrize("topic", ["Neuigkeiten über Köln", "ニュース", "<script>", "a/b?c#d %"])
+def test_addresses_and_topics_of_any_language_come_back(recipient: str, topic: str) -> None:
+    assert tokens().read(token(recipient, topic)) == Choice(recipient, topic)
+
+
+def test_the_signature_is_an_hmac_of_sha_256() -> None:
+    payload, _, signature = token().rpartition(".")
+    signing = hmac.digest(KEY.encode(), b"mailroom.unsubscribe.unsubscribe", "sha256")
+    expected = hmac.digest(signing, payload.encode(), "sha256")
+    assert base64.urlsafe_b64decode(signature + "=") == expected
+
+
+def test_a_token_cannot_be_turned_to_another_address_or_topic() -> None:
+    _, _, signature = token().rpartition(".")
+    for choice in (["eve@example.com", TOPIC], [ADA, "news"], [ADA, ""], [ADA]):
+        payload = base64.urlsafe_b64encode(json.dumps(choice, separators=(",", ":")).encode()).rstrip(b"=")
+        assert refused(f"{payload.decode()}.{signature}")
+
+
+def test_two_tokens_cannot_be_crossed() -> None:
+    one, other = token().rpartition("."), token("eve@example.com").rpartition(".")
+    assert refused(f"{one[0]}.{other[2]}")
+    assert refused(f"{other[0]}.{one[2]}")
+
+
+@pytest.mark.parametrize("at", range(0, 83, 3))
+def test_no_character_of_a_token_can_be_changed(at: int) -> None:
+    good = token()
+    for letter in "A_z.":
+        changed = good[:at] + letter + good[at + 1 :]
+        assert changed == good or refused(changed)
+
+
+def test_a_token_has_one_spelling_though_base64_has_several_for_its_last_character() -> None:
+    good = token()
+    letters = [letter for letter in string.ascii_letters + string.digits + "-_" if letter != good[-1]]
+    assert all(refused(good[:-1] + letter) for letter in letters)
+
+
+@pytest.mark.parametrize("left", [0, 1, 10, 38, 39, 40, 60, 80])
+def test_a_truncated_token_is_refused(left: int) -> None:
+    assert refused(token()[:left])
+
+
+@given(st.text(string.ascii_letters + string.digits + "-_.", max_size=200) | st.text(max_size=50))
+def test_no_guess_is_a_token(guess: str) -> None:
+    assert refused(guess)
+
+
+def test_another_key_signs_nothing_of_ours() -> None:
+    assert refused(token(), tokens(NEWER))
+
+
+@pytest.mark.parametrize(
+    ("salt", "signing"),
+    [
+        (b"itsdangerous", {"key_derivation": "hmac", "digest_method": hashlib.sha256}),
+        (b"mailroom.other", {"key_derivation": "hmac", "digest_method": hashlib.sha256}),
+        (
+            b"mailroom.unsubscribe.unsubscribe",
+            {"key_derivation": "django-concat", "digest_method": hashlib.sha256},
+        ),
+        (b"mailroom.unsubscribe.unsubscribe", {"key_derivation": "hmac", "digest_method": hashlib.sha1}),
+        (b"mailroom.unsubscribe.unsubscribe", {"key_derivation": "none", "digest_method": hashlib.sha256}),
+    ],
+)
+def test_what_the_same_key_signs_for_another_purpose_is_refused(salt: bytes, signing: dict[str, Any]) -> None:
+    other = URLSafeSerializer(KEY, salt=salt, signer_kwargs=signing)
+    assert refused(other.dumps([ADA, TOPIC]))
+
+
+@pytest.mark.parametrize(
+    "said", [[ADA], [ADA, TOPIC, "x"], {"recipient": ADA}, [1, 2], [ADA, None], ["", TOPIC], [ADA, ""], "x"]
+)
+def test_something_else_that_is_signed_is_no_choice(said: object) -> None:
+    signing = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+    signed = URLSafeSerializer(KEY, salt=b"mailroom.unsubscribe.unsubscribe", signer_kwargs=signing).dumps(
+        said
+    )
+    with pytest.raises(Malformed, match=r"^signed, but no choice$"):
+        tokens().read(signed)
+
+
+def test_a_new_key_signs_and_the_links_of_old_mails_go_on_working() -> None:
+    both = Tokens(kept(keys(NEWER, "an older one that is no more", KEY)))
+    assert both.read(token()) == Choice(ADA, TOPIC)
+    new = both.sign(Choice(ADA, TOPIC))
+    assert new != token()
+    assert tokens(NEWER).read(new) == Choice(ADA, TOPIC)
+    assert refused(new)
+
+
+def test_a_key_that_is_put_into_the_secret_is_used_once_it_is_read_again(clock: FakeClock) -> None:
+    client = keys()
+    both = Tokens(kept(client, clock))
+    assert both.read(token()) == Choice(ADA, TOPIC)
+    client.rotate(json.dumps({"key": NEWER}), clock.now)
+    clock.advance(300)
+    assert refused(token(), both)
+
+
+def read_for(client: Secrets, clock: FakeClock, seconds: float = 60) -> Secret:
+    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
+
+
+def test_a_link_of_a_new_key_is_read_at_once_where_the_old_key_is_still_kept(clock: FakeClock) -> None:
+    client = keys()
+    warm = Tokens(read_for(client, clock))
+    assert warm.read(token()) == Choice(ADA, TOPIC)
+    client.rotate(json.dumps({"key": NEWER, "previous": [KEY]}), clock.now)
+    clock.advance(RENEW_SECONDS)
+    new = tokens(NEWER).sign(Choice(ADA, "news"))
+    assert warm.read(new) == Choice(ADA, "news")
+    assert (warm.read(new), warm.read(token())) == (Choice(ADA, "news"), Choice(ADA, TOPIC))
+    assert len(client.asked) == 2
+
+
+def test_forged_tokens_have_the_secret_read_every_few_seconds_and_no_oftener(clock: FakeClock) -> None:
+    client = keys()
+    warm = Tokens(read_for(client, clock, 1000))
+    for second in range(4 * RENEW_SECONDS):
+        for forged in (token()[:-2], "x", tokens(NEWER).sign(Choice(ADA, TOPIC))):
+            assert refused(forged, warm)
+        assert len(client.asked) == 1 + second // RENEW_SECONDS
+        clock.advance(1)
+
+
+@pytest.mark.parametrize("trouble", [DENIED, DOWN, NoCredentialsError()])
+def test_what_is_known_counts_while_the_secret_cannot_be_read_anew(
+    clock: FakeClock, trouble: Exception
+) -> None:
+    client = keys()
+    warm = Tokens(read_for(client, clock))
+    warm.read(token())
+    client.trouble = trouble
+    clock.advance(RENEW_SECONDS)
+    for _ in range(20):
+        assert refused(tokens(NEWER).sign(Choice(ADA, TOPIC)), warm)
+        assert warm.read(token()) == Choice(ADA, TOPIC)
+    assert len(client.asked) == 2
+
+
+def test_a_secret_that_was_never_read_is_not_asked_for_twice_by_one_token(clock: FakeClock) -> None:
+    client = keys()
+    client.trouble = DENIED
+    with pytest.raises(type(DENIED)):
+        Tokens(read_for(client, clock)).read("x")
+    assert len(client.asked) == 1
+
+
+def test_something_else_that_is_signed_by_us_is_no_reason_to_read_the_secret(clock: FakeClock) -> None:
+    client = keys()
+    warm = Tokens(read_for(client, clock))
+    warm.read(token())
+    clock.advance(RENEW_SECONDS)
+    signing = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+    ours = URLSafeSerializer(KEY, salt=b"mailroom.unsubscribe.unsubscribe", signer_kwargs=signing)
+    for signed in (ours.dumps([ADA]), ours.make_signer(ours.salt).sign(b"no-json").decode()):
+        with pytest.raises(Malformed):
+            warm.read(signed)
+    assert len(client.asked) == 1
+
+
+class NeverRead(Secrets):
+    """A secret that nobody may ask for."""
+
+    def get_secret_value(self, **_: Any) -> dict[str, Any]:
+        raise AssertionError("the token was worked on")
+
+
+@pytest.mark.parametrize("text", ["a" * (MAX_TOKEN + 1), "a" * 10_000_000, "ä.b", "\ud800", "a\u2028"])
+def test_what_is_too_long_or_not_ascii_is_refused_before_any_work(text: str) -> None:
+    assert refused(text, Tokens(kept(NeverRead())))
+
+
+@pytest.mark.parametrize("topic", [FAR, "x" * MAX_TOPIC, '"' * MAX_TOPIC])
+def test_the_longest_address_and_topic_fit_a_token_and_a_header(topic: str) -> None:
+    assert len(LONGEST) == 254
+    url = "https://" + "a" * 182 + "/b"
+    link = links(url=url).url(LONGEST, topic)
+    assert HEADER_VALUE.fullmatch(f"<{link}>")
+    assert tokens().read(link.removeprefix(f"{url}/")) == Choice(LONGEST, topic)
+
+
+def test_a_url_that_leaves_no_room_in_a_header_is_refused_from_the_start() -> None:
+    with pytest.raises(ValueError, match=r"^the URL for opting out has 193 characters; use a shorter one$"):
+        links(url="https://" + "a" * 185)
+    links(url="https://" + "a" * 184)
+
+
+def test_a_slash_at_the_end_of_the_url_does_no_harm() -> None:
+    assert links(url=f"{URL}/").url(ADA, TOPIC) == links().url(ADA, TOPIC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "no json", "[]", "{}", '{"key": ""}', '{"key": "short"}', '{"key": 5}'),
+        json.dumps({"previous": [KEY]}),
+        json.dumps({"key": KEY, "previous": KEY}),
+        json.dumps({"key": KEY, "previous": [""]}),
+    ],
+)
+def test_a_secret_without_a_key_signs_nothing_and_is_not_quoted(text: str) -> None:
+    secret = kept(Secrets(text))
+    for use in (lambda: Links(secret, URL).url(ADA, TOPIC), lambda: Tokens(secret).read(token())):
+        with pytest.raises(InvalidSigningKey, match=r'is not \{"key": "<random>"') as caught:
+            use()
+        assert KEY not in str(caught.value)
+
+
+def test_a_secret_that_cannot_be_read_raises_what_aws_said() -> None:
+    client = keys()
+    client.trouble = DENIED
+    for use in (Links(kept(client), URL).url, lambda *_: Tokens(kept(client)).read(token())):
+        with pytest.raises(type(DENIED)):
+            use(ADA, TOPIC)

@@ -1,0 +1,112 @@
+"""unsubscribe, as Lambda runs it."""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import boto3
+import msgspec
+import pytest
+
+from tests.support.unit.events import lambda_context
+from tests.support.unit.functions import REPOSITORY, Handler
+from tests.support.unit.shared import PREFERENCES, Aws, FakeClock, refuse_calls
+from tests.support.unit.unsubscribing import (
+    ADA,
+    KEY,
+    NEWER,
+    ONE_CLICK,
+    TOPIC,
+    links,
+    post,
+    preferences_of,
+    request,
+    token,
+)
+
+VARIABLES = ("PREFERENCES_TABLE", "UNSUBSCRIBE_SECRET_ARN")
+Load = Callable[[], Handler]
+_NAMES = iter(range(1000))
+
+
+@pytest.fixture
+def loaded(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
+    """Imports the handler as if its process had just begun."""
+    name, text = f"mailroom-test-unsubscribe-{next(_NAMES)}", json.dumps({"key": KEY})
+    arn = boto3.client("secretsmanager").create_secret(Name=name, SecretString=text)["ARN"]
+    for name, value in zip(VARIABLES, (PREFERENCES, arn), strict=True):
+        monkeypatch.setenv(name, value)
+
+    def load() -> Handler:
+        sys.modules.pop("unsubscribe", None)
+        handler: Handler = importlib.import_module("unsubscribe").handler
+        return handler
+
+    yield load
+    sys.modules.pop("unsubscribe", None)
+
+
+def test_a_click_goes_from_the_request_into_the_table(loaded: Load, aws: Aws, clock: FakeClock) -> None:
+    handler = loaded()
+    assert handler(request(token()), lambda_context())["statusCode"] == 200
+    assert aws.dynamodb.scan(TableName=PREFERENCES)["Items"] == []
+    assert handler(post(token(), ONE_CLICK), lambda_context())["statusCode"] == 200
+    found = preferences_of(aws, clock).get(ADA, TOPIC)
+    assert found is not None
+    assert found.by == "one-click"
+
+
+def test_a_click_on_the_first_link_of_a_new_key_counts(loaded: Load, aws: Aws, clock: FakeClock) -> None:
+    """The function is warm, and keeps the old key for a minute."""
+    handler, newer = loaded(), links(NEWER).url(ADA, TOPIC).rpartition("/")[2]
+    assert handler(request(token()), lambda_context())["statusCode"] == 200
+    said = json.dumps({"key": NEWER, "previous": [KEY]})
+    boto3.client("secretsmanager").put_secret_value(
+        SecretId=os.environ["UNSUBSCRIBE_SECRET_ARN"], SecretString=said
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mailroom.recipients.unsubscribe_links.RENEW_SECONDS", 0)
+        assert handler(post(newer, ONE_CLICK), lambda_context())["statusCode"] == 200
+    assert preferences_of(aws, clock).get(ADA, TOPIC) is not None
+
+
+def test_an_answer_can_be_handed_to_api_gateway(loaded: Load) -> None:
+    answer = loaded()(request(token()), lambda_context())
+    assert json.loads(json.dumps(answer)) == answer
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_a_handler_that_lacks_a_variable_does_not_start_and_names_it(
+    loaded: Load, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv(variable)
+    with pytest.raises(msgspec.ValidationError, match=variable):
+        loaded()
+
+
+def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse_calls(monkeypatch)
+    loaded()
+
+
+@pytest.mark.process
+def test_neither_templates_nor_providers_are_imported() -> None:
+    script = (
+        "import sys; import mailroom.unsubscribe.unsubscribe; "
+        "print([each for each in "
+        "('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
+        "if each in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=REPOSITORY,
+        env={"PYTHONPATH": "lambdas", "POWERTOOLS_METRICS_NAMESPACE": "Mailroom"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.strip() == "[]"
