@@ -80,17 +80,14 @@ def create(connection: Connection[Any], people: People, at: datetime) -> None:
     with connection.cursor() as cursor:
         with cursor.copy("COPY users (id, email, first_name, weekly_mail) FROM STDIN") as copy:
             for number in range(1, people.all + 1):
-                copy.write_row(_user(people, number))
+                wants_mail = number <= people.mailed + people.quiet
+                copy.write_row((number, email(number), first_name(number), wants_mail))
         with cursor.copy("COPY follows (follower_id, followed_id, created_at) FROM STDIN") as copy:
             for number in range(1, people.all + 1):
                 for row in _follows(people, number, at):
                     copy.write_row(row)
     connection.execute(KEYS)
     connection.commit()
-
-
-def _user(people: People, number: int) -> tuple[int, str, str, bool]:
-    return number, email(number), first_name(number), number <= people.mailed + people.quiet
 
 
 def _followers(people: People, number: int) -> Iterator[int]:

@@ -17,7 +17,8 @@ from local.demo.checks.messages import STATUSES, MessageCheck
 from local.demo.scenarios.plan import DemoFacts
 
 SHOWN = 10
-Row = tuple[str, str, str]
+Check = MessageCheck | FaxCheck | CallbackCheck | FeedbackCheck | CampaignCheck
+Row = tuple[str, object, str]
 
 
 @dataclass(frozen=True)
@@ -46,29 +47,32 @@ class Result:
     @property
     def failures(self) -> list[str]:
         """Every sentence about what is not as it should be."""
-        parts = (self.mails, self.sms, self.pushes, self.faxes, self.callbacks, self.feedback, self.campaign)
+        parts = (self.mails, *self._others().values())
         return [*self.troubles, *(sentence for part in parts for sentence in part.failures)]
+
+    def _others(self) -> dict[str, Check]:
+        return {
+            "sms": self.sms,
+            "push": self.pushes,
+            "faxes": self.faxes,
+            "callbacks": self.callbacks,
+            "feedback": self.feedback,
+            "campaign": self.campaign,
+        }
 
     def as_json(self) -> dict[str, Any]:
         """`.local/demo.json`: the mails' figures, those of the others under their names, all failures."""
-        every = asdict(self)
-        mails = every["mails"]
-        others = {
-            "sms": every["sms"],
-            "push": every["pushes"],
-            **{name: every[name] for name in ("faxes", "callbacks", "feedback", "campaign")},
-        }
-        figures = {name: mails[name] for name in ("messages", "accepted", "rejected", "sent_twice", "lost")}
+        figures = ("messages", "accepted", "rejected", "sent_twice", "lost")
         return {
-            **figures,
+            **{name: getattr(self.mails, name) for name in figures},
             "duplicates": self.duplicates,
             "seconds": round(self.mail_seconds, 2),
             "rate": self.rate,
             "reasons": self.mails.reasons,
             "channels": self.channels,
             **{
-                name: {key: value for key, value in each.items() if key != "failures"}
-                for name, each in others.items()
+                name: {key: value for key, value in asdict(each).items() if key != "failures"}
+                for name, each in self._others().items()
             },
             "failures": self.failures,
         }
@@ -78,10 +82,10 @@ def show(console: Console, result: Result, facts: DemoFacts, mail: Mapping[str, 
     """Print all of it; the failures last, where they are seen."""
     if mail:
         console.print(_mail(mail))
-    duplicates = "duplicates", str(result.duplicates), "repeated puts that sent nothing more"
+    duplicates = "duplicates", result.duplicates, "repeated puts that sent nothing more"
     seconds = f"messages, from the first put to the last that was sent: {result.mail_seconds:.1f} s"
     rate = "a second", f"{result.rate:.0f}", seconds
-    segments = "segments", str(result.sms.segments), "that they take, counted before they are sent"
+    segments = "segments", result.sms.segments, "that they take, counted before they are sent"
     console.print(_table("Mails", _messages(result.mails, duplicates, rate)))
     console.print(_table("SMS", _messages(result.sms, segments)))
     console.print(_table("Pushes", _messages(result.pushes)))
@@ -116,69 +120,61 @@ def _table(title: str, rows: Iterator[Row]) -> Table:
     view.add_column(justify="right")
     view.add_column(overflow="fold")
     for row in rows:
-        view.add_row(*(Text(cell) for cell in row))
+        view.add_row(*(Text(str(cell)) for cell in row))
     return view
 
 
 def _messages(check: MessageCheck, *more: Row) -> Iterator[Row]:
-    yield "messages", str(check.messages), "put into the mailbox"
-    yield "accepted", str(check.accepted), "by the provider, each once"
-    yield "rejected", str(check.rejected), "failed in the ledger, with a reason:"
+    yield "messages", check.messages, "put into the mailbox"
+    yield "accepted", check.accepted, "by the provider, each once"
+    yield "rejected", check.rejected, "failed in the ledger, with a reason:"
     yield from (("", "", f"{each['id']}: {each['message']}") for each in check.reasons)
-    yield "suppressed", str(check.suppressed), "their recipient is on the suppression list"
-    yield "sent twice", str(check.sent_twice), "must be 0"
-    yield "lost", str(check.lost), "must be 0"
+    yield "suppressed", check.suppressed, "their recipient is on the suppression list"
+    yield "sent twice", check.sent_twice, "must be 0"
+    yield "lost", check.lost, "must be 0"
     yield from more
 
 
 def _feedback(check: FeedbackCheck) -> Iterator[Row]:
     types = ", ".join(f"{name} {count}" for name, count in check.by_type.items())
-    yield "events", str(check.events), f"that SES published, in any order: {types}"
-    yield "doubled", str(check.doubled), "of them repeat another"
-    yield "callbacks", str(check.callbacks), "that Twilio posted, signed, in any order and some twice"
+    yield "events", check.events, f"that SES published, in any order: {types}"
+    yield "doubled", check.doubled, "of them repeat another"
+    yield "callbacks", check.callbacks, "that Twilio posted, signed, in any order and some twice"
     reasons = ", ".join(f"{name} {count}" for name, count in check.suppressed.items())
-    yield "suppressed", str(sum(check.suppressed.values())), f"recipients, by reason: {reasons}"
+    yield "suppressed", sum(check.suppressed.values()), f"recipients, by reason: {reasons}"
 
 
 def _faxes(check: FaxCheck, facts: DemoFacts) -> Iterator[Row]:
-    yield "faxes", str(check.faxes), f"to {check.numbers} numbers, and one to no number"
-    yield "delivered", str(check.delivered), f"the last after {check.seconds:.1f} s"
-    yield "failed", str(check.failed), "with a reason:"
+    yield "faxes", check.faxes, f"to {check.numbers} numbers, and one to no number"
+    yield "delivered", check.delivered, f"the last after {check.seconds:.1f} s"
+    yield "failed", check.failed, "with a reason:"
     yield from (("", "", f"{each['id']}: {each['message']}") for each in check.reasons)
-    yield "attempts", str(check.attempts), f"that the provider accepted; {facts.max_attempts} each at most"
+    yield "attempts", check.attempts, f"that the provider accepted; {facts.max_attempts} each at most"
     longest = f"one fax, over functions that live for {facts.function_seconds} s at most"
     yield "longest", f"{check.longest:.0f} s", longest
-    yield "in order", str(check.lines_in_order), "numbers whose queue's order is known, and was kept"
-    yield "at once", str(check.most_at_once), "under way to one number, at most; must be 1"
-    yield "sent twice", str(check.sent_twice), "must be 0"
-    yield "lost", str(check.lost), "must be 0"
+    yield "in order", check.lines_in_order, "numbers whose queue's order is known, and was kept"
+    yield "at once", check.most_at_once, "under way to one number, at most; must be 1"
+    yield "sent twice", check.sent_twice, "must be 0"
+    yield "lost", check.lost, "must be 0"
 
 
 def _webhooks(check: CallbackCheck) -> Iterator[Row]:
-    yield "requests", str(check.received), "to the receiver, which fails some of them at first"
-    yield "different", str(check.different), "by webhook-id: callbacks about messages, and"
-    yield "messages", str(check.webhooks), "webhooks that are messages themselves"
-    yield "verified", str(check.verified), "with the package standardwebhooks; must be all"
-    yield "missing", str(check.missing), "must be 0"
+    yield "requests", check.received, "to the receiver, which fails some of them at first"
+    yield "different", check.different, "by webhook-id: callbacks about messages, and"
+    yield "messages", check.webhooks, "webhooks that are messages themselves"
+    yield "verified", check.verified, "with the package standardwebhooks; must be all"
+    yield "missing", check.missing, "must be 0"
 
 
 def _campaign(check: CampaignCheck) -> Iterator[Row]:
-    yield (
-        "people",
-        str(check.people),
-        "have new followers this week; one opts out before the mail is composed",
-    )
-    yield (
-        "killed at",
-        str(check.before),
-        "messages in the mailbox; everything queued or under way is lost",
-    )
-    yield "sent", str(check.sent), "mails, after the same run was started again"
-    yield "with a link", str(check.with_link), "for opting out with one click; must be all that were sent"
-    yield "suppressed", str(check.suppressed), "opted out by the link in an earlier mail"
-    yield "uninvited", str(check.uninvited), "have no news, or switched the mail off; must be 0"
-    yield "sent twice", str(check.sent_twice), "must be 0"
-    yield "lost", str(check.lost), "must be 0"
+    yield "people", check.people, "have new followers this week; one opts out before the mail is composed"
+    yield "killed at", check.before, "messages in the mailbox; everything queued or under way is lost"
+    yield "sent", check.sent, "mails, after the same run was started again"
+    yield "with a link", check.with_link, "for opting out with one click; must be all that were sent"
+    yield "suppressed", check.suppressed, "opted out by the link in an earlier mail"
+    yield "uninvited", check.uninvited, "have no news, or switched the mail off; must be 0"
+    yield "sent twice", check.sent_twice, "must be 0"
+    yield "lost", check.lost, "must be 0"
     yield "seconds", f"{check.seconds:.1f}", "from its start, without the time between the two starts"
 
 

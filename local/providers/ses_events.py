@@ -45,21 +45,18 @@ COURSES: dict[str, tuple[Kind, ...]] = {
 DELIVERED: tuple[Kind, ...] = ("delivery",)
 Event = dict[str, Any]
 REPORTER = "dns; mx.example.net"
-EVENT_TYPES: dict[Kind, str] = {
-    "delivery": "Delivery",
-    "hard": "Bounce",
-    "listed": "Bounce",
-    "away": "Bounce",
-    "full": "Bounce",
-    "complaint": "Complaint",
-    "delay": "DeliveryDelay",
-    "reject": "Reject",
-}
 BOUNCES: dict[Kind, tuple[str, str]] = {
     "hard": ("Permanent", "General"),
     "listed": ("Permanent", "OnAccountSuppressionList"),
     "away": ("Transient", "General"),
     "full": ("Transient", "MailboxFull"),
+}
+EVENT_TYPES: dict[Kind, str] = {
+    **dict.fromkeys(BOUNCES, "Bounce"),
+    "delivery": "Delivery",
+    "complaint": "Complaint",
+    "delay": "DeliveryDelay",
+    "reject": "Reject",
 }
 BOUNCED: dict[Kind, dict[str, str]] = {
     "hard": {"action": "failed", "status": "5.1.1", "diagnosticCode": "smtp; 550 5.1.1 user unknown"},
@@ -119,7 +116,7 @@ def send(mail: AcceptedMail) -> Event:
 
 def event(mail: AcceptedMail, kind: Kind, recipient: str, seconds: float) -> Event:
     """What became of it for one recipient, so many seconds after its acceptance."""
-    details = _DETAILS.get(kind, _bounce)(kind, parseaddr(recipient)[1], mail.at + seconds)
+    details = _details(kind, parseaddr(recipient)[1], mail.at + seconds)
     name = EVENT_TYPES[kind]
     return {"eventType": name, "mail": described(mail), name[0].lower() + name[1:]: details}
 
@@ -171,15 +168,40 @@ def _stamp(seconds: float) -> str:
     return iso_milliseconds(datetime.fromtimestamp(seconds, UTC))
 
 
-def _delivery(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
-    return {
-        "timestamp": _stamp(at),
-        "processingTimeMillis": 480,
-        "recipients": [recipient],
-        "smtpResponse": "250 2.6.0 Message received",
-        "remoteMtaIp": "192.0.2.7",
-        "reportingMTA": "a8-70.smtp-out.amazonses.com",
-    }
+def _details(kind: Kind, recipient: str, at: float) -> Event:
+    """What an event says of its kind."""
+    match kind:
+        case "delivery":
+            return {
+                "timestamp": _stamp(at),
+                "processingTimeMillis": 480,
+                "recipients": [recipient],
+                "smtpResponse": "250 2.6.0 Message received",
+                "remoteMtaIp": "192.0.2.7",
+                "reportingMTA": "a8-70.smtp-out.amazonses.com",
+            }
+        case "complaint":
+            return {
+                "feedbackId": _feedback_id(),
+                "complaintSubType": None,
+                "complainedRecipients": [{"emailAddress": recipient}],
+                "timestamp": _stamp(at),
+                "userAgent": "Amazon SES Mailbox Simulator",
+                "complaintFeedbackType": "abuse",
+                "arrivalDate": _stamp(at),
+            }
+        case "delay":
+            report = {"status": "4.2.2", "diagnosticCode": "smtp; 452 4.2.2 mailbox full"}
+            return {
+                "timestamp": _stamp(at),
+                "delayType": "MailboxFull",
+                "expirationTime": _stamp(at + timedelta(hours=14).total_seconds()),
+                "reportingMTA": REPORTER,
+                "delayedRecipients": [{"emailAddress": recipient, **report}],
+            }
+        case "reject":
+            return {"reason": "Bad content"}
+    return _bounce(kind, recipient, at)
 
 
 def _bounce(kind: Kind, recipient: str, at: float) -> Event:
@@ -195,36 +217,5 @@ def _bounce(kind: Kind, recipient: str, at: float) -> Event:
     }
 
 
-def _complaint(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
-    return {
-        "feedbackId": _feedback_id(),
-        "complaintSubType": None,
-        "complainedRecipients": [{"emailAddress": recipient}],
-        "timestamp": _stamp(at),
-        "userAgent": "Amazon SES Mailbox Simulator",
-        "complaintFeedbackType": "abuse",
-        "arrivalDate": _stamp(at),
-    }
-
-
-def _delay(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
-    return {
-        "timestamp": _stamp(at),
-        "delayType": "MailboxFull",
-        "expirationTime": _stamp(at + timedelta(hours=14).total_seconds()),
-        "reportingMTA": REPORTER,
-        "delayedRecipients": [
-            {"emailAddress": recipient, "status": "4.2.2", "diagnosticCode": "smtp; 452 4.2.2 mailbox full"}
-        ],
-    }
-
-
-def _reject(kind: Kind, recipient: str, at: float) -> Event:  # noqa: ARG001 - as the others
-    return {"reason": "Bad content"}
-
-
 def _feedback_id() -> str:
     return f"0100{uuid.uuid4().hex[:12]}-{uuid.uuid4()}-000000"
-
-
-_DETAILS = {"delivery": _delivery, "complaint": _complaint, "delay": _delay, "reject": _reject}

@@ -116,7 +116,9 @@ class SesFeedback:
                 self.queue.add(again, 0)
         for each in events[first:]:
             for message in self._messages(each, destinations):
-                self.queue.add(message, self._delay())
+                with self._lock:
+                    delay = self._random.uniform(0, SPREAD_SECONDS)
+                self.queue.add(message, delay)
 
     def counts(self) -> dict[str, Any]:
         """Published events by their type; `doubled` counts repeats, those that are still to come included."""
@@ -155,10 +157,6 @@ class SesFeedback:
             self._doubled += (times - 1) * len(topics)
         text = json.dumps(published)
         return [TopicMessage(topic, text, name) for topic in topics for _ in range(times)]
-
-    def _delay(self) -> float:
-        with self._lock:
-            return self._random.uniform(0, SPREAD_SECONDS)
 
     def _publish(self, messages: list[TopicMessage]) -> list[TopicMessage]:
         """Publish at most ten; those that the emulator did not take."""

@@ -108,7 +108,11 @@ class SnsSimulator:
         return word if not once or self._had.nth(token) == 1 else ""
 
     def _keep(self, target: str, token: str, kind: str, form: Mapping[str, str], message_id: str) -> None:
-        payloads = _payloads(form)
+        several = form.get("MessageStructure") == "json"
+        message: dict[str, Any] = json.loads(form["Message"]) if several else {}
+        payloads = {
+            name: payload if name == "default" else _parsed(payload) for name, payload in message.items()
+        }
         content = {
             "subject": payloads.get("default") or form.get("Message", ""),
             "platform": kind,
@@ -128,24 +132,13 @@ def _wrong_message(form: Mapping[str, str]) -> str:
     """What SNS finds wrong in a message for several platforms; "" where nothing is."""
     if form.get("MessageStructure") != "json":
         return ""
-    try:
-        message = json.loads(form.get("Message", ""))
-    except ValueError:
-        return NO_JSON
+    message = _parsed(form.get("Message"))
     if not isinstance(message, dict):
         return NO_JSON
     return "" if isinstance(message.get("default"), str) else NO_DEFAULT
 
 
-def _payloads(form: Mapping[str, str]) -> dict[str, Any]:
-    """The payload of each platform, parsed; `default` as it is. {} for a plain message."""
-    if form.get("MessageStructure") != "json":
-        return {}
-    message = json.loads(form["Message"])
-    return {name: payload if name == "default" else _json(payload) for name, payload in message.items()}
-
-
-def _json(payload: Any) -> Any:
+def _parsed(payload: Any) -> Any:
     try:
         return json.loads(payload)
     except (TypeError, ValueError):

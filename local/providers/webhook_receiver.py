@@ -26,6 +26,11 @@ from typing import Any
 from local.providers.http import NoAnswer, Occurrences, Reply, Request, iso_milliseconds, json_reply
 
 _HELP = b'{"message": "Try POST /receiver/ok; its other paths are in local/providers/webhook_receiver.py."}'
+ALWAYS = {
+    "ok": Reply(200, b""),
+    "gone": Reply(410, b""),
+    "redirect": Reply(302, b"", {"Location": "/receiver/ok/redirected"}),
+}
 
 
 class WebhookReceiver:
@@ -78,21 +83,11 @@ class WebhookReceiver:
                 return Reply(503 if before < int(times) else 200, b"")
             case ["retry-after", seconds, *_] if seconds.isdecimal():
                 return Reply(200, b"") if before else Reply(429, b"", {"Retry-After": seconds})
-        return _always(parts)
-
-
-def _always(parts: list[str]) -> Reply:
-    """The answers that are the same each time."""
-    match parts:
-        case ["ok", *_]:
-            return Reply(200, b"")
-        case ["fail", status, *_] if status.isdecimal() and 200 <= int(status) <= 599:
-            return Reply(int(status), b"")
-        case ["gone", *_]:
-            return Reply(410, b"")
-        case ["redirect", *_]:
-            return Reply(302, b"", {"Location": "/receiver/ok/redirected"})
-    return Reply(404, _HELP)
+            case ["fail", status, *_] if status.isdecimal() and 200 <= int(status) <= 599:
+                return Reply(int(status), b"")
+            case [name, *_] if name in ALWAYS:
+                return ALWAYS[name]
+        return Reply(404, _HELP)
 
 
 def _body(content: bytes) -> dict[str, str]:

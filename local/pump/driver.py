@@ -23,6 +23,7 @@ from uuid import uuid4
 from botocore.exceptions import BotoCoreError, ClientError
 
 from local.aws import LocalSession, patient
+from local.providers.http import iso, iso_milliseconds
 from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
 from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
@@ -47,8 +48,9 @@ class Pump:
         session = LocalSession()
         self._lambda = session.client("lambda", endpoint_url=url, config=patient())
         self._sqs = session.client("sqs", endpoint_url=url, config=patient(CONNECTIONS))
+        self._streams = session.client("dynamodbstreams", endpoint_url=url, config=patient(CONNECTIONS))
+        self._s3 = session.client("s3", endpoint_url=url, config=patient(CONNECTIONS))
         self._functions = Functions(url)
-        self._streams = StreamDriver(url, self._functions)
 
     def run(self) -> None:
         """Start all readers and pollers; they never end."""
@@ -61,7 +63,7 @@ class Pump:
         for uuid in [*(each.uuid for each in streams), *(each.uuid for each in queues)]:
             # A template's `Enabled: false` does not show in the emulator's answer.
             self._lambda.update_event_source_mapping(UUID=uuid, Enabled=False)
-        threads = [thread for mapping in streams for thread in self._streams.threads(mapping)]
+        threads = [thread for mapping in streams for thread in self._readers(mapping)]
         threads += [self._poller(mapping) for mapping in queues]
         print(f"{DRIVING}{len(streams)} stream mappings and {len(queues)} FIFO queues", flush=True)
         for thread in threads:
@@ -70,21 +72,12 @@ class Pump:
             thread.join()
 
     def _poller(self, mapping: FifoMapping) -> Thread:
-        queue = EmulatedQueue(self._sqs, mapping.queue)
-        poller = Poller(mapping, queue, partial(self._functions.invoke, mapping.function))
-        return Thread(target=poller.run, daemon=True)
+        invoke = partial(self._functions.invoke, mapping.function)
+        return Thread(
+            target=Poller(mapping, EmulatedQueue(self._sqs, mapping.queue), invoke).run, daemon=True
+        )
 
-
-class StreamDriver:
-    """All stream mappings of one emulator."""
-
-    def __init__(self, url: str, functions: Functions) -> None:
-        session = LocalSession()
-        self._streams = session.client("dynamodbstreams", endpoint_url=url, config=patient(50))
-        self._s3 = session.client("s3", endpoint_url=url, config=patient(50))
-        self._functions = functions
-
-    def threads(self, mapping: StreamMapping) -> list[Thread]:
+    def _readers(self, mapping: StreamMapping) -> list[Thread]:
         """A reader for each shard, not yet started."""
         description = self._streams.describe_stream(StreamArn=mapping.stream)["StreamDescription"]
         shards = [shard["ShardId"] for shard in description["Shards"]]
@@ -102,7 +95,7 @@ class StreamDriver:
             lanes[record.key % count].put(record)
 
     def _invoke(self, mapping: StreamMapping, records: Sequence[Record]) -> Invoked:
-        return self._functions.invoke(mapping.function, event_of(list(records)))
+        return self._functions.invoke(mapping.function, event_of(records))
 
     def _keep(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
         """Write failed records to S3, however long that takes: they must not be lost."""
@@ -140,13 +133,10 @@ def read_shard(streams: "DynamoDBStreamsClient", mapping: StreamMapping, shard: 
 
 
 def _iterator(streams: "DynamoDBStreamsClient", stream: str, shard: str, last: str) -> str:
-    if not last:
-        start = streams.get_shard_iterator(StreamArn=stream, ShardId=shard, ShardIteratorType="TRIM_HORIZON")
-    else:
-        start = streams.get_shard_iterator(
-            StreamArn=stream, ShardId=shard, ShardIteratorType="AFTER_SEQUENCE_NUMBER", SequenceNumber=last
-        )
-    return start["ShardIterator"]
+    start: Any = {"ShardIteratorType": "TRIM_HORIZON"}
+    if last:
+        start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
+    return streams.get_shard_iterator(StreamArn=stream, ShardId=shard, **start)["ShardIterator"]
 
 
 class ShardLane:
@@ -212,13 +202,13 @@ def document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetim
         },
         **({"responseContext": response} if response else {}),
         "version": "1.0",
-        "timestamp": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "timestamp": iso_milliseconds(now.astimezone(UTC)),
         "DDBStreamBatchInfo": {
             "shardId": shard,
             "startSequenceNumber": records[0].sequence,
             "endSequenceNumber": records[-1].sequence,
-            "approximateArrivalOfFirstRecord": _second(records[0].created),
-            "approximateArrivalOfLastRecord": _second(records[-1].created),
+            "approximateArrivalOfFirstRecord": iso(records[0].created),
+            "approximateArrivalOfLastRecord": iso(records[-1].created),
             "batchSize": len(records),
             "streamArn": mapping.stream,
         },
@@ -226,13 +216,9 @@ def document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetim
     }
 
 
-def event_of(records: tuple[Record, ...] | list[Record]) -> str:
+def event_of(records: Sequence[Record]) -> str:
     """The function's event, from records that are serialized already."""
     return '{"Records":[' + ",".join(record.text for record in records) + "]}"
-
-
-def _second(epoch: float) -> str:
-    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _source(mapping: dict[str, Any], service: str, suffix: str = "") -> bool:

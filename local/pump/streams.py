@@ -189,16 +189,6 @@ def first_failed(records: Sequence[Record], invoked: Invoked, mapping: StreamMap
     return min((places.get(identifier or "", 0) for identifier in identifiers), default=None)
 
 
-def split_expired(
-    batch: StreamBatch, mapping: StreamMapping, now: float
-) -> tuple[tuple[Record, ...], StreamBatch]:
-    """Records that outlived the mapping's age, and the batch without them. `now` in epoch seconds."""
-    oldest = now - mapping.max_age_seconds
-    expired = tuple(record for record in batch.records if record.created < oldest)
-    fresh = tuple(record for record in batch.records if record.created >= oldest)
-    return expired, replace(batch, records=fresh)
-
-
 def backoff(failures: int) -> float:
     """Seconds before the next invocation, after so many failed ones in a row."""
     return min(BACKOFF_CAP_SECONDS, BACKOFF_SECONDS * 2.0 ** min(failures, 10))
@@ -251,8 +241,10 @@ class StreamDelivery:
                 self._sleep(backoff(failures - 1))
 
     def _without_expired(self, batch: StreamBatch, last: Invoked | None) -> StreamBatch:
-        expired, fresh = split_expired(batch, self._mapping, self._clock())
-        if expired:
-            seen = last if batch.invocations else None
-            self._give_up(GivenUp(expired, TOO_OLD, seen, batch.invocations))
-        return fresh
+        """The batch without the records that outlived the mapping's age."""
+        oldest = self._clock() - self._mapping.max_age_seconds
+        expired = tuple(record for record in batch.records if record.created < oldest)
+        if not expired:
+            return batch
+        self._give_up(GivenUp(expired, TOO_OLD, last if batch.invocations else None, batch.invocations))
+        return replace(batch, records=tuple(each for each in batch.records if each.created >= oldest))

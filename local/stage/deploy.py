@@ -155,14 +155,19 @@ class EmulatorDeployment:
         return outputs
 
     def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
+        url = ""
         for asset in stack.assets:
             content = asset.content()
+            # CDK lists the template among the assets; a body over 51,200 bytes may only come from S3.
             if asset.source == stack.template:
                 content = content.replace(PROVIDERS.encode(), providers.encode())
+                url = f"{self._url}/{asset.bucket}/{asset.key}"
             self._s3.put_object(Bucket=asset.bucket, Key=asset.key, Body=content)
-        self._formation.create_stack(
-            StackName=stack.name, TemplateURL=self._template_url(stack), Capabilities=CAPABILITIES
-        )
+        if not url:
+            raise DeployError(
+                f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew."
+            )
+        self._formation.create_stack(StackName=stack.name, TemplateURL=url, Capabilities=CAPABILITIES)
         wait_until(
             lambda: not self._stack(stack.name)["StackStatus"].endswith("_IN_PROGRESS"), DEPLOY_SECONDS
         )
@@ -173,13 +178,6 @@ class EmulatorDeployment:
 
     def _stack(self, name: str) -> "StackTypeDef":
         return self._formation.describe_stacks(StackName=name)["Stacks"][0]
-
-    def _template_url(self, stack: StackArtifact) -> str:
-        """CDK lists the template among the assets; a body over 51,200 bytes may only come from S3."""
-        for asset in stack.assets:
-            if asset.source == stack.template:
-                return f"{self._url}/{asset.bucket}/{asset.key}"
-        raise DeployError(f"{stack.name}: {stack.template.name} is not in its asset manifest; synth anew.")
 
     def _reasons(self, stack: str) -> str:
         events = self._formation.describe_stack_events(StackName=stack)["StackEvents"]
