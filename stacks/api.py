@@ -16,7 +16,6 @@ from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack
-from stacks.settings.api import Api
 from stacks.settings.channels import OWN_SECTIONS
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
@@ -42,7 +41,9 @@ class ApiStack(StageStack):
         self.api = http.HttpApi(
             self, "Api", api_name=settings.name(), description=self.stack_name, create_default_stage=False
         )
-        self.public_url = settings.api.public_url or self._own_url()
+        self.public_url = settings.api.public_url or (
+            f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
+        )
         # Also where nobody needs it for the URL: senders that are deployed may import it, and CloudFormation
         # lets no export go before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
@@ -52,11 +53,7 @@ class ApiStack(StageStack):
         self._unsubscribe(settings, storage)
         self._twilio_callbacks(settings, feedback)
         server_errors(self, settings, self.api)
-        publish(
-            self,
-            ApiUrl=self.public_url,
-            UnsubscribeUrl=self.unsubscribe_url,
-        )
+        publish(self, ApiUrl=self.public_url, UnsubscribeUrl=self.unsubscribe_url)
 
     @property
     def twilio_url(self) -> str:
@@ -67,9 +64,6 @@ class ApiStack(StageStack):
     def unsubscribe_url(self) -> str:
         """Below it is a path for each recipient and topic, which mails carry."""
         return f"{self.public_url}{UNSUBSCRIBE_PATH}"
-
-    def _own_url(self) -> str:
-        return f"https://{self.api.http_api_id}.execute-api.{Aws.REGION}.{Aws.URL_SUFFIX}"
 
     def _unsubscribe_secret(self, settings: Settings) -> Secret:
         return Secret(
@@ -168,6 +162,7 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
     """The function that takes messages in, says what became of them, and takes back what waits."""
     mailbox, ledger = storage.mailbox.table_arn, storage.ledger.table_arn
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
+    jwt = settings.api.jwt
     return FunctionSpec(
         function="messages-api",
         limits=settings.api.messages,
@@ -191,25 +186,16 @@ def messages_api(stack: Stack, settings: Settings, storage: MailboxStack, public
             "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
             "DEFAULT_REGION": settings.default_region,
             "PUBLIC_URL": public_url,
-            **_callers(settings.api),
+            "JWT_ISSUER": jwt.issuer if jwt else "",
+            "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
+            "CALLER_CLAIM": jwt.caller_claim if jwt else "",
+            "PAYLOAD_PREFIXES": json.dumps(settings.api.payload_prefixes),
         },
         remedy=CALLER_REPEATS,
     )
 
 
-def _callers(api: Api) -> dict[str, str]:
-    """Who calls: what the function has to know of them."""
-    jwt = api.jwt
-    return {
-        "JWT_ISSUER": jwt.issuer if jwt else "",
-        "JWT_SCOPES": jwt.scopes.model_dump_json() if jwt and jwt.scopes else "{}",
-        "CALLER_CLAIM": jwt.caller_claim if jwt else "",
-        "PAYLOAD_PREFIXES": json.dumps(api.payload_prefixes),
-    }
-
-
 def lanes(settings: Settings) -> dict[str, list[str]]:
     """The lanes of each channel that a message may name."""
     rows = {event_type: [*map(str, channel.lanes)] for event_type, channel in settings.channels.items()}
-    own = {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}
-    return {**rows, **own}
+    return rows | {name: ["normal"] for name in OWN_SECTIONS if getattr(settings, name) is not None}

@@ -41,7 +41,7 @@ class DeployStack(StageStack):
         self._warn_of_the_default_bootstrap(settings)
         # These two hand out nothing, so no boundary need hold them; the stage's would.
         iam.PermissionsBoundary.of(self).clear()
-        self._provider_arn = section.provider_arn or self._provider().oidc_provider_arn
+        self._provider_arn = section.provider_arn or self._made_provider_arn()
         deploy = self._role("Deploy", settings.name("deploy"), section.subjects, [self._through_bootstrap()])
         publish(self, DeployRoleArn=deploy.role_arn)
         if section.reader_subjects:
@@ -60,10 +60,9 @@ class DeployStack(StageStack):
                 "the policies of `make policy`, and set deploy.qualifier.",
             )
 
-    def _provider(self) -> iam.OidcProviderNative:
-        return iam.OidcProviderNative(
-            self, "Provider", url=self._section.issuer, client_ids=[self._section.expected_audience]
-        )
+    def _made_provider_arn(self) -> str:
+        issuer, audiences = self._section.issuer, [self._section.expected_audience]
+        return iam.OidcProviderNative(self, "Provider", url=issuer, client_ids=audiences).oidc_provider_arn
 
     def _role(self, id_: str, name: str, subjects: Sequence[str], grants: Sequence[Grant]) -> iam.Role:
         role = iam.Role(
@@ -89,15 +88,11 @@ class DeployStack(StageStack):
         """What `cdk deploy` calls, it calls as these roles; CloudFormation acts as a third, which nobody else
         may assume. So the rights of a deployment are those of the bootstrap's execution policies."""
         qualifier = self._qualifier or DefaultStackSynthesizer.DEFAULT_QUALIFIER
-        return Grant(
-            ["sts:AssumeRole"],
-            [self._bootstrap_role(f"cdk-{qualifier}-{each}-role") for each in BOOTSTRAP_ROLES],
-        )
-
-    def _bootstrap_role(self, name: str) -> str:
-        return self.format_arn(
-            service="iam", region="", resource="role", resource_name=f"{name}-{self.account}-{self.region}"
-        )
+        names = [f"cdk-{qualifier}-{each}-role-{self.account}-{self.region}" for each in BOOTSTRAP_ROLES]
+        arns = [
+            self.format_arn(service="iam", region="", resource="role", resource_name=name) for name in names
+        ]
+        return Grant(["sts:AssumeRole"], arns)
 
     def _read_templates(self, settings: Settings) -> Grant:
         """What `cdk diff --no-change-set` calls."""

@@ -10,7 +10,7 @@ from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import provider_secret
 from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import LINES, MailboxStack
-from stacks.settings.fax import Fax, FaxRules, fax_rules, mover_rules
+from stacks.settings.fax import Fax, fax_rules, mover_rules
 from stacks.settings.queues import Waits
 from stacks.settings.sections import Polling
 from stacks.settings.stage import Settings
@@ -64,28 +64,23 @@ class FaxStack(StageStack):
                     pace=fax.pace,
                     submit_seconds=fax.submit_seconds,
                 ),
-                **self._fax_environment(settings, fax, rules),
+                "FAX_PROVIDER": fax.provider,
+                "FAX_SECRET_ARN": self.secret.secret_arn,
+                "FAX_BASE_URL": fax.url,
+                "FAX_SENDERS": json.dumps(fax.senders),
+                "FAX_CONNECTION_ID": fax.connection_id or "",
+                "FAX_TTL_MINUTES": str(fax.ttl_minutes),
+                "FAX_QUALITY": fax.quality,
+                "MEDIA_SECONDS": str(fax.media_seconds),
+                "POLL_SECONDS": str(fax.poll_seconds),
+                "LONGEST_FAX_SECONDS": str(fax.longest_fax_seconds),
+                "MAX_ATTEMPTS": str(fax.max_attempts),
+                "LAST_SUBMIT_RECEIVE": str(rules.last_submit_receive),
+                "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
+                "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
+                "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
             },
         )
-
-    def _fax_environment(self, settings: Settings, fax: Fax, rules: FaxRules) -> dict[str, str]:
-        return {
-            "FAX_PROVIDER": fax.provider,
-            "FAX_SECRET_ARN": self.secret.secret_arn,
-            "FAX_BASE_URL": fax.url,
-            "FAX_SENDERS": json.dumps(fax.senders),
-            "FAX_CONNECTION_ID": fax.connection_id or "",
-            "FAX_TTL_MINUTES": str(fax.ttl_minutes),
-            "FAX_QUALITY": fax.quality,
-            "MEDIA_SECONDS": str(fax.media_seconds),
-            "POLL_SECONDS": str(fax.poll_seconds),
-            "LONGEST_FAX_SECONDS": str(fax.longest_fax_seconds),
-            "MAX_ATTEMPTS": str(fax.max_attempts),
-            "LAST_SUBMIT_RECEIVE": str(rules.last_submit_receive),
-            "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
-            "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
-            "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
-        }
 
     def _move(self, settings: Settings, fax: Fax) -> Work:
         return Work(

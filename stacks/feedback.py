@@ -80,7 +80,7 @@ class FeedbackStack(StageStack):
             rules=worker_rules(settings.feedback, settings.lease_margin_seconds),
             kept_back_seconds=KEPT_BACK_SECONDS,
             grants=[
-                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn]),
+                Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn, storage.suppressions.table_arn])
             ],
             environment={
                 **storage.shared_environment,
@@ -116,11 +116,7 @@ def watch_reputation(scope: Construct, settings: Settings) -> None:
 
 
 def _pair(
-    scope: Construct,
-    settings: Settings,
-    of: str,
-    words: tuple[str, str],
-    thresholds: tuple[float, float],
+    scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
 ) -> None:
     meaning, look = words
     metric = Metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
@@ -134,8 +130,7 @@ def _pair(
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
         trigger = Trigger({"rate": metric}, threshold, missing="ignore")
-        construct_id = f"{of}Rate{'Warning' if suffix else ''}"
-        StageAlarm(scope, construct_id, settings, about, trigger)
+        StageAlarm(scope, f"{of}Rate{'Warning' if suffix else ''}", settings, about, trigger)
 
 
 SMS_SERVICE = "sms-voice.amazonaws.com"

@@ -42,12 +42,7 @@ class MailboxStack(StageStack):
         self.preferences = Table(
             self, "Preferences", settings, name="preferences", key="recipient", sort_key="topic"
         )
-        self.payloads = PrivateBucket(
-            self,
-            "Payloads",
-            settings,
-            keep_days=settings.retention.payload_days,
-        )
+        self.payloads = PrivateBucket(self, "Payloads", settings, keep_days=settings.retention.payload_days)
         self.shared_environment = {
             "LEDGER_TABLE": self.ledger.table_name,
             "LEDGER_TTL_SECONDS": str(settings.retention.ledger_days * DAY),

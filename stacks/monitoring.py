@@ -12,7 +12,7 @@ from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, Metric, StageAlarm
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
 from stacks.dashboard import dashboard
-from stacks.settings.monitoring import NEARLY_ALL, Slack, Teams
+from stacks.settings.monitoring import NEARLY_ALL
 from stacks.settings.queues import DAY
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
@@ -101,34 +101,25 @@ GUARDRAIL = "CloudWatchReadOnlyAccess"
 
 def write_to_chats(stack: Stack, settings: Settings, topic_arn: str) -> None:
     """Let the topic's messages be written where the settings say."""
-    wanted = settings.monitoring
-    if wanted.slack:
-        _slack(stack, settings, wanted.slack, topic_arn)
-    if wanted.teams:
-        _teams(stack, settings, wanted.teams, topic_arn)
-
-
-def _slack(stack: Stack, settings: Settings, slack: Slack, topic_arn: str) -> None:
-    chatbot.CfnSlackChannelConfiguration(
-        stack,
-        "Slack",
-        configuration_name=settings.name("slack"),
-        slack_workspace_id=slack.workspace_id,
-        slack_channel_id=slack.channel_id,
-        **_chat(stack, "SlackRole", topic_arn),
-    )
-
-
-def _teams(stack: Stack, settings: Settings, teams: Teams, topic_arn: str) -> None:
-    chatbot.CfnMicrosoftTeamsChannelConfiguration(
-        stack,
-        "Teams",
-        configuration_name=settings.name("teams"),
-        teams_tenant_id=teams.tenant_id,
-        team_id=teams.team_id,
-        teams_channel_id=teams.channel_id,
-        **_chat(stack, "TeamsRole", topic_arn),
-    )
+    if slack := settings.monitoring.slack:
+        chatbot.CfnSlackChannelConfiguration(
+            stack,
+            "Slack",
+            configuration_name=settings.name("slack"),
+            slack_workspace_id=slack.workspace_id,
+            slack_channel_id=slack.channel_id,
+            **_chat(stack, "SlackRole", topic_arn),
+        )
+    if teams := settings.monitoring.teams:
+        chatbot.CfnMicrosoftTeamsChannelConfiguration(
+            stack,
+            "Teams",
+            configuration_name=settings.name("teams"),
+            teams_tenant_id=teams.tenant_id,
+            team_id=teams.team_id,
+            teams_channel_id=teams.channel_id,
+            **_chat(stack, "TeamsRole", topic_arn),
+        )
 
 
 def _chat(stack: Stack, role_id: str, topic_arn: str) -> dict[str, Any]:

@@ -181,12 +181,8 @@ class RoutingStack(StageStack):
             environment=environment,
         )
         self.dispatch = StreamReader(self, settings, dispatch)
-        self.outcomes = StreamReader(
-            self,
-            settings,
-            outcomes(settings, storage, routes.webhook, routes.fax),
-            self.dispatch.unprocessed,
-        )
+        work = outcomes(settings, storage, routes.webhook, routes.fax)
+        self.outcomes = StreamReader(self, settings, work, self.dispatch.unprocessed)
         self.scheduled = Worker(
             self,
             settings,
@@ -196,12 +192,8 @@ class RoutingStack(StageStack):
                 limits=settings.scheduled,
                 polling=settings.scheduled,
                 rules=worker_rules(settings.scheduled, settings.lease_margin_seconds),
-                grants=[*grants, _read_mailbox(storage)],
+                grants=[*grants, Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn])],
                 environment={**environment, "MAILBOX_TABLE": storage.mailbox.table_name},
             ),
         )
         publish(self, ScheduleGroupName=str(schedules.group.name))
-
-
-def _read_mailbox(storage: MailboxStack) -> Grant:
-    return Grant(["dynamodb:BatchGetItem"], [storage.mailbox.table_arn])

@@ -16,7 +16,7 @@ from stacks.constructs.worker import Work, Worker
 from stacks.mailbox import MailboxStack
 from stacks.settings.queues import Waits
 from stacks.settings.stage import Settings
-from stacks.settings.webhook import Webhook, webhook_rules
+from stacks.settings.webhook import webhook_rules
 
 KEEPS_FAILING = 8
 """Tries that may fail at most before the sender counts them, as it has it."""
@@ -91,21 +91,16 @@ class WebhookStack(StageStack):
                     pace=0,
                     submit_seconds=webhook.request_seconds,
                 ),
-                **self._webhook_environment(webhook),
+                "SIGNING_SECRET_ARN": self.secret.secret_arn,
+                "SIGNING_OVERLAP_SECONDS": str(webhook.signing_overlap_hours * 3600),
+                **self._stage_key_environment(webhook.stage_key_until),
+                "DELAYS": json.dumps(webhook.delays_seconds),
+                "RETRY_AFTER_CAP_SECONDS": str(webhook.retry_after_cap_seconds),
+                "ALLOWED_NETWORKS": json.dumps(webhook.allowed_networks),
+                "ALLOWED_SCHEMES": json.dumps(webhook.allowed_schemes),
+                "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
             },
         )
-
-    def _webhook_environment(self, webhook: Webhook) -> dict[str, str]:
-        return {
-            "SIGNING_SECRET_ARN": self.secret.secret_arn,
-            "SIGNING_OVERLAP_SECONDS": str(webhook.signing_overlap_hours * 3600),
-            **self._stage_key_environment(webhook.stage_key_until),
-            "DELAYS": json.dumps(webhook.delays_seconds),
-            "RETRY_AFTER_CAP_SECONDS": str(webhook.retry_after_cap_seconds),
-            "ALLOWED_NETWORKS": json.dumps(webhook.allowed_networks),
-            "ALLOWED_SCHEMES": json.dumps(webhook.allowed_schemes),
-            "ALLOWED_PORTS": json.dumps(webhook.allowed_ports),
-        }
 
     def _stage_key_environment(self, until: str | None) -> dict[str, str]:
         if self.stage_key is None or until is None:

@@ -53,17 +53,6 @@ BY_HANDLER = {
 after all. An ending slash means folders alone."""
 
 
-def unused(handler: str) -> tuple[str, ...]:
-    """The globs of what the function of `handler` does not use."""
-    page = () if handler == "messages_api" else PAGE
-    return (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
-
-
-def uncompiled(handler: str) -> str:
-    """A pattern of the paths whose bytecode the function of `handler` has no use for."""
-    return UNCOMPILED_OF_API if handler == "messages_api" else UNCOMPILED
-
-
 def prune(packages: Path, patterns: tuple[str, ...]) -> None:
     """Delete what `patterns` match from the folder `packages`."""
     for pattern in patterns:
@@ -136,8 +125,11 @@ class Bundle:
         self.target = target
         self.templates = templates
         self.extras = extras or {}
-        self.unused = unused(handler)
-        self.uncompiled = uncompiled(handler)
+        of_api = handler == "messages_api"
+        self.unused = (*ALWAYS, *(() if of_api else PAGE), *BY_HANDLER.get(handler, ()))
+        """Globs of what the function does not use."""
+        self.uncompiled = UNCOMPILED_OF_API if of_api else UNCOMPILED
+        """A pattern of the paths whose bytecode the function has no use for."""
         self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
 
     def code(self) -> lambda_.Code:
@@ -200,10 +192,11 @@ class Bundle:
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=BUNDLES) as fresh:
-                self._install(Path(fresh) / "packages")
-                prune(Path(fresh) / "packages", self.unused)
-                self._compile(Path(fresh) / "packages", Path(fresh) / "packages")
-                _keep(Path(fresh) / "packages", kept)
+                packages = Path(fresh) / "packages"
+                self._install(packages)
+                prune(packages, self.unused)
+                self._compile(packages, packages)
+                _keep(packages, kept)
         return kept
 
     def _install(self, folder: Path) -> None:

@@ -48,8 +48,11 @@ class StreamReader(Construct):
         )
         self.function = HandlerFunction(self, settings, spec).resource
         self.mapping = self._mapping(work)
-        gave_up(self, settings, work.function, self.mapping)
-        iterator_age(self, settings, work.function, self.function)
+        # Partial batch responses are no errors of the function: nothing else would tell of what it gave up
+        # on, nor of what could not be put into the bucket.
+        _put_aside(self, settings, work.function, self.mapping)
+        _dropped(self, settings, work.function, self.mapping)
+        _iterator_age(self, settings, work.function, self.function)
         inventory(self).streams.append(work.function)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
@@ -112,13 +115,6 @@ def _read_stream(table: StreamTable) -> list[Grant]:
     ]
 
 
-def gave_up(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
-    """Partial batch responses are no errors of the function: nothing else would tell of it. Nor would
-    anything of what could not be put into the bucket."""
-    _put_aside(scope, settings, name, mapping)
-    _dropped(scope, settings, name, mapping)
-
-
 def _put_aside(
     scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping
 ) -> None:
@@ -167,7 +163,7 @@ def _end(settings: Settings, alarm: str, reason: str) -> str:
     )
 
 
-def iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
+def _iterator_age(scope: Construct, settings: Settings, name: str, function: lambda_.Function) -> None:
     """Rings when what was written is read late."""
     seconds = settings.monitoring.iterator_age_seconds
     about = AlarmText(

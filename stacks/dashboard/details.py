@@ -1,10 +1,10 @@
 """The dashboard below its top: channels, queues, functions, streams, what others say, campaigns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from stacks.constructs.alarms import Inventory, WatchedFunction, WatchedQueue
 from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST
-from stacks.dashboard.promises import NOBODYS, alarm_arn, sent
+from stacks.dashboard.promises import NOBODYS, alarm_arn, sent, times
 from stacks.dashboard.widgets import Mark, Widget, expression, found, graph, heading, metric, ringing
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
@@ -22,7 +22,7 @@ def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
     for name, senders in by_channel.items():
         yield graph(f"{name}: accepted", [sent(settings, each) for each in senders], stat="Sum")
         yield graph(f"{name}: failed by reason", [_failed(settings, name)], stat="Sum", stacked=True)
-        yield _times(settings, name, senders)
+        yield graph(f"{name}: from put to accepted, ms", times(settings, senders), stat="p50")
     yield graph(
         "no channel that there is: failed by reason", [_failed(settings, NOBODYS)], stat="Sum", stacked=True
     )
@@ -64,21 +64,6 @@ def _failed(settings: Settings, channel: str) -> list[object]:
     schema = "{Mailroom,channel,reason,stage}"
     search = f'{schema} MetricName="Failed" channel="{channel}" stage="{settings.stage}"'
     return expression(f"SEARCH('{search}', 'Sum', 300)", id="reasons")
-
-
-def _times(settings: Settings, channel: str, senders: Sequence[WatchedQueue]) -> Widget:
-    lines = [
-        metric(
-            "Mailroom",
-            "PutToAccepted",
-            {"service": each.function, "stage": settings.stage},
-            stat=stat,
-            label=f"{each.function} {stat}",
-        )
-        for each in senders
-        for stat in ("p50", "p99")
-    ]
-    return graph(f"{channel}: from put to accepted, ms", lines, stat="p50")
 
 
 def _queue(settings: Settings, queue: WatchedQueue) -> Iterator[Widget]:

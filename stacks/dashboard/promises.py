@@ -36,7 +36,8 @@ def top(settings: Settings, has: Inventory) -> Iterator[Widget]:
     yield _sums(settings, senders, channels)
     yield _waiting(has.queues)
     for start in range(0, len(senders), 4):
-        yield _times(settings, senders[start : start + 4])
+        lines = times(settings, senders[start : start + 4])
+        yield numbers("From put to accepted, ms", lines, stat="p50", width=24, whole_range=True)
 
 
 def alarm_arn(name: str) -> str:
@@ -96,9 +97,9 @@ def _waiting(queues: Sequence[WatchedQueue]) -> Widget:
     return numbers("Waiting now", [*lines, *ages, *dead], stat="Maximum", width=12, whole_range=False)
 
 
-def _times(settings: Settings, senders: Sequence[WatchedQueue]) -> Widget:
-    """From a message's put to its acceptance, of some of the senders."""
-    lines = [
+def times(settings: Settings, senders: Sequence[WatchedQueue]) -> list[Series]:
+    """From a message's put to its acceptance, by sender."""
+    return [
         metric(
             "Mailroom",
             "PutToAccepted",
@@ -109,4 +110,3 @@ def _times(settings: Settings, senders: Sequence[WatchedQueue]) -> Widget:
         for each in senders
         for stat in ("p50", "p99")
     ]
-    return numbers("From put to accepted, ms", lines, stat="p50", width=24, whole_range=True)

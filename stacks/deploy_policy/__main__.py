@@ -50,14 +50,16 @@ def _over_cdk_json(context: Mapping[str, object]) -> Mapping[str, Any]:
 
 
 def place_of(settings: Settings, templates: Templates, qualifier: str) -> Place:
-    """Where the policy is for. An account or region that is not pinned is any, of the partition `aws`."""
+    """Where the policy is for. An account or region that is not pinned is any, of the partition `aws`; so is
+    the partition of a region that is too new for the CDK."""
+    region = settings.deployment.region
     roles = _properties(templates, "AWS::IAM::Role")
     keys = _properties(templates, "AWS::KMS::Key")
     return Place(
         settings.stage,
         account=settings.deployment.account or "*",
-        region=settings.deployment.region or "*",
-        partition=_partition(settings.deployment.region),
+        region=region or "*",
+        partition=(RegionInfo.get(region).partition if region else None) or "aws",
         qualifier=qualifier,
         configuration_sets=tuple(
             sorted({settings.configuration_set, *filter(None, [settings.sms_configuration_set])})
@@ -87,11 +89,6 @@ def _identity(keys: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
     if "stage" not in common:
         return ()
     return tuple((key, common[key]) for key in _KEYS_OF_TAGS if key in common)
-
-
-def _partition(region: str | None) -> str:
-    """Such as aws-cn; `aws` for a region that is not pinned, or too new for the CDK."""
-    return (RegionInfo.get(region).partition if region else None) or "aws"
 
 
 def main() -> None:

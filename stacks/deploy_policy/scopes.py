@@ -41,23 +41,11 @@ class Place:
         """The pattern of the stage's names."""
         return f"mailroom-{self.stage}-*"
 
-    @property
-    def deployers(self) -> str:
-        """The roles of the stack `deploy`, which no deployment may touch."""
-        return self.arn("iam", f"role/mailroom-{self.stage}-deploy*", region=False)
-
 
 _MADE_BY_AWS = ("management.chatbot.amazonaws.com", "ops.apigateway.amazonaws.com")
 """Whose service-linked roles a deployment may make; AWS writes what is in them."""
 _MAPPING = ("lambda:*EventSourceMapping",)
-_KEY = (
-    "kms:Disable*",
-    "kms:EnableKey",
-    "kms:Put*",
-    "kms:Schedule*",
-    "kms:Untag*",
-    "kms:Update*Desc*",
-)
+_KEY = ("kms:Disable*", "kms:EnableKey", "kms:Put*", "kms:Schedule*", "kms:Untag*", "kms:Update*Desc*")
 """What changes a key that exists. Not what CloudFormation calls right after CreateKey: it reads the key and
 turns rotation on, which harms no foreign one, and a tag may take five minutes to count
 (https://docs.aws.amazon.com/kms/latest/developerguide/tag-authorization.html)."""
@@ -179,7 +167,9 @@ def statements(needs: Iterable[Need], place: Place) -> list[Statement]:
         resources = _resources(action, scopes)
         together.setdefault((resources, conditions_of(action, place)), []).append(action)
     allowed = [Statement(*held, tuple(actions)) for held, actions in together.items()]
-    return [*sorted(allowed), Statement((place.deployers,), (), ("iam:*",), denied=True)]
+    # The roles of the stack `deploy`, which no deployment may touch.
+    deployers = place.arn("iam", f"role/mailroom-{place.stage}-deploy*", region=False)
+    return [*sorted(allowed), Statement((deployers,), (), ("iam:*",), denied=True)]
 
 
 _KINDS = {"apigateway": ("apis",), "iam:CreateServiceLinkedRole": ("service-role",)}
