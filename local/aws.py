@@ -29,11 +29,6 @@ class Endpoints:
         return f"{self.providers}/inbox"
 
     @property
-    def faxes(self) -> str:
-        """The fax providers' log, as JSON."""
-        return f"{self.providers}/faxes"
-
-    @property
     def received(self) -> str:
         """What came to the webhook receiver, as JSON."""
         return f"{self.providers}/receiver/received"

@@ -84,7 +84,7 @@ class DeadLettersStack(StageStack):
                     "STAGE": settings.stage,
                     "DEAD_LETTERS_TABLE": self.table.table_name,
                     "DEAD_LETTER_QUEUES": self.to_json_string(
-                        {worker.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
+                        {worker.work.dead_letter_name: worker.dead_letters.queue_url for worker in workers}
                     ),
                 },
             ),

@@ -66,13 +66,13 @@ class CampaignRun:
         enough = int(len(self.expected) * KILLED_AT)
 
         def some() -> bool:
-            count = self._in_mailbox()
+            count = self._count()
             progress(count)
             return count >= enough or command.poll() not in (None, 0)
 
         there = wait_until(some, KILL_SECONDS, SOON_SECONDS)
         self._kill()
-        self._before = self._in_mailbox()
+        self._before = self._count()
         composed = {each["id"]["S"] for each in self._stage.scan(MAILBOX, ProjectionExpression="id")}
         self._leaver = next((id_ for id_ in reversed(self.expected) if id_ not in composed), "")
         self._seconds += time.monotonic() - started
@@ -135,17 +135,14 @@ class CampaignRun:
 
     def _kill(self) -> None:
         """Purge its queues, also of what functions still send on to them, until nothing moves."""
-        still_since, count = time.monotonic(), self._in_mailbox()
+        still_since, count = time.monotonic(), self._count()
         while time.monotonic() - still_since < STILL_SECONDS:
             for output in QUEUES:
                 self._stage.sqs.purge_queue(QueueUrl=self._stage.output(output))
-            if (now := self._in_mailbox()) != count:
+            if (now := self._count()) != count:
                 still_since, count = time.monotonic(), now
 
-    def _in_mailbox(self) -> int:
-        return self._count(MAILBOX)
-
-    def _count(self, table: str, condition: str = "") -> int:
+    def _count(self, table: str = MAILBOX, condition: str = "") -> int:
         """How many of the run's items a table has."""
         return self._stage.count(table, f"begins_with(id, :run){condition}", {":run": self._prefix})
 

@@ -155,7 +155,7 @@ class StageClient:
 
     def faxes(self) -> list[Item]:
         """The faxes that the providers accepted, with their ends."""
-        return list(fetch(self.running.endpoints.faxes))
+        return list(fetch(f"{self.running.endpoints.providers}/faxes"))
 
     def requests(self) -> list[Item]:
         """The requests that came to the webhook receiver, oldest first."""

@@ -123,7 +123,9 @@ class Trigger:
             "treat_missing_data": self.missing,
         }
         if len(self.metrics) > 1:
-            return {**of_any, "metrics": [*map(_query, self.metrics, self.metrics.values()), self._sum()]}
+            query = cloudwatch.CfnAlarm.MetricDataQueryProperty
+            total = query(id="sum", expression=" + ".join(self.metrics), return_data=True)
+            return {**of_any, "metrics": [*map(_query, self.metrics, self.metrics.values()), total]}
         (metric,) = self.metrics.values()
         return {
             **of_any,
@@ -133,11 +135,6 @@ class Trigger:
             "statistic": metric.statistic,
             "period": metric.period,
         }
-
-    def _sum(self) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:
-        return cloudwatch.CfnAlarm.MetricDataQueryProperty(
-            id="sum", expression=" + ".join(self.metrics), return_data=True
-        )
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ class HandlerFunction(Construct):
             retention=KEPT_DAYS[settings.retention.log_days],
             removal_policy=RemovalPolicy.DESTROY,
         )
-        connecting = in_network(_function_arn(self, name)) if spec.network else []
+        connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
         self.resource = lambda_.Function(
             self,
             "Resource",
@@ -240,26 +240,16 @@ class HandlerFunction(Construct):
         return Trigger({"value": of_function}, threshold, periods=spec.periods, at_least=spec.at_least)
 
 
-def _function_arn(scope: Construct, name: str) -> str:
+def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
     """By name, not by reference: the function waits for the role that this goes into."""
-    return Stack.of(scope).format_arn(
-        service="lambda",
-        resource="function",
-        resource_name=name,
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
+    form = ArnFormat.COLON_RESOURCE_NAME
+    return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name, arn_format=form)
 
 
 def _write_log(scope: Construct, function_name: str) -> Grant:
-    group = Stack.of(scope).format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name=f"/aws/lambda/{function_name}:*",
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
     return Grant(
         actions=["logs:CreateLogStream", "logs:PutLogEvents"],
-        resources=[group],
+        resources=[_arn(scope, "logs", "log-group", f"/aws/lambda/{function_name}:*")],
         wildcard="Lambda names the streams of the function's own log group.",
     )
 

@@ -51,15 +51,10 @@ class Table(dynamodb.Table):
             **options,
         )
         if not recoverable:
-            accept(
-                self,
-                "DDB3",
-                "The stage's settings turn recovery off: its messages are for trying things out.",
-            )
-        publish(
-            self,
-            **{f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn},
-        )
+            reason = "The stage's settings turn recovery off: its messages are for trying things out."
+            accept(self, "DDB3", reason)
+        names = {f"{construct_id}TableName": self.table_name, f"{construct_id}TableArn": self.table_arn}
+        publish(self, **names)
 
 
 class StreamTable(Table):
@@ -156,8 +151,8 @@ class Secret(secretsmanager.Secret):
             removal_policy=removal_policy(settings),
         )
         accept(self, "SMG4", not_rotated)
-        outputs = {"SecretName": settings.name(name), "SecretArn": self.secret_arn}
-        publish(self, **{f"{pascal(name)}{key}": value for key, value in outputs.items()})
+        output = f"{pascal(name)}Secret"
+        publish(self, **{f"{output}Name": settings.name(name), f"{output}Arn": self.secret_arn})
 
     def read(self) -> Grant:
         """What a function needs to read it."""

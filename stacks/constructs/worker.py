@@ -45,8 +45,11 @@ class Work(FunctionSpec):
 
     @property
     def dead_letter_name(self) -> str:
-        """The dead-letter queue's: a FIFO queue's has to be FIFO as well."""
+        """The dead-letter queue's, such as mail-dlq: a FIFO queue's has to be FIFO as well."""
         return f"{self.queue}-dlq.fifo" if self.fifo else f"{self.queue}-dlq"
+
+
+CONSUME = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
 
 
 class Worker(Construct):
@@ -55,8 +58,6 @@ class Worker(Construct):
     def __init__(self, scope: Construct, settings: Settings, work: Work) -> None:
         super().__init__(scope, pascal(work.queue))
         self.work = work
-        self.dead_letter_name = work.dead_letter_name
-        """The dead-letter queue's name, still without the stage's: mail-dlq, fax-dlq.fifo."""
         self.dead_letters = self._dead_letter_queue(settings, work)
         self.queue = self._queue(settings, work)
         self.function = self._function(settings, work)
@@ -100,7 +101,7 @@ class Worker(Construct):
     def _function(self, settings: Settings, work: Work) -> lambda_.Function:
         spec = replace(
             work,
-            grants=[*work.grants, self._consume()],
+            grants=[*work.grants, Grant([f"sqs:{each}" for each in CONSUME], [self.queue.queue_arn])],
             environment={"QUEUE_URL": self.queue.queue_url, **work.environment},
             comes_back_seconds=work.rules.visibility,
         )
@@ -136,20 +137,9 @@ class Worker(Construct):
         )
         inventory(self).queues.append(watched)
 
-    def _consume(self) -> Grant:
-        actions = ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "ChangeMessageVisibility")
-        return Grant([f"sqs:{action}" for action in actions], [self.queue.queue_arn])
-
     def _publish(self, name: str) -> None:
-        publish(
-            self,
-            **{
-                f"{name}QueueUrl": self.queue.queue_url,
-                f"{name}QueueArn": self.queue.queue_arn,
-                f"{name}DlqUrl": self.dead_letters.queue_url,
-                f"{name}DlqArn": self.dead_letters.queue_arn,
-            },
-        )
+        for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
+            publish(self, **{f"{name}{kind}Url": queue.queue_url, f"{name}{kind}Arn": queue.queue_arn})
 
 
 def _order(work: Work) -> dict[str, Any]:

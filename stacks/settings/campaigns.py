@@ -78,15 +78,12 @@ def compose_polling(section: Campaigns, concurrencies: Iterable[int]) -> Polling
 
 def collect_rules(section: Campaigns, lease_margin: int) -> QueueRules:
     """The rules of the queue that starts and pages come in on."""
-    chosen = section.collect
-    return queue_rules(chosen, collect_polling(section), chosen, lease_margin)
+    return queue_rules(section.collect, collect_polling(section), section.collect, lease_margin)
 
 
 def compose_rules(section: Campaigns, lease_margin: int) -> QueueRules:
     """The rules of the queue that recipients come in on."""
-    chosen = section.compose
-    polling = compose_polling(section, ())
-    return queue_rules(chosen, polling, chosen, lease_margin)
+    return queue_rules(section.compose, compose_polling(section, ()), section.compose, lease_margin)
 
 
 def broken_campaign_section(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:

@@ -102,11 +102,6 @@ def faxes(most: int) -> list[FaxScenario]:
             FaxScenario(f"fax-upstream-{number:02}", UPSTREAM[number % len(UPSTREAM)], way="queue")
             for number in range(EACH_UPSTREAM * len(UPSTREAM) - 2)
         ),
-        FaxScenario("fax-upstream-by-hand", UPSTREAM[0], to=_by_hand(UPSTREAM[0]), way="queue"),
+        FaxScenario("fax-upstream-by-hand", UPSTREAM[0], to="+1 (415) 555-0130", way="queue"),
         FaxScenario("fax-upstream-wrong-group", UPSTREAM[1], way="queue", group=WRONG_GROUP),
     ]
-
-
-def _by_hand(number: str) -> str:
-    """As people write it: +14155550130 as +1 (415) 555-0130."""
-    return f"{number[:2]} ({number[2:5]}) {number[5:8]}-{number[8:]}"

@@ -46,10 +46,8 @@ class DemoFacts:
     @classmethod
     def of(cls, stage: StageClient) -> "DemoFacts":
         """Ask the stage itself."""
-        sender, pusher = (
-            stage.output("SendFaxFunctionName"),
-            stage.variables(stage.output("SendPushFunctionName")),
-        )
+        sender = stage.output("SendFaxFunctionName")
+        pusher = stage.variables(stage.output("SendPushFunctionName"))
         return cls(
             int(stage.variables(sender)["MAX_ATTEMPTS"]),
             stage.functions.get_function_configuration(FunctionName=sender)["Timeout"],
@@ -152,12 +150,9 @@ def expected_callbacks(
     expected = {fax.id: fax.callbacks(max_attempts) for fax in faxes}
     for message in messages:
         if "callback_url" in message.item:
-            statuses = (
-                [message.status] if message.reason or message.status == "sent" else ["sent", message.status]
-            )
-            expected[message.id] = [(status, _sentence(status, message.key[1])) for status in statuses]
+            statuses = ["sent"] if not message.reason and message.status != "sent" else []
+            words = {"channel": message.key[1], "title": TITLES[message.key[1]]}
+            expected[message.id] = [
+                (status, SENTENCES[status].format(**words)) for status in (*statuses, message.status)
+            ]
     return expected
-
-
-def _sentence(status: str, channel: str) -> str:
-    return SENTENCES[status].format(title=TITLES[channel], channel=channel)
