@@ -9,7 +9,7 @@ from stacks.channels import NEEDS
 from stacks.settings.channels import WITH_OWN_NEEDS
 from stacks.settings.load import load, with_providers
 from stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import refusal, with_setting
+from tests.support.stacks.refusals import refusal, with_settings
 from tests.support.stacks.variants import ROW, SIMULATED, variant
 
 # Which function it is does not matter to its row.
@@ -25,7 +25,7 @@ CHAT: dict[str, Any] = {
 @pytest.fixture
 def chats() -> dict[str, Any]:
     """The rows of dev, with one that a provider's API is named in."""
-    changed = with_setting("channels.chat", CHAT)
+    changed = with_settings({"channels.chat": CHAT})
     changed["dev"]["channels"]["sms"]["handler"] = "send_push"  # a function has one name
     return changed
 

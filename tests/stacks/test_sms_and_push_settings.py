@@ -12,7 +12,7 @@ from stacks.settings.queues import DAY, worker_rules
 from stacks.settings.sentences import SettingsError
 from stacks.settings.sms import REGIONS
 from stacks.settings.stage import Settings
-from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_setting
+from tests.support.stacks.refusals import REMOVED, STAGES, accepted, refusal, with_settings
 from tests.support.stacks.variants import ANDROID, AWS, IOS, NEWS, PUSH, PUSH_ROW, TWILIO
 
 SERVICE = "MG" + "0" * 32
@@ -194,7 +194,7 @@ def test_settings_that_do_not_fit_together_are_named_with_their_formula(
 
 def refused_push(push: dict[str, Any]) -> str:
     """What is said of a section `push`, its row being there."""
-    stages = with_setting("channels.push", PUSH_ROW)
+    stages = with_settings({"channels.push": PUSH_ROW})
     stages["dev"]["push"] = push
     with pytest.raises(SettingsError) as refused:
         load(stages, "dev")
@@ -216,7 +216,7 @@ def test_an_application_has_one_name() -> None:
 
 def in_region(region: str | None, push: dict[str, Any]) -> dict[str, Any]:
     """The stages, dev with pushes and a region."""
-    stages = with_setting("channels.push", PUSH_ROW)
+    stages = with_settings({"channels.push": PUSH_ROW})
     stages["dev"]["push"] = push
     stages["dev"]["deployment"]["region"] = region
     return stages
@@ -311,7 +311,7 @@ def test_both_simulated_providers_are_placed_below_one_address() -> None:
 
 
 def test_twilio_without_a_usable_address_is_asked_for() -> None:
-    stages = with_setting("sms.base_url", "providers")
+    stages = with_settings({"sms.base_url": "providers"})
     with pytest.raises(SettingsError) as refused:
         with_providers(load(stages, "dev"), "127.0.0.1:4711")
     assert str(refused.value) == (
@@ -334,7 +334,7 @@ feedbacks = st.fixed_dictionaries(
 def allowed(feedback: dict[str, Any]) -> Settings:
     """Stage dev with that feedback, unless the rules refuse it."""
     try:
-        return load(with_setting("feedback", feedback), "dev")
+        return load(with_settings({"feedback": feedback}), "dev")
     except SettingsError:
         assume(False)
         raise

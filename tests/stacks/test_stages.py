@@ -19,7 +19,7 @@ from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import ROOT
 from stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
-from tests.support.stacks.refusals import REMOVED, with_setting
+from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import JWT, SIMULATED, read, variant
 
@@ -113,7 +113,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
         (tmp_path / name).touch()
     monkeypatch.setattr("stacks.settings.channels.LAMBDAS", tmp_path)
     row = {"handler": "send_pigeon", "lanes": {"normal": {"share": 1, "batch_size": 5}}}
-    context = {"stage": "dev", "mailroom": with_setting("channels.pigeon", row), **NO_BUNDLES}
+    context = {"stage": "dev", "mailroom": with_settings({"channels.pigeon": row}), **NO_BUNDLES}
     synthesize(context, str(tmp_path / "out"))  # nothing to keep: these are not the repository's handlers
     stacks = read(tmp_path / "out", "dev")
     channels = stacks["channels"]

@@ -11,7 +11,7 @@ import pytest
 from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns
 from stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import REMOVED, STAGES
+from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import AWS, PUSH, PUSH_ROW, TOLD, variant
 
@@ -96,13 +96,7 @@ def with_campaigns(folder: Path, *names: str, **changes: Any) -> Templates:
 
 def enabled(folder: Path, *names: str, **changes: Any) -> tuple[EnabledCampaign, ...]:
     """The campaigns of stage dev, as synth reads them."""
-    stages = copy.deepcopy(STAGES)
-    for key, value in changes_for(*names, **changes).items():
-        section, (*path, last) = stages["dev"], key.split(".")
-        for part in path:
-            section = section.setdefault(part, {})
-        section[last] = value
-    return load_campaigns(load(stages, "dev"), folder)
+    return load_campaigns(load(with_settings(changes_for(*names, **changes)), "dev"), folder)
 
 
 def refused(folder: Path, *names: str, **changes: Any) -> str:

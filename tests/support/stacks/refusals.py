@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,25 +16,26 @@ STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"][
 REMOVED = object()
 
 
-def with_setting(key: str, value: object) -> dict[str, Any]:
-    """All stages of cdk.json, dev with `key` as `value`."""
+def with_settings(changes: Mapping[str, object], stage: str = "dev") -> dict[str, Any]:
+    """All stages of cdk.json, one with these values by the path of their keys; REMOVED removes one."""
     stages = copy.deepcopy(STAGES)
-    section, (*path, last) = stages["dev"], key.split(".")
-    for part in path:
-        section = section.setdefault(part, {})
-    section[last] = value
-    if value is REMOVED:
-        del section[last]
+    for key, value in changes.items():
+        section, (*path, last) = stages[stage], key.split(".")
+        for part in path:
+            section = section.setdefault(part, {})
+        section[last] = copy.deepcopy(value)
+        if value is REMOVED:
+            del section[last]
     return stages
 
 
 def accepted(key: str, value: object) -> Settings:
     """Stage dev once `key` is `value`."""
-    return load(with_setting(key, value), "dev")
+    return load(with_settings({key: value}), "dev")
 
 
 def refusal(key: str, value: object) -> str:
     """What `load` says of stage dev once `key` is `value`."""
     with pytest.raises(SettingsError) as refused:
-        load(with_setting(key, value), "dev")
+        load(with_settings({key: value}), "dev")
     return str(refused.value)

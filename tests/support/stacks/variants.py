@@ -1,14 +1,12 @@
 """Stages that differ from those of cdk.json in a few settings."""
 
-import copy
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS
-from tests.support.stacks.refusals import REMOVED, STAGES
+from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Template, Templates
 
 TWILIO = {"provider": "twilio", "sender": "+12025550123"}
@@ -65,15 +63,6 @@ def variant(
     """`stage` with its settings changed: full keys below the stage, such as channels.sms. `providers` is the
     app's context of that name, `campaigns` the folder that its campaigns lie in. Others get
     the same templates: nobody may change them."""
-    stages = copy.deepcopy(STAGES)
-    for key, value in changes.items():
-        section: Any = stages[stage]
-        *path, last = key.split(".")
-        for part in path:
-            section = section.setdefault(part, {})
-        if value is REMOVED:
-            section.pop(last, None)
-        else:
-            section[last] = value
-    context = {"stage": stage, "mailroom": stages, **({"providers": providers} if providers else {})}
+    context: dict[str, object] = {"stage": stage, "mailroom": with_settings(changes, stage)}
+    context |= {"providers": providers} if providers else {}
     return read(assembly({**context, **NO_BUNDLES}, campaigns), stage)
