@@ -41,8 +41,7 @@ class Routes:
 
     def arns(self) -> list[str]:
         """Every queue that dispatch may send to."""
-        arns = [worker.queue.queue_arn for _, worker in self._by_lane()]
-        return [*arns, self.fax.retry.queue.queue_arn] if self.fax else arns
+        return [worker.queue.queue_arn for worker in self.workers()]
 
     def workers(self) -> Iterator[Worker]:
         """Everybody who works off one of these queues."""

@@ -90,20 +90,20 @@ class Home:
 
 def home_for(folder: Path) -> Home:
     """Where a server lives that was given this folder. Raises StartError."""
-    bundled = _bundled()
+    bundled, programs = _bundled(), Path(_PACKAGE, _VERSION, "bin")
     if os.geteuid() != 0:
         folder.chmod(0o700)
-        return Home(folder, bundled / _PACKAGE / _VERSION / "bin", None)
+        return Home(folder, bundled / programs, None)
     user = pwd.getpwnam(_NOBODY)
     if not _reaches(user, folder):
         folder = Path(tempfile.mkdtemp(prefix="mailroom-postgres-"))
-    _give(folder, user)
+    os.chown(folder, user.pw_uid, user.pw_gid)
     folder.chmod(0o700)
-    if not _reaches(user, bundled / _PACKAGE / _VERSION / "bin"):
+    if not _reaches(user, bundled / programs):
         bundled = _copy(bundled, folder / "programs")
         for path in (bundled, *bundled.rglob("*")):
             os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
-    return Home(folder, bundled / _PACKAGE / _VERSION / "bin", user)
+    return Home(folder, bundled / programs, user)
 
 
 def _bundled() -> Path:
@@ -119,21 +119,16 @@ def _bundled() -> Path:
 
 def _copy(bundled: Path, to: Path) -> Path:
     """The programs with their libraries, which they look for beside themselves."""
-    shutil.copytree(bundled / _PACKAGE / _VERSION, to / _PACKAGE / _VERSION, symlinks=True)
-    if (bundled / f"{_PACKAGE}.libs").exists():
-        shutil.copytree(bundled / f"{_PACKAGE}.libs", to / f"{_PACKAGE}.libs", symlinks=True)
+    for part in (f"{_PACKAGE}/{_VERSION}", f"{_PACKAGE}.libs"):
+        if (bundled / part).exists():
+            shutil.copytree(bundled / part, to / part, symlinks=True)
     return to
 
 
 def _reaches(user: pwd.struct_passwd, folder: Path) -> bool:
     """Whether the user may enter the folder and all above it."""
-    look = subprocess.run(
-        ["/bin/sh", "-c", 'cd "$1" 2>/dev/null', "look", str(folder)],
-        cwd="/",
-        check=False,
-        **_options(user),
-    )
-    return look.returncode == 0
+    command = ["/bin/sh", "-c", 'cd "$1" 2>/dev/null', "look", str(folder)]
+    return subprocess.run(command, cwd="/", check=False, **_options(user)).returncode == 0
 
 
 def _options(user: pwd.struct_passwd | None) -> dict[str, Any]:
@@ -142,11 +137,6 @@ def _options(user: pwd.struct_passwd | None) -> dict[str, Any]:
     if user is not None:
         options |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     return options
-
-
-def _give(path: Path, user: pwd.struct_passwd | None) -> None:
-    if user is not None:
-        os.chown(path, user.pw_uid, user.pw_gid)
 
 
 @dataclass(frozen=True)
@@ -210,7 +200,8 @@ def _make(home: Home, password: str) -> None:
     known = home.folder / "password"
     known.write_text(password)
     known.chmod(0o600)
-    _give(known, home.user)
+    if home.user is not None:
+        os.chown(known, home.user.pw_uid, home.user.pw_gid)
     locale = ["--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     access = ["--auth=scram-sha-256", f"--username={USER}", f"--pwfile={known}"]
     home.run("initdb", "--no-sync", "--no-instructions", f"--pgdata={home.folder / 'data'}", *locale, *access)

@@ -131,9 +131,9 @@ class TwilioSimulator:
         now = self._network.clock()
         try:
             size, page = int(query.get("PageSize", PAGE_SIZE)), int(query.get("Page", 0))
-            found = [sms for sms in self._network.messages() if query.get("To", sms.order.to) == sms.order.to]
         except ValueError:
             return error(400, 20001, "A parameter of the list is not valid")
+        found = [sms for sms in self._network.messages() if query.get("To", sms.order.to) == sms.order.to]
         if not 1 <= size <= MAX_PAGE_SIZE:
             return error(400, 20007, "Page size too large")
         start = _after(found, query["PageToken"]) if "PageToken" in query else page * size

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parseaddr
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,18 +65,8 @@ def read_assembly(folder: Path) -> list[StackArtifact]:
     """All stacks, each after those it depends on."""
     artifacts = json.loads((folder / "manifest.json").read_text())["artifacts"]
     stacks = {name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"}
-    ordered: list[str] = []
-
-    def visit(name: str) -> None:
-        if name in ordered:
-            return
-        for dependency in artifacts[name].get("dependencies", []):
-            visit(dependency)
-        ordered.append(name)
-
-    for name in sorted(stacks):
-        visit(name)
-    return [_stack(folder, name, artifacts) for name in ordered if name in stacks]
+    ordered = TopologicalSorter({name: each.get("dependencies", []) for name, each in artifacts.items()})
+    return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
 
 
 def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:

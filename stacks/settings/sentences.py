@@ -87,11 +87,9 @@ def _opened(field: FieldInfo) -> Any:
 
 def _section(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
     """The model that `path` leads to, where each table takes one more part of it."""
-    current: Any = model
-    for part in path:
-        fields = getattr(current, "model_fields", None)
-        current = _opened(fields[part]) if fields else _kind(current)
-    section: type[BaseModel] = current if hasattr(current, "model_fields") else _kind(current)
+    field = _field(model, path)
+    found = _opened(field) if field else model
+    section: type[BaseModel] = found if hasattr(found, "model_fields") else _kind(found)
     return section
 
 
