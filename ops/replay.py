@@ -8,14 +8,12 @@ from typing import Annotated, Any, Literal
 import boto3
 import typer
 from msgspec import Struct, structs
-from rich import box
-from rich.table import Table
 
 from mailroom.clock import iso
 from ops.clients import config_for_invocations
-from ops.progress import bar
+from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
-from ops.screen import AsJson, Stage, Yes, aws_faults, plain, print_json, screen
+from ops.screen import aws_faults, bar, plain, print_answer, print_line, screen, table_of
 from ops.stage import name
 from ops.times import duration, short
 
@@ -93,10 +91,7 @@ def replay(
                 if found is not None:
                     answer.take(found[0] if dry_run else batches.replay(*found))
                 advance(at, len(waiting))
-    if as_json:
-        print_json(answer)
-    else:
-        _show(answer)
+    print_answer(answer, _show, as_json=as_json)
     raise typer.Exit(1 if answer.left else 0)
 
 
@@ -175,7 +170,7 @@ def _question(count: int, since: float, stage: str) -> str:
 
 def _show(answer: Replayed) -> None:
     if answer.batches:
-        table = Table("since", "function", "records", "condition", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = table_of("since", "function", "records", "condition")
         for each in answer.batches:
             since = each.since[:19].replace("T", " ")
             function = plain(each.function or "unknown")
@@ -183,7 +178,7 @@ def _show(answer: Replayed) -> None:
         screen.print(table)
         # Whole, however narrow the terminal: a key is there to be copied.
         for each in answer.batches:
-            screen.print(plain(f"{each.key}: {each.why}" if each.why else each.key), soft_wrap=True)
+            print_line(f"{each.key}: {each.why}" if each.why else each.key)
     if not answer.dry_run:
         screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
         if answer.left:

@@ -15,7 +15,8 @@ from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_s
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, screen
+from ops.options import AsJson, Stage, Yes
+from ops.screen import aws_faults, confirm, errors, plain, print_answer, print_json, print_line, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
@@ -79,8 +80,7 @@ def start(
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
             raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
-        if not yes:
-            typer.confirm(_question(starting, stage), abort=True, err=True)
+        confirm(_question(starting, stage), yes=yes)
         campaigns.start(starting)
         _say_started(starting, as_json=as_json and not wait)
         if wait:
@@ -185,7 +185,7 @@ def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) ->
     elif ended.run:
         view.print_run(ended.run)
     if ended.problem:
-        errors.print(plain(ended.problem), style="red", soft_wrap=True)
+        print_line(ended.problem, "red", errors)
     return 1 if ended.problem else 0
 
 
@@ -197,10 +197,7 @@ def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: b
         answer = DryRun(boto3.Session(), starting, stage).run(
             samples, lambda recipients: progress.update(task, completed=recipients)
         )
-    if as_json:
-        print_json(answer)
-    else:
-        view.print_dry_run(answer)
+    print_answer(answer, view.print_dry_run, as_json=as_json)
     return 1 if answer.failed or any(each.problem for each in answer.samples) else 0
 
 

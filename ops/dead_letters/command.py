@@ -19,20 +19,23 @@ from ops.dead_letters.answer import (
 )
 from ops.dead_letters.queues import DeadQueue, DeadQueues
 from ops.dead_letters.redrive import MAX_RATE, Advance, Redrive
-from ops.progress import bar
+from ops.options import AsJson, Stage, Yes
 from ops.screen import (
-    AsJson,
     Refused,
-    Stage,
-    Yes,
     aws_faults,
+    bar,
+    confirm,
     errors,
+    fold,
     lines,
     plain,
+    print_answer,
     print_json,
     print_line,
+    right,
     screen,
     table_of,
+    whole,
 )
 
 app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
@@ -95,12 +98,9 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
 
 
 def _table(found: list[DeadLetterCounts]) -> Table:
-    table = table_of()
-    table.add_column("queue", no_wrap=True)
-    table.add_column("letters", justify="right")
-    table.add_column("hidden", justify="right")
-    table.add_column("oldest", no_wrap=True)
-    table.add_column("causes", overflow="fold", ratio=1)
+    table = table_of(
+        whole("queue"), right("letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
+    )
     for each in found:
         causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())
         if each.causes and each.looked_at < each.letters:
@@ -225,13 +225,9 @@ def redrive(
         if dry_run or (not planned.found and not planned.only and planned.running is None):
             answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
         else:
-            if not yes:
-                typer.confirm("Put them back?", abort=True, err=True)
+            confirm("Put them back?", yes=yes)
             answer = _run(planned, quiet=as_json)
-    if as_json:
-        print_json(answer)
-    else:
-        _print_end(answer)
+    print_answer(answer, _print_end, as_json=as_json)
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
 
 

@@ -15,7 +15,8 @@ from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
 from ops.erase.tables import ErasureRun, Read, StageData
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
+from ops.options import AsJson, Stage, Yes
+from ops.screen import aws_faults, confirm, errors, plain, print_json, print_line, screen, table_of
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -68,8 +69,7 @@ def erase(
         if dry_run:
             answer = _answer(counting, first, None)
         else:
-            if not yes:
-                typer.confirm(_question(first, stage, keep_choices), abort=True, err=True)
+            confirm(_question(first, stage, keep_choices), yes=yes)
             with _steps(quiet=as_json) as step:
                 answer = _erase(counting, first, step)
     if as_json:

@@ -11,7 +11,6 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
-from rich import box
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -19,7 +18,8 @@ from rich.text import Text
 
 from mailroom.clock import iso
 from ops import stage as stages
-from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, plain, print_json, screen
+from ops.options import AsJson, Stage
+from ops.screen import NotDeployed, Refused, aws_faults, plain, print_json, right, screen, table_of
 from ops.times import duration, short
 
 if TYPE_CHECKING:
@@ -241,10 +241,7 @@ def _shown(snapshot: Snapshot) -> RenderableType:
 
 
 def _table(queues: list[QueueSnapshot]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("queue")
-    for heading in ("visible", "in flight", "delayed", "oldest", "change"):
-        table.add_column(heading, justify="right")
+    table = table_of("queue", *map(right, ("visible", "in flight", "delayed", "oldest", "change")))
     for each in queues:
         age = "" if each.oldest_seconds is None else duration(each.oldest_seconds)
         figures = (
