@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import typer
@@ -121,14 +121,21 @@ def confirm(question: str, *, yes: bool) -> None:
         typer.confirm(question, abort=True, err=True)
 
 
+class Advance(Protocol):
+    """Takes how much is done, of how much (None: not known yet), and what is being done (None: as before)."""
+
+    def __call__(self, done: int, total: int | None = None, name: str | None = None) -> None: ...
+
+
 @contextmanager
-def bar(name: str, *, quiet: bool) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr: call it with how much is done, and of how much."""
+def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
+    """A progress bar on stderr; `quiet`: none."""
     with Progress(console=errors, disable=quiet, transient=True) as progress:
         task = progress.add_task(name, total=None)
 
-        def advance(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=max(done, total))
+        def advance(done: int, total: int | None = None, name: str | None = None) -> None:
+            bound = None if total is None else max(done, total)
+            progress.update(task, completed=done, total=bound, description=name)
 
         yield advance
 

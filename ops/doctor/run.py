@@ -12,14 +12,13 @@ from queue import Empty, SimpleQueue
 import boto3
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from mailroom.clock import Clock, iso
 from ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from ops.doctor.checks import CHECKS, Check
 from ops.doctor.checks.stacks import clock as clock_check
 from ops.doctor.stage import ConfiguredStage, DeployedStage
-from ops.screen import NotDeployed, Refused, errors, unsigned
+from ops.screen import NotDeployed, Refused, bar, unsigned
 
 SECONDS = 60.0
 """What all checks may take together; each call has bounds of its own, far below."""
@@ -51,10 +50,8 @@ def examine(
     stage = DeployedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
-        task = progress.add_task("looking", total=len(checks))
-        ran = run(stage, checks, lambda _: progress.advance(task))
+    with bar("looking", quiet=quiet) as advance:
+        ran = run(stage, checks, lambda ended: advance(ended, len(checks)))
     states = [each.state for each in ran.checked]
     diagnosis = Diagnosis(
         name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), ran.checked
@@ -83,10 +80,10 @@ def _require(stage: DeployedStage) -> None:
 def run(
     stage: DeployedStage,
     checks: Sequence[Check],
-    ended: Callable[[Check], None] = lambda _: None,
+    ended: Callable[[int], None] = lambda _: None,
     seconds: float = SECONDS,
 ) -> ChecksRun:
-    """Run all checks; `ended` is told of each. A check that raises becomes a finding, never an error."""
+    """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding, not an error."""
     results: Results = SimpleQueue()
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.
@@ -96,7 +93,7 @@ def run(
         findings[number] = found
         if trace:
             ran.tracebacks[checks[number].name] = trace
-        ended(checks[number])
+        ended(len(findings))
     late = [warning(f"Could not look: no answer within {seconds:.0f} s.", "Run it again.")]
     for number, check in enumerate(checks):
         for each in findings.get(number, late):

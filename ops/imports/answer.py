@@ -3,21 +3,12 @@
 from typing import Literal
 
 from msgspec import Struct, structs
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.table import Table
 
 from ops.campaigns.answers import panel
 from ops.campaigns.dry_run import Sample
 from ops.imports.items import LineFault
-from ops.screen import errors, fold, plain, print_line, right, screen, table_of
+from ops.screen import fold, plain, print_line, right, screen, table_of
 
 State = Literal["done", "interrupted", "stopped"]
 
@@ -108,17 +99,3 @@ def _table(answer: Imported) -> Table:
         said = "would be put" if answer.dry_run and name == "put" else meaning
         table.add_row(f"{count:,}", name, said)
     return table
-
-
-def progress_bar(*, quiet: bool) -> Progress:
-    """Bytes, lines, speed and the time that is left, on standard error; `quiet`: nothing."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TextColumn("{task.fields[lines]:,} lines"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=errors, disable=quiet, transient=True)
