@@ -10,11 +10,10 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from ops.clients import config_for_invocations
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
 from ops.screen import aws_faults, bar, plain, print_answer, print_line, screen, table_of
-from ops.stage import name
+from ops.stage import config_for_invocations, name, unprocessed_bucket
 from ops.times import duration, short
 
 _PREFIX = "aws/lambda/"
@@ -105,7 +104,7 @@ class FailedBatches:
         self._s3 = session.client("s3")
         self._lambda = session.client("lambda", config=config_for_invocations())
         account = session.client("sts").get_caller_identity()["Account"]
-        self._bucket = name(stage, f"unprocessed-{account}-{session.region_name}")
+        self._bucket = unprocessed_bucket(stage, account, session.region_name)
         self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
 
     def waiting(self) -> list[tuple[datetime, str]]:

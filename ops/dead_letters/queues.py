@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Sets, batch_get, string
+from mailroom.aws.dynamo import batch_get, string
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
+from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
 from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
-_DEAD = ("-dlq", "-dlq.fifo")
 HIDDEN_SECONDS = 270.0
 """A dead letter stays hidden for this long, and a little longer, if this process dies before it puts it
 back."""
@@ -62,20 +61,18 @@ class DeadQueues:
     """One stage's dead-letter queues."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
-        self.client: SQSClient = session.client("sqs")
-        self._dynamodb: DynamoDBClient = session.client("dynamodb")
+        self.client = session.client("sqs")
+        self._dynamodb = session.client("dynamodb")
         self._prefix = stages.prefix(stage)
         self._stage = stage
 
     def found(self) -> list[DeadQueue]:
         """All there are, by name. Raises NotDeployed where the stage has none."""
-        pages = self.client.get_paginator("list_queues").paginate(
-            QueueNamePrefix=self._prefix, PaginationConfig={"PageSize": 1000}
-        )
-        urls = [url for page in pages for url in page.get("QueueUrls", ()) if url.endswith(_DEAD)]
+        named = stages.queue_urls(self.client, self._stage)
+        urls = {name: url for name, url in named.items() if stages.is_dead(name)}
         if not urls:
             raise NotDeployed(f"dead-letter queue of {self._stage}")
-        return sorted((self._queue(url) for url in urls), key=lambda each: each.queue)
+        return sorted((self._queue(*each) for each in urls.items()), key=lambda each: each.queue)
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -114,7 +111,7 @@ class DeadQueues:
         found = batch_get(
             self._dynamodb,
             {
-                ledger: [_where(key) for key in keys],
+                ledger: [where(key) for key in keys],
                 log: [{"message_id": string(each)} for each in subjects],
             },
             consistent=True,
@@ -127,10 +124,9 @@ class DeadQueues:
             cause = cause_of(letter, subject, item)
             yield ExplainedDeadLetter(letter, subject, cause, item, reported.get(letter.message_id))
 
-    def _queue(self, url: str) -> DeadQueue:
+    def _queue(self, name: str, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         arn = reply["Attributes"]["QueueArn"]
-        name = url.rsplit("/", 1)[1].removeprefix(self._prefix)
         return DeadQueue(
             name.removesuffix(".fifo").removesuffix("-dlq"), name, url, arn, _source(url), _source(arn)
         )
@@ -158,7 +154,3 @@ class ScanPass(DeadLetterQueue):
     def delete(self, letter: DeadLetter) -> None:
         """Take one out for good."""
         self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
-
-
-def _where(key: Key) -> Sets:
-    return {"id": string(key.id), "event_type": string(key.event_type)}

@@ -83,7 +83,7 @@ def run(
     ended: Callable[[int], None] = lambda _: None,
     seconds: float = SECONDS,
 ) -> ChecksRun:
-    """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding, not an error."""
+    """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding."""
     results: Results = SimpleQueue()
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.

@@ -16,8 +16,9 @@ from mailroom.message.message import Key, decode
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
 from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without
-from ops.erase.tables import ErasureRun, ItemChanged, Read, key_of
+from ops.erase.tables import ErasureRun, ItemChanged, Read
 from ops.people.suppressions import FAULTS, Lists
+from ops.tables import key_of
 
 Step = Callable[[str], AbstractContextManager[Read]]
 """Begins a step of that name; what it yields counts everything that is read."""

@@ -11,7 +11,6 @@ import boto3
 import typer
 
 from mailroom.channels.contracts import CONTRACTS
-from ops.clients import config_for_puts
 from ops.imports import answer as view
 from ops.imports.importing import Import, Job
 from ops.imports.items import Format, Options
@@ -19,6 +18,7 @@ from ops.imports.source import Source
 from ops.messages.items import pairs, rules_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, print_answer
+from ops.stage import config_for_puts
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}

@@ -17,11 +17,11 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
 from mailroom.message.message import decode
-from ops.clients import config_for_puts
 from ops.messages.items import attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, errors, print_answer, print_line, screen
+from ops.stage import config_for_puts
 
 if TYPE_CHECKING:
     from mailroom.client import State

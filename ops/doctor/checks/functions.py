@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import DeployedStage, EventSource
 from ops.estimates.lanes import ConfiguredLane
+from ops.stage import is_dead
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "
@@ -22,8 +23,7 @@ def mappings(stage: DeployedStage) -> Iterator[CheckFinding]:
             good += 1
         else:
             yield _trouble(stage, each)
-    queues = {name.removesuffix(".fifo") for name in stage.queues}
-    read = {name for name in queues if not name.endswith("-dlq")}
+    read = {name.removesuffix(".fifo") for name in stage.queues if not is_dead(name)}
     lacking = sorted(read - {each.source for each in stage.sources})
     if lacking:
         yield failed(f"Nobody reads {', '.join(lacking)}.", stage.deploy)

@@ -6,12 +6,12 @@ from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import DeployedStage
-from ops.stage import depth
+from ops.stage import depth, is_dead, unprocessed_bucket
 
 
 def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
     """Each dead-letter queue, whatever lies in it visible or hidden."""
-    queues = {name: url for name, url in stage.queues.items() if name.removesuffix(".fifo").endswith("-dlq")}
+    queues = {name: url for name, url in stage.queues.items() if is_dead(name)}
     if not queues:
         yield failed("The stage has no dead-letter queue.", stage.deploy)
         return
@@ -30,7 +30,7 @@ def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
 
 def given_up(stage: DeployedStage) -> Iterator[CheckFinding]:
     """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
-    bucket = f"{stage.prefix}unprocessed-{stage.account}-{stage.region}"
+    bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
     client = stage.client("s3")
     try:
         found = client.list_objects_v2(Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1).get("Contents")
@@ -53,8 +53,8 @@ _SHOWN = 5
 def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
     """An alarm for each dead-letter queue, at least; and actions on all."""
     names = {each["AlarmName"] for each in stage.alarms}
-    letters = (name.removesuffix(".fifo") for name in stage.queues)
-    needed = [f"{stage.prefix}{name}-not-empty" for name in letters if name.endswith("-dlq")]
+    dead = (name.removesuffix(".fifo") for name in stage.queues if is_dead(name))
+    needed = [f"{stage.prefix}{name}-not-empty" for name in dead]
     lacking = [name for name in needed if name not in names]
     if lacking:
         yield failed(f"These alarms are missing: {_listed(lacking)}.", stage.deploy)
