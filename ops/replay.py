@@ -24,7 +24,7 @@ _STRANGE = "unreadable"
 _MOST_NAMED = 50
 
 
-class StreamBatch(Struct, frozen=True):
+class FailedBatch(Struct, frozen=True):
     """One batch: its object in the bucket, its function ("": the object is no batch), how many records it
     has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
     ("": it is not). Of a dry run all are `ready`."""
@@ -48,9 +48,9 @@ class Replayed(Struct):
     records: int = 0
     replayed: int = 0
     left: int = 0
-    batches: list[StreamBatch] = []
+    batches: list[FailedBatch] = []
 
-    def take(self, batch: StreamBatch) -> None:
+    def take(self, batch: FailedBatch) -> None:
         """Count one."""
         self.found += 1
         self.records += batch.records
@@ -114,7 +114,7 @@ class FailedBatches:
         objects = (each for page in pages for each in page.get("Contents", []))
         return sorted((each["LastModified"], each["Key"]) for each in objects)
 
-    def read(self, key: str, since: datetime) -> tuple[StreamBatch, dict[str, Any]] | None:
+    def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
         """The batch in an object, and the event that holds its records; None: the object is gone. An object
         that is no batch has neither a function nor records."""
         try:
@@ -130,12 +130,12 @@ class FailedBatches:
             # arn:aws:lambda:region:account:function:name, and :$LATEST at times
             function = context["functionArn"].split(":")[6]
             event = {**event, "Records": [*event["Records"]]}
-            batch = StreamBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
+            batch = FailedBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return StreamBatch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
+            return FailedBatch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
         return batch, event
 
-    def replay(self, batch: StreamBatch, event: dict[str, Any]) -> StreamBatch:
+    def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:
         """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
         else it is `left`."""
         why = self._handed_over(batch, event)
@@ -146,7 +146,7 @@ class FailedBatches:
         self._s3.delete_object(Bucket=bucket, Key=batch.key)
         return structs.replace(batch, result="replayed")
 
-    def _handed_over(self, batch: StreamBatch, event: dict[str, Any]) -> str:
+    def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
         """Why not all of it went through; "": it did."""
         # Whoever can write to the bucket must not choose what is invoked.
         if batch.function not in self._functions:

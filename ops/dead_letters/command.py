@@ -81,11 +81,11 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
     total, hidden = depth.all, depth.in_flight
     if not depth.visible or not most:
         return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
-    with queues.scan(queue) as letters:
-        seen = list(islice(letters, most))
-        complete = len(seen) == total if len(seen) == most else letters.complete()
+    with queues.scan(queue) as dead_letters:
+        seen = list(islice(dead_letters, most))
+        complete = len(seen) == total if len(seen) == most else dead_letters.complete()
     causes = Counter(each.cause.code for each in seen)
-    oldest = min((each.letter.sent_at for each in seen), default=None)
+    oldest = min((each.dead_letter.sent_at for each in seen), default=None)
     return DeadLetterCounts(
         queue.queue,
         total,
@@ -156,15 +156,15 @@ def _find(
     incomplete: list[str] = []
     looked_at = 0
     for queue in queues.named(name):
-        with queues.scan(queue) as letters:
-            for each in letters:
+        with queues.scan(queue) as dead_letters:
+            for each in dead_letters:
                 if len(found) == limit:
                     break
                 looked_at += 1
                 key = each.subject.key
-                if which in (None, each.letter.message_id, key and key.id):
+                if which in (None, each.dead_letter.message_id, key and key.id):
                     found.append(shown(each, queue.queue, body=body))
-            if len(found) < limit and not letters.complete():
+            if len(found) < limit and not dead_letters.complete():
                 incomplete.append(queue.queue)
     return DeadLettersShown(stage, looked_at, found, incomplete)
 

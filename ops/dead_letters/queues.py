@@ -50,7 +50,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
     """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
     function dead-letters first reported it (epoch milliseconds; None: not yet)."""
 
-    letter: DeadLetter
+    dead_letter: DeadLetter
     subject: Subject
     cause: Cause
     item: dict[str, Any]
@@ -102,11 +102,11 @@ class DeadQueues:
         finally:
             pass_.put_back()
 
-    def explain(self, letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
+    def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
         """What is known of each of these. The cause is read anew from the ledger, because it may have changed
-        since the letter died."""
+        since the dead letter died."""
         ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
-        subjects = {each.message_id: subject_of(each) for each in letters}
+        subjects = {each.message_id: subject_of(each) for each in dead_letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
         found = batch_get(
             self._dynamodb,
@@ -118,11 +118,11 @@ class DeadQueues:
         )
         items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
         reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
-        for letter in letters:
-            subject = subjects[letter.message_id]
+        for dead_letter in dead_letters:
+            subject = subjects[dead_letter.message_id]
             item = items.get(subject.key, {}) if subject.key is not None else {}
-            cause = cause_of(letter, subject, item)
-            yield ExplainedDeadLetter(letter, subject, cause, item, reported.get(letter.message_id))
+            cause = cause_of(dead_letter, subject, item)
+            yield ExplainedDeadLetter(dead_letter, subject, cause, item, reported.get(dead_letter.message_id))
 
     def _queue(self, name: str, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
@@ -140,17 +140,18 @@ def _source(dead: str) -> str:
 
 
 class ScanPass(DeadLetterQueue):
-    """Hands out the letters of a queue, each once. When it has ended, `complete` says whether those were all:
-    a pass holds a certain number, and in a long one the first letters come again before the last are seen."""
+    """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
+    all: a pass holds a certain number, and in a long one the first dead letters come again before the last
+    are seen."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
         self._queues = queues
 
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
-        while not self.full and (letters := self.receive(HIDDEN_SECONDS)):
-            yield from self._queues.explain(letters)
+        while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
+            yield from self._queues.explain(dead_letters)
 
-    def delete(self, letter: DeadLetter) -> None:
+    def delete(self, dead_letter: DeadLetter) -> None:
         """Take one out for good."""
-        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(dead_letter.message_id))

@@ -17,7 +17,7 @@ from mailroom.clock import Clock, iso
 from ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from ops.doctor.checks import CHECKS, Check
 from ops.doctor.checks.stacks import clock as clock_check
-from ops.doctor.stage import ConfiguredStage, DeployedStage
+from ops.doctor.stage import ConfiguredStage, ExaminedStage
 from ops.screen import NotDeployed, Refused, bar, unsigned
 
 SECONDS = 60.0
@@ -47,7 +47,7 @@ def examine(
     Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
     AWS says nothing at all.
     """
-    stage = DeployedStage(session, name, ConfiguredStage.read(name), clock)
+    stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
     with bar("looking", quiet=quiet) as advance:
@@ -59,7 +59,7 @@ def examine(
     return diagnosis, ran.tracebacks
 
 
-def _require(stage: DeployedStage) -> None:
+def _require(stage: ExaminedStage) -> None:
     """Raise where there is nothing to examine. Where AWS does not take the signature, it is asked for the
     time, which needs none."""
     try:
@@ -78,7 +78,7 @@ def _require(stage: DeployedStage) -> None:
 
 
 def run(
-    stage: DeployedStage,
+    stage: ExaminedStage,
     checks: Sequence[Check],
     ended: Callable[[int], None] = lambda _: None,
     seconds: float = SECONDS,
@@ -110,7 +110,7 @@ def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, 
             return
 
 
-def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> None:
+def _one(stage: ExaminedStage, number: int, check: Check, results: Results) -> None:
     found: list[CheckFinding] = []
     trace = ""
     try:
@@ -125,7 +125,7 @@ def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> N
     results.put((number, found, trace))
 
 
-def _of_error(stage: DeployedStage, error: Exception) -> CheckFinding:
+def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     """What AWS's error says of a check: may it not be asked, is it not known there, or is something wrong."""
     if not isinstance(error, ClientError):
         return failed(f"No answer: {error}", "Check the network from here, and the region.")

@@ -81,7 +81,7 @@ class EventSource(Struct, frozen=True):
     last_result: str
 
 
-class DeployedStage:
+class ExaminedStage:
     """One stage in one account and region. Checks share it, each in a thread of its own: what several of them
     ask for is asked once."""
 

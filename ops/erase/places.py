@@ -109,7 +109,7 @@ def _choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
 
 
 def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> ErasurePlace:
-    """Records of dead letters. A letter that still lies in its queue is recorded anew."""
+    """Records of dead letters. A dead letter that still lies in its queue is recorded anew."""
     place = ErasurePlace("dead-letters")
     for image in run.data.scan("dead-letters", read):
         about = key_of(image) if "id" in image else None
@@ -281,7 +281,7 @@ class _DeadLetters:
         self._settle = settle
 
     def erase(self, own: set[Key], read: Read) -> ErasurePlace:
-        """`own` are messages only to the person. Their letters go if the ledger was emptied of them."""
+        """`own` are messages only to the person. Their dead letters go if the ledger was emptied of them."""
         place = ErasurePlace("dead-letter queues")
         for queue in self._queues.found():
             # Of a FIFO queue's group ten can be seen at once: those behind them come when these are gone.
@@ -291,10 +291,10 @@ class _DeadLetters:
         return place
 
     def _pass(self, queue: DeadQueue, own: set[Key], place: ErasurePlace, read: Read) -> int:
-        """One look through a queue; how many letters were deleted."""
+        """One look through a queue; how many dead letters were deleted."""
         deleted = 0
-        with self._queues.scan(queue) as letters:
-            for seen in letters:
+        with self._queues.scan(queue) as dead_letters:
+            for seen in dead_letters:
                 read(1)
                 if not self._is_theirs(seen, own):
                     continue
@@ -302,12 +302,12 @@ class _DeadLetters:
                 if not self._run.apply:
                     continue
                 if _is_over(seen) or self._is_settled(seen):
-                    letters.delete(seen.letter)
+                    dead_letters.delete(seen.dead_letter)
                     deleted += 1
                 else:
-                    what = f"{queue.queue}, letter {seen.letter.message_id}"
+                    what = f"{queue.queue}, letter {seen.dead_letter.message_id}"
                     self._run.leave("dead-letter queues", what, _DEAD_LETTER[seen.subject.kind])
-            if not letters.complete():
+            if not dead_letters.complete():
                 self._run.leave("dead-letter queues", queue.queue, _INCOMPLETE)
         place.erased += deleted
         return deleted
@@ -318,15 +318,15 @@ class _DeadLetters:
             return True
         if self._run.person.kind == "id":  # which stands in no text for itself
             return self._is_to_them(seen)
-        return self._run.person.is_in(seen.letter.body)
+        return self._run.person.is_in(seen.dead_letter.body)
 
     def _is_to_them(self, seen: ExplainedDeadLetter) -> bool:
         """Whether its body is a message only to the person."""
         if seen.subject.kind != "message" or seen.subject.key is None:
             return False
-        body = decode(seen.letter.body)  # it was read before: what is no JSON is malformed
+        body = decode(seen.dead_letter.body)  # it was read before: what is no JSON is malformed
         try:
-            item_of = _ITEM_OF.get(seen.letter.queue.partition("-")[0], dict)
+            item_of = _ITEM_OF.get(seen.dead_letter.queue.partition("-")[0], dict)
             image = image_of(item_of(body))
         except Invalid:
             return False
@@ -338,5 +338,5 @@ class _DeadLetters:
 
 
 def _is_over(seen: ExplainedDeadLetter) -> bool:
-    """Whether the letter could be sent no more: its message was the person's, and is emptied."""
+    """Whether the dead letter could be sent no more: its message was the person's, and is emptied."""
     return seen.subject.kind in ("message", "event", "callback") and ERASED_AT in seen.item

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import DeployedStage
+from ops.doctor.stage import ExaminedStage
 from ops.stage import depth, is_dead, unprocessed_bucket
 
 
-def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
+def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each dead-letter queue, whatever lies in it visible or hidden."""
     queues = {name: url for name, url in stage.queues.items() if is_dead(name)}
     if not queues:
@@ -28,7 +28,7 @@ def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
     yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
 
 
-def given_up(stage: DeployedStage) -> Iterator[CheckFinding]:
+def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
     bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
     client = stage.client("s3")
@@ -50,7 +50,7 @@ TOPIC = "alarms"
 _SHOWN = 5
 
 
-def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """An alarm for each dead-letter queue, at least; and actions on all."""
     names = {each["AlarmName"] for each in stage.alarms}
     dead = (name.removesuffix(".fifo") for name in stage.queues if is_dead(name))
@@ -72,7 +72,7 @@ def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
         )
 
 
-def alarms_heard(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Who has subscribed to the topic of the alarms, and has confirmed it."""
     client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
     try:
@@ -96,7 +96,7 @@ def alarms_heard(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield _graver(stage)("Nobody hears the alarms.", subscribe)
 
 
-def alarms_ringing(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What rings now."""
     ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
     for each in ringing:
@@ -109,7 +109,7 @@ def alarms_ringing(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok("No alarm rings.")
 
 
-def _graver(stage: DeployedStage) -> Any:
+def _graver(stage: ExaminedStage) -> Any:
     """A protected stage fails where others are warned: nobody watches a stage for trying things."""
     return failed if stage.protected else warning
 
