@@ -1,4 +1,4 @@
-"""Tables that are read as a whole: in segments side by side, with flat memory."""
+"""Items in great numbers: tables read in segments, and values in runs that one call takes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -36,3 +36,20 @@ def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
     left = iter(values)
     while run := list(islice(left, most)):
         yield run
+
+
+def batches(
+    values: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many and of so many bytes together at most."""
+    batch: list[T] = []
+    size = 0
+    for each in values:
+        bytes_ = size_of(each)
+        if batch and (len(batch) == most or size + bytes_ > most_bytes):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += bytes_
+    if batch:
+        yield batch

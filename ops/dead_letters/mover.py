@@ -14,6 +14,7 @@ from mailroom.aws import queues
 from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN, dead_letter_of
 from ops.dead_letters.queues import DeadQueue
+from ops.tables import batches
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -61,7 +62,7 @@ class DeadLetterMover:
             while (most is None or moved < most) and (dead_letters := self._receive()):
                 chosen = self._chosen(dead_letters, only)[: None if most is None else most - moved]
                 self.kept += len(chosen)
-                for batch in _batches(chosen, self._batch):
+                for batch in batches(chosen, _size, self._batch, queues.MAX_BYTES):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += len(gone)
@@ -167,24 +168,10 @@ def _fresh(dead_letter: Any) -> str:
     return hashlib.sha256(f"{dead_letter['MessageId']} {dead_letter['ReceiptHandle']}".encode()).hexdigest()
 
 
-def _batches(dead_letters: list[Any], most: int) -> Iterator[list[Any]]:
-    """Runs of dead letters that one call takes, in order."""
-    batch: list[Any] = []
-    size = 0
-    for each in dead_letters:
-        bytes_ = len(each["Body"].encode()) + _attributes_size(each)
-        if batch and (len(batch) == most or size + bytes_ > queues.MAX_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += bytes_
-    if batch:
-        yield batch
-
-
-def _attributes_size(dead_letter: Any) -> int:
+def _size(dead_letter: Any) -> int:
+    """Bytes, as SQS counts them."""
     attributes = dead_letter.get("MessageAttributes", {})
-    return sum(
+    return len(dead_letter["Body"].encode()) + sum(
         len(name.encode())
         + len(value["DataType"].encode())
         + len(value.get("StringValue", "").encode())

@@ -5,7 +5,8 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
@@ -33,10 +34,6 @@ class ChecksRun:
 
     checked: list[Checked] = field(default_factory=list)
     tracebacks: dict[str, str] = field(default_factory=dict)
-
-
-Results = SimpleQueue[tuple[int, list[CheckFinding], str]]
-"""A check's number, its findings, and the traceback of one that is broken."""
 
 
 def examine(
@@ -84,16 +81,19 @@ def run(
     seconds: float = SECONDS,
 ) -> ChecksRun:
     """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding."""
-    results: Results = SimpleQueue()
+    results = SimpleQueue[tuple[int, list[CheckFinding], str]]()
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.
         threading.Thread(target=_one, args=(stage, number, check, results), daemon=True).start()
     ran, findings = ChecksRun(), dict[int, list[CheckFinding]]()
-    for number, found, trace in _until(results, len(checks), seconds):
-        findings[number] = found
-        if trace:
-            ran.tracebacks[checks[number].name] = trace
-        ended(len(findings))
+    deadline = time.monotonic() + seconds
+    with suppress(Empty):
+        while len(findings) < len(checks):
+            number, found, trace = results.get(timeout=max(0.0, deadline - time.monotonic()))
+            findings[number] = found
+            if trace:
+                ran.tracebacks[checks[number].name] = trace
+            ended(len(findings))
     late = [warning(f"Could not look: no answer within {seconds:.0f} s.", "Run it again.")]
     for number, check in enumerate(checks):
         for each in findings.get(number, late):
@@ -101,16 +101,10 @@ def run(
     return ran
 
 
-def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, list[CheckFinding], str]]:
-    deadline = time.monotonic() + seconds
-    for _ in range(count):
-        try:
-            yield results.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            return
-
-
-def _one(stage: ExaminedStage, number: int, check: Check, results: Results) -> None:
+def _one(
+    stage: ExaminedStage, number: int, check: Check, results: SimpleQueue[tuple[int, list[CheckFinding], str]]
+) -> None:
+    """Run a check. Puts its number, its findings, and the traceback of one that is broken."""
     found: list[CheckFinding] = []
     trace = ""
     try:

@@ -301,7 +301,9 @@ class _DeadLetters:
                 place.found += 1
                 if not self._run.apply:
                     continue
-                if _is_over(seen) or self._is_settled(seen):
+                key = seen.subject.key
+                # A message only to the person is settled first: from then on it is never sent.
+                if _is_over(seen) or (key is not None and self._is_to_them(seen) and self._settle(key)):
                     dead_letters.delete(seen.dead_letter)
                     deleted += 1
                 else:
@@ -331,10 +333,6 @@ class _DeadLetters:
         except Invalid:
             return False
         return role_of(image, self._run.person) == "whole"
-
-    def _is_settled(self, seen: ExplainedDeadLetter) -> bool:
-        """Whether its body is a message only to the person, which now is never sent."""
-        return self._is_to_them(seen) and seen.subject.key is not None and self._settle(seen.subject.key)
 
 
 def _is_over(seen: ExplainedDeadLetter) -> bool:

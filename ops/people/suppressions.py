@@ -27,8 +27,6 @@ CHANNELS = tuple(
 """Those whose recipients can be on the list."""
 FAULTS = (ClientError, BotoCoreError)
 """What `lift_from_ses` raises."""
-_ONLY = f"Only that channel: {', '.join(CHANNELS)}."
-_WHERE = f"The channel where it shall get messages again: {', '.join(CHANNELS)}."
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
 
 
