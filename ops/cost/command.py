@@ -100,7 +100,8 @@ def _show(cost: "Cost") -> None:
             note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
             print_line(note)
     screen.print(_fixed(cost))
-    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{_each(cost)}."), style="bold")
+    per_1000 = f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""
+    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{per_1000}."), style="bold")
     for sentence in _sentences(cost):
         print_line(sentence)
 
@@ -117,10 +118,6 @@ def small(dollars: float) -> str:
     if dollars >= 1:
         return f"{dollars:,.2f}"
     return f"{dollars:.4f}" if dollars >= 0.00005 else "< 0.0001"
-
-
-def _each(cost: "Cost") -> str:
-    return f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""
 
 
 def _channel(channel: "ChannelCost") -> Table:

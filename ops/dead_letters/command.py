@@ -18,9 +18,10 @@ from ops.dead_letters.answer import (
     shown,
 )
 from ops.dead_letters.queues import DeadQueue, DeadQueues
-from ops.dead_letters.redrive import MAX_RATE, Advance, Redrive
+from ops.dead_letters.redrive import MAX_RATE, Redrive
 from ops.options import AsJson, Stage, Yes
 from ops.screen import (
+    Advance,
     Refused,
     aws_faults,
     bar,

@@ -70,7 +70,8 @@ class DeadLetterMover:
                     yield len(gone)
                     if self._queue.fifo and len(gone) < len(batch):
                         return
-                    self._wait(len(batch), began)
+                    if self._rate is not None:
+                        self._sleep(max(0.0, len(batch) / self._rate - (self._clock() - began)))
         finally:
             queues.set_visibility(self._client, self._queue.url, [(each, 0) for each in self._held.values()])
 
@@ -155,10 +156,6 @@ class DeadLetterMover:
         if self._queue.fifo:
             entry["MessageDeduplicationId"] = _fresh(dead_letter)
         return entry
-
-    def _wait(self, sent: int, began: float) -> None:
-        if self._rate is not None:
-            self._sleep(max(0.0, sent / self._rate - (self._clock() - began)))
 
 
 def _fresh(dead_letter: Any) -> str:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ops.dead_letters.answer import Redriven, State
 from ops.dead_letters.mover import DeadLetterMover
 from ops.dead_letters.queues import DeadQueue, DeadQueues
+from ops.screen import Advance
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -37,8 +38,6 @@ _STATES: dict[str, State] = {
     "RUNNING": "running",
     "CANCELLING": "running",
 }
-Advance = Callable[[int, int], None]
-"""Is called with how many have been moved, of how many."""
 
 
 class NoMoveTasks(Exception):

@@ -3,7 +3,7 @@ that the streams gave up on, dead letters, and tables that this command does not
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any
@@ -180,7 +180,8 @@ class _Batches:
     def erase(self, read: Read) -> ErasurePlace:
         """Look through all objects of the bucket; each holds a batch, 6 MB at most."""
         place = ErasurePlace("unprocessed")
-        for name in self._names():
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
+        for name in (each["Key"] for page in pages for each in page.get("Contents", ())):
             read(1)
             try:
                 reply = self._s3.get_object(Bucket=self._bucket, Key=name)
@@ -196,10 +197,6 @@ class _Batches:
             if self._run.apply and left is not None:
                 place.erased += self._write(name, left, reply["ETag"])
         return place
-
-    def _names(self) -> Iterator[str]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
-        yield from (each["Key"] for page in pages for each in page.get("Contents", ()))
 
     def _without(self, name: str, text: str) -> tuple[bool, dict[str, Any] | None]:
         """Whether an object tells of the person, and the document without them (None: it stays as it is)."""

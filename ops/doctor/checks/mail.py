@@ -32,7 +32,13 @@ def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         found = warning if status == "PROBATION" else failed
         yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
-    yield _suppression(said.get("SuppressionAttributes", {}).get("SuppressedReasons", []))
+    reasons = said.get("SuppressionAttributes", {}).get("SuppressedReasons", [])
+    if {"BOUNCE", "COMPLAINT"} <= set(reasons):
+        yield ok("SES's list of the account takes in bounces and complaints.")
+    else:
+        yield ok(
+            "SES's list of the account does not take in all; the configuration set's own setting counts."
+        )
 
 
 def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -68,13 +74,6 @@ def _thresholds(stage: ExaminedStage) -> dict[str, tuple[float, float]]:
         "bounce": (rates.bounce_rate_warning, rates.bounce_rate),
         "complaint": (rates.complaint_rate_warning, rates.complaint_rate),
     }
-
-
-def _suppression(reasons: list[str]) -> CheckFinding:
-    missing = {"BOUNCE", "COMPLAINT"} - set(reasons)
-    if not missing:
-        return ok("SES's list of the account takes in bounces and complaints.")
-    return ok("SES's list of the account does not take in all; the configuration set's own setting counts.")
 
 
 def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding:
@@ -236,7 +235,8 @@ def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether its events come to the stage's own topic."""
-    believed = _topics(stage)
+    feedback = stage.functions.get("feedback")
+    believed = set(json_of(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
     client = stage.client("sesv2")
     for name in _names(stage):
         try:
@@ -294,11 +294,6 @@ def _destinations(
 def _names(stage: ExaminedStage) -> list[str]:
     found = (each.environment.get("CONFIGURATION_SET", "") for each in stage.senders("mail"))
     return list(dict.fromkeys(each for each in found if each))
-
-
-def _topics(stage: ExaminedStage) -> set[str]:
-    feedback = stage.functions.get("feedback")
-    return set(json_of(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
 
 
 def deployed_rate(stage: ExaminedStage, channel: str) -> float | None:
