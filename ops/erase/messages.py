@@ -20,7 +20,7 @@ from mailroom.mailbox import PREFIX, due
 from mailroom.message.message import Key
 from ops.erase.answer import ErasurePlace
 from ops.erase.person import Image, Person, Role, hides_all, mentioned_beside_keys, role_of, texts, without
-from ops.erase.tables import ErasureRun, ItemChanged, Read, StageData
+from ops.erase.stage import ErasureRun, ItemChanged, Read, StageData
 from ops.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")

@@ -16,7 +16,7 @@ from mailroom.message.message import Key, decode
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
 from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without
-from ops.erase.tables import ErasureRun, ItemChanged, Read
+from ops.erase.stage import ErasureRun, ItemChanged, Read
 from ops.people.suppressions import FAULTS, Lists
 from ops.tables import key_of
 
