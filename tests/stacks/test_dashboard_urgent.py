@@ -21,11 +21,11 @@ def table(after: str) -> set[str]:
 
 
 def test_the_alarms_to_page_for_are_those_that_the_dashboard_shows_first() -> None:
-    assert table("Page somebody:") == set(URGENT)
+    assert table("These alarms page somebody.") == set(URGENT)
 
 
 def test_no_alarm_is_for_both_or_for_neither(whole: Templates) -> None:
-    urgent, other = table("Page somebody:"), table("In working hours:")
+    urgent, other = table("These alarms page somebody."), table("These alarms can wait for working hours.")
     assert not urgent & other
     assert {each.name for each in alarms(whole) if not each.name.endswith((*urgent, *other))} == set()
 
@@ -33,5 +33,5 @@ def test_no_alarm_is_for_both_or_for_neither(whole: Templates) -> None:
 def test_the_dashboard_shows_them_under_act_on_these(whole: Templates) -> None:
     (shown,) = (each for each in widgets(whole, "alarm") if each["properties"]["title"] == "Act on these")
     names = {arn.rpartition(":")[2] for arn in shown["properties"]["alarms"]}
-    urgent = tuple(f"-{kind}" for kind in table("Page somebody:"))
+    urgent = tuple(f"-{kind}" for kind in table("These alarms page somebody."))
     assert names == {each.name for each in alarms(whole) if each.name.endswith(urgent)}
