@@ -19,17 +19,17 @@ _LATENCIES = ", ".join(
 )
 
 Channel = Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")]
-Messages = Annotated[int, typer.Option(min=1, help="How many messages.")]
+Messages = Annotated[int, typer.Option(min=1, help="The number of messages.")]
 LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
 Latency = Annotated[
     float | None,
     typer.Option(
         min=0.001,
-        help="Seconds of a message in its sender: the provider's answer and the ledger's writes.",
+        help="Seconds of a message in its sender, with the provider's answer and the ledger's writes.",
         show_default=_LATENCIES,
     ),
 ]
-Between = Annotated[float, typer.Option(min=0, help="Seconds from one invocation of a function to its next.")]
+Between = Annotated[float, typer.Option(min=0, help="Seconds between two invocations of a function.")]
 
 
 def plan(
@@ -42,11 +42,12 @@ def plan(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say how long so many messages take with a stage's settings, what bounds it, and what they cost.
+    """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.
 
-    Reads the settings in cdk.json and asks AWS nothing. It is an estimate: latencies vary.
+    The command reads the settings in cdk.json and asks AWS nothing. Latencies vary, so this is an estimate.
 
-    Exits 1 if the backlog would outlive the queue's retention.
+    Exit code 1: the backlog would outlive the queue's retention. 2: the stage has no such channel or lane,
+    or its settings are wrong.
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """

@@ -96,7 +96,7 @@ def test_a_subject_that_there_is_not_exits_with_2_and_those_that_there_are(
 ) -> None:
     result = command("--only", "mial")
     assert result.exit_code == 2
-    assert "mial is none of stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
+    assert "mial is unknown; use stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> None:

@@ -287,7 +287,7 @@ def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
     result = run(app, ADA, typed="n\n")
     assert result.exit_code == 1
     assert "Delete 1 messages of dev and remove the recipient from 0 shared ones?" in result.stderr
-    assert "nothing keeps a campaign" in result.stdout
+    assert "Nothing then keeps a campaign" in result.stdout
     assert stage.everything() == before
 
 
