@@ -101,7 +101,7 @@ def _show(cost: "Cost") -> None:
     for each in cost.channels:
         screen.print(_channel(each))
         if each.not_included:
-            note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
+            note = f"The provider's price for {each.channel} is not included: {each.not_included}."
             print_line(note)
     screen.print(_fixed(cost))
     screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{_each(cost)}."), style="bold")

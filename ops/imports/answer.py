@@ -66,10 +66,10 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 _MEANING = (
     ("put", "are in the mailbox now"),
-    ("existed", "were there already, the very same"),
+    ("existed", "were there already, with the same content"),
     ("conflict", "have the id of another message, which stays"),
-    ("refused", "are not as they must be"),
-    ("failed", "AWS did not take; they are put when the import goes on"),
+    ("refused", "are faulty"),
+    ("failed", "AWS refused; the import puts them when it goes on"),
 )
 
 
@@ -93,11 +93,11 @@ def show(answer: Imported) -> None:
         screen.print("A dry run: nothing was put or written.")
     if answer.rejected_file:
         screen.print(
-            plain(f"Mend what was refused in {answer.rejected_file}, and import that file by itself."),
+            plain(f"Mend the refused lines in {answer.rejected_file}, then import that file."),
             soft_wrap=True,
         )
     if answer.trouble:
-        screen.print(plain(f"AWS did not take what it was given: {answer.trouble}."), style="red")
+        screen.print(plain(f"AWS refused the messages: {answer.trouble}."), style="red")
     if answer.resume:
         screen.print(plain(answer.resume), soft_wrap=True)
 

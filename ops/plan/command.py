@@ -86,7 +86,7 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
     line(f"Assumed: {plan.assumed.latency:g} s a message in its sender (--latency).")
     line(f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between).")
     if unpriced := estimate_of(lane.channel).unpriced:
-        line(f"Not included is what the provider of {lane.channel} takes: {unpriced}.")
+        line(f"The provider's price for {lane.channel} is not included: {unpriced}.")
     for note in output.notes:
         line(note)
     if output.warning:
@@ -112,7 +112,7 @@ def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
 def _bound(stage: str, lane: "ConfiguredLane", plan: "SendingPlan") -> str:
     if plan.bound == "workers":
         return f"the number of workers: mailroom.{stage}.{lane.keys.workers}"
-    share = f", of which the lane has a share of {lane.share:g}" if lane.share != 1 else ""
+    share = f" (the share of the lane is {lane.share:g})" if lane.share != 1 else ""
     return f"the rate: mailroom.{stage}.{lane.keys.rate}{share}"
 
 

@@ -113,7 +113,7 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     stage.put(mail("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
     result = run("reconcile", "a", "--yes")
     assert result.exit_code == 2
-    assert "a: there are messages of mail and sms with that id; say which by --channel." in result.stderr
+    assert "a: mail and sms have messages with that id; choose one with --channel." in result.stderr
     assert not stage.functions.invoked
     code, answer = reconciled("a", "--channel", "sms", "--yes")
     assert (code, answer["put_back"]) == (0, {"sms": 1})
