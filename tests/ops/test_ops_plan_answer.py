@@ -61,7 +61,7 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
     most = int((4 * 86_400 - row.rules.longest_stay) * plan.speed)
     assert many.warning == (
         f"Too many at once: the last message would wait for {plan.seconds / 86_400:.1f} days in the queue "
-        "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of that for "
+        "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of it for "
         f"retries; after that SQS deletes them silently. At most {most:,} fit."
     )
     assert answered(most).warning == ""
