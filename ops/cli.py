@@ -59,8 +59,8 @@ for command in (schema, webhook_key):
 
 @app.callback()
 def main(context: typer.Context) -> None:
-    """Operate a Mailroom stage. AWS credentials and region (AWS_REGION) are the environment's, as for the AWS
-    CLI."""
+    """Operate a Mailroom stage. Set AWS credentials and region (AWS_REGION) in the environment, as for the
+    AWS CLI."""
     # As for the CDK and the AWS CLI: a command looks where they have deployed. botocore reads the other only.
     if region := os.environ.get("AWS_REGION"):
         os.environ["AWS_DEFAULT_REGION"] = region

@@ -6,8 +6,8 @@ import typer
 
 Stage = Annotated[
     str,
-    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
+    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account that the credentials belong to."),
 ]
-WrittenStage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+WrittenStage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as named in cdk.json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Answer yes to the question.")]

@@ -63,17 +63,17 @@ class Replayed(Struct):
 def replay(
     stage: Stage = "dev",
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; invoke nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; invoke nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Replay failed stream batches: what the mailbox's and the ledger's streams gave up on.
+    """Replay failed stream batches: records that the streams of mailbox and ledger gave up on.
 
-    Lambda leaves such batches in the stage's "unprocessed" bucket, whole. Each is handed to its function
-    again, dispatch or outcomes, the oldest first; one that goes through moves to replayed/ in the same
-    bucket, one that does not stays where it is, so an interrupted replay is simply run again. What was queued
-    before is not sent twice: the ledger drops it. Says first how many there are, and asks. Exit code 1:
-    something is left or, of a dry run, would be replayed. 2: it could not be done.
+    Lambda puts such batches, whole, into the stage's "unprocessed" bucket. The command prints how many there
+    are, and asks. It hands each batch to its function again (dispatch or outcomes), the oldest first. A batch
+    that goes through moves to replayed/ in the same bucket; a batch that fails stays. So run an interrupted
+    replay again. The ledger drops messages that were queued before, so nothing is sent twice. Exit code 1:
+    something is left or, after a dry run, would be replayed. 2: the command could not do its work.
 
     Example: mailroom replay --stage prod --dry-run
     """

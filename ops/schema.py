@@ -18,11 +18,12 @@ def schema(
     ] = None,
     *,
     command: Annotated[
-        str | None, typer.Option(help='Of a command\'s --json instead, as "campaign status".')
+        str | None, typer.Option(help='Print the schema of this command\'s --json, as "campaign status".')
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Write it to this file instead of printing it.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
     all_: Annotated[
-        Path | None, typer.Option("--all-commands", help="Write those of all commands into this folder.")
+        Path | None,
+        typer.Option("--all-commands", help="Write the schemas of all commands into this folder."),
     ] = None,
 ) -> None:
     """Print the JSON Schema of a mailbox item, or of a command's answer.
@@ -42,7 +43,7 @@ def schema(
             (all_ / file_of(name)).write_text(written(answers.schema_of(name)))
         return
     if (channel is None) == (command is None):
-        raise typer.BadParameter("name a channel, or a command by --command.")
+        raise typer.BadParameter("name a channel, or a command with --command.")
     try:
         text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
     except KeyError as error:

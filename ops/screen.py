@@ -32,8 +32,8 @@ _UNSIGNED = frozenset(
 )
 """Codes of services that do not take the signature, or the time that it says; each has its own."""
 CLOCK = (
-    "AWS does not take the request's signature: this machine's clock may be more than 5 minutes off. Let it "
-    "keep its time by NTP, such as `timedatectl set-ntp true`; where it is right, the secret key is wrong."
+    "AWS refuses the request's signature: this machine's clock may be more than 5 minutes off. Set the clock "
+    "by NTP, such as `timedatectl set-ntp true`. If the clock is right, the secret key is wrong."
 )
 
 
@@ -96,10 +96,10 @@ def _refused(error: Exception, stage: str) -> Refused | None:
         case ClientError() if error.response.get("Error", {}).get("Code") in _MISSING:
             return NotDeployed(f"such table, function, bucket or queue of {stage} ({error.operation_name})")
         case UnprocessedKeys():
-            return Refused("DynamoDB did not hand out all that was asked for: it is throttled. Run it again.")
+            return Refused("DynamoDB throttles, and did not return everything. Run the command again.")
         case ResponseParserError():
             return Refused(
-                "What answered is not AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."
+                "The answer is not from AWS: check AWS_ENDPOINT_URL, and whether a proxy is in the way."
             )
         case BotoCoreError():
             return None

@@ -47,27 +47,29 @@ class Settled(Struct, frozen=True):
 
 def settle(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
-    word: Annotated[Word, typer.Option("--as", help="How it ended, as its provider or recipient says.")],
+    word: Annotated[Word, typer.Option("--as", help="How the message ended, by its provider or recipient.")],
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="Where several channels have that id.")] = None,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel, if several channels have that id.")
+    ] = None,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say how a message ended whose provider cannot be asked any more, so that it is over.
+    """End a message, as sent or as failed, when its provider cannot be asked any more.
 
-    For a message that stays `sending` or `retrying` whatever is done: a fax whose provider was changed or
-    has lost it, or one whose worker was cut off and whose queue message is gone. Ask the provider or the
-    recipient first, and say --as sent or --as failed. First try mailroom dead-letters redrive, or mailroom
-    reconcile: they let a worker find it out.
+    Use this for a message that stays `sending` or `retrying`: a fax whose provider was changed or lost the
+    fax, or a message whose worker was cut off and whose queue message is gone. First try mailroom
+    dead-letters redrive or mailroom reconcile: they let a worker find out how the message ended. Then ask the
+    provider or the recipient, and say --as sent or --as failed.
 
-    Shows the message and asks. It is settled only as it was shown, and only if no worker can be busy with
-    it: a claim lasts 25 minutes at most, a fax as long as fax.longest_fax_seconds on top. The ledger
-    drops queue messages that are left of it, a worker that still follows it changes nothing any more, and
-    callbacks follow. What the provider proves later still corrects it.
+    The command shows the message and asks. It settles the message only if the message has not changed since,
+    and if no worker can be busy with it: a claim lasts 25 minutes at most, a fax fax.longest_fax_seconds
+    longer. Callbacks follow. The ledger drops queue messages that are left, and a worker that still follows
+    the message changes nothing. A later proof of the provider still corrects the outcome.
 
-    Exit code 1: it was not settled, and the answer says why. 2: it could not be done, or there is no such
-    message in the ledger.
+    Exit code 1: the message was not settled, and the answer says why. 2: the command could not do its work,
+    or the ledger does not know the message.
 
     Example: mailroom settle fax-17 --as failed --channel fax --stage prod
     """
@@ -87,7 +89,7 @@ def settle(
             if write(deployed, item, word, before):
                 answer = structs.replace(answer, result="settled")
             else:
-                changed = "it has changed since it was shown: look again, and run this again"
+                changed = "it has changed since it was shown; run this again"
                 answer = structs.replace(answer, why=changed)
     if as_json:
         print_json(answer)
@@ -103,12 +105,12 @@ def find(stage: DeployedStage, ref: MessageRef) -> Item:
     items = stage.items(stage.ledger_table, ref)
     if not items:
         raise Refused(
-            f"The ledger of {stage.stage} does not know {ref.id}, so there is nothing to settle: see "
-            "mailroom status."
+            f"The ledger of {stage.stage} does not know {ref.id}. Check the id, --channel and --stage, or "
+            "run mailroom status."
         )
     if len(items) > 1:
         names = " and ".join(each["event_type"] for each in items)
-        raise Refused(f"There are messages of {names} with the id {ref.id}: say which by --channel.")
+        raise Refused(f"{names} have messages with the id {ref.id}: choose one with --channel.")
     return items[0]
 
 
@@ -129,9 +131,9 @@ def _refusal(item: Item, before: float, now: float) -> str:
     in epoch seconds."""
     status = str(item.get("status", ""))
     if "completedAt" in item:
-        return f"{status}: it has its outcome; mailroom resend is for sending it again"
+        return f"{status}: it has its outcome; to send it again, use mailroom resend"
     if status == "scheduled":
-        return "scheduled: it waits for its send_at; to take it back, delete its item or cancel it by the API"
+        return "scheduled: it waits for its send_at; to cancel it, delete its item or use the API"
     begun = item.get("submittedAt" if "provider_id" in item else "startedAt", 0) / 1000
     if begun > before:
         until = short(iso(now + begun - before))

@@ -30,17 +30,17 @@ def webhook_key(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the key that the receivers of one host verify webhooks and callbacks with.
+    """Print the key with which the receivers of one host verify webhooks and callbacks.
 
-    Give the key only to the people who run that host: it signs for that host and for no other. All
-    endpoints of a host have the same key, whatever their port and path. Hosts are compared as DNS compares
-    them: hooks.example.com and api.example.com differ, HOOKS.example.com is the first once more. Write a name
-    beyond ASCII in its xn-- form.
+    Give the key only to the people who run that host: the key signs for that host only. All endpoints of a
+    host have the same key, whatever their port and path. Hosts are compared as in DNS: hooks.example.com and
+    api.example.com differ; HOOKS.example.com is the same as hooks.example.com. Write a name beyond ASCII in
+    its xn-- form.
 
-    The key is derived from the secret mailroom-STAGE-webhook-keys, which the command reads: that needs the
-    right secretsmanager:GetSecretValue. Put a new value there, and every host has a new key.
+    The command derives the key from the secret mailroom-STAGE-webhook-keys, and needs the right
+    secretsmanager:GetSecretValue to read it. If you put a new value there, every host has a new key.
 
-    Exit code 2: HOST is no host, or the secret cannot be read.
+    Exit code 2: HOST is not a host, or the secret cannot be read.
 
     Example: mailroom webhook-key hooks.example.com --stage prod
     """

@@ -18,7 +18,7 @@ from stacks.settings.stage import Settings
 KEPT_BACK_SECONDS = 10
 """What a pass leaves for putting letters back."""
 FUNCTION_ERRORS = (
-    "Nothing looks at the dead letters, so nobody learns why they are dead. They stay in their queues: read "
+    "No function examines the dead letters, so their causes stay unknown. They stay in their queues: read "
     "the log of dead-letters, mend what it says, and wait for its next pass."
 )
 

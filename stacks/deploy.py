@@ -123,5 +123,5 @@ def warn_where_unpinned(stack: Stack, settings: Settings) -> None:
         Annotations.of(stack).add_warning_v2(
             "mailroom:unpinned",
             f"mailroom.{settings.stage}.deployment: is protected and not pinned; set account and region, or "
-            "whoever deploys it with other credentials makes a second one.",
+            "a deployment with other credentials makes a second stage.",
         )

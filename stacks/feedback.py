@@ -109,7 +109,7 @@ def watch_reputation(scope: Construct, settings: Settings) -> None:
         "what they did not ask for, or cannot opt out of",
         f"mailroom suppressions list --stage {settings.stage} --channel mail (the newest first: which topic "
         f"or campaign do they come from?), stop that one (mailroom campaign list --stage {settings.stage} "
-        "names it), and see that its mails have a topic, for then they can be opted out of",
+        "names it), and see that its mails have a topic, so that recipients can opt out",
     )
     _pair(scope, settings, "Bounce", bounces, (rates.bounce_rate_warning, rates.bounce_rate))
     _pair(scope, settings, "Complaint", complaints, (rates.complaint_rate_warning, rates.complaint_rate))

@@ -85,7 +85,7 @@ def _possible_waits(stack: StageStack, settings: Settings) -> None:
         setting = f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}"
         if name not in made:
             raise SettingsError(
-                f"{setting}: is no queue of this stage; use one of {', '.join(sorted(made))}."
+                f"{setting}: is not a queue of this stage; use one of {', '.join(sorted(made))}."
             )
         days = settings.retention.days_of(fifo=made[name].name.endswith(".fifo"))
         if minutes * 60 >= days * DAY:

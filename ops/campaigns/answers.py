@@ -88,17 +88,17 @@ def print_run(run: Run) -> None:
 def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
     yield "state", run.state, MEANING[run.state]
     yield "for", "", run.scheduled_at
-    yield "starts", str(len(run.starts)), "that it had; the figures of collecting are the latest one's"
+    yield "starts", str(len(run.starts)), "so far; pages and recipients are of the latest start"
     yield "pages", f"{run.pages:,}", "collected"
     yield "recipients", f"{run.recipients:,}", "found"
-    yield "refused", f"{run.refused:,}", "entries that are not as they must be"
+    yield "refused", f"{run.refused:,}", "faulty entries"
     yield "composed", f"{run.composed:,}", "messages put into the mailbox, by all its starts"
     yield "existed", f"{run.existed:,}", "were there already"
-    yield "opted out", f"{run.opted_out:,}", "of the topic, and get none"
+    yield "opted out", f"{run.opted_out:,}", "of the topic, and get no message"
     yield "left out", f"{run.left_out:,}", "by the campaign's own code"
     yield "failed", f"{run.failed:,}", "could not be composed; each is tried again"
     if run.expired:
-        yield "expired", f"{run.expired:,}", "were composed too late, and get none"
+        yield "expired", f"{run.expired:,}", "were composed too late, and get no message"
     yield "changed", "", run.updatedAt
 
 
@@ -144,8 +144,8 @@ def print_dry_run(answer: DryRunAnswer) -> None:
             screen.print(plain(f"Of the first {asked}, {why}: {', '.join(keys)}"))
     print_faults(answer.faults, answer.refused)
     screen.print(
-        f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are not "
-        "as they must be. Nothing was written or sent."
+        f"{answer.recipients:,} recipients on {answer.pages:,} pages; {answer.refused:,} entries are "
+        "faulty. Nothing was written or sent."
     )
 
 

@@ -17,9 +17,7 @@ from ops.campaigns.files import CampaignFiles, campaign_rows
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, errors, plain, print_answer, print_json, print_line, screen
 
-app = typer.Typer(
-    no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
-)
+app = typer.Typer(no_args_is_help=True, help="Start a campaign, show how far its run has come, and stop it.")
 
 Name = Annotated[str, typer.Argument(help="The campaign: its folder under campaigns/.")]
 RUN = "The run, such as 2026-11-18T13:00Z."
@@ -49,12 +47,8 @@ def start(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[
-        str | None, typer.Option(help=f"{RUN} A run that was begun goes on; default: a new run.")
-    ] = None,
-    new: Annotated[
-        bool, typer.Option("--new", help="Begin the run that --run names, where there is none.")
-    ] = False,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Go on with this run; default: a new run.")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin a run with the name that --run gives.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Count the audience and show three messages; send nothing.")
     ] = False,
@@ -66,9 +60,9 @@ def start(
 ) -> None:
     """Start a campaign by hand. Without --run a new run begins, named by this minute.
 
-    A run that was begun goes on, and sends only what was not sent yet. A name that no run has needs --new:
-    in another run everybody gets a message again. Exit code 1: a message of a dry run would fail; with
-    --wait, not all of the run came into the mailbox.
+    With --run, an earlier run goes on, and sends only messages that were not sent yet. A new name needs
+    --new: in another run everybody gets a message again. Exit code 1: a message of a dry run would fail; with
+    --wait, part of the run did not come into the mailbox.
 
     Example: mailroom campaign start weekly-followers --stage prod --dry-run
     """
@@ -91,12 +85,12 @@ def status(
     name: Name,
     stage: Stage = "dev",
     *,
-    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest.")] = None,
+    run: Annotated[str | None, typer.Option(help=f"{RUN} Default: the latest run.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show how far a run has come, and which entries of its audience are faulty.
 
-    Exit code 1: the campaign has had no run.
+    Exit code 1: the campaign has no run yet.
 
     Example: mailroom campaign status weekly-followers --stage prod
     """
@@ -125,10 +119,10 @@ def stop(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run: no further page is collected, and no further message composed.
+    """Stop a run: it collects no further page, and composes no further message.
 
-    Messages that are in the mailbox already are sent. A stopped run goes on when it is started again. Exit
-    code 1: the run was stopped before.
+    Messages that are in the mailbox already are still sent. A stopped run goes on when you start it again.
+    Exit code 1: the run was stopped before.
 
     Example: mailroom campaign stop weekly-followers --run 2026-11-18T13:00Z --stage prod
     """
@@ -145,7 +139,7 @@ def stop(
         print_json(run_status(now))
     elif stopped:
         screen.print(
-            f"Stopped. What is in the mailbox goes out: {now.composed:,} messages. To go on: "
+            f"Stopped. Messages in the mailbox are still sent: {now.composed:,}. To go on: "
             f"mailroom campaign start {quote(name)} --run {quote(now.run)} --stage {stage}",
             soft_wrap=True,
         )

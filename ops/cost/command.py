@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 Mail = Annotated[int, typer.Option(min=0, help="Mails a month.")]
 Sms = Annotated[int, typer.Option(min=0, help="Text messages a month.")]
 Push = Annotated[int, typer.Option(min=0, help="Pushes a month.")]
-Fax = Annotated[int, typer.Option(min=0, help="Faxes a month, of a minute each.")]
-Webhook = Annotated[int, typer.Option(min=0, help="Webhooks a month; callbacks are others.")]
-Requests = Annotated[int, typer.Option("--api", min=0, help="How many come by the HTTP API, one a request.")]
+Fax = Annotated[int, typer.Option(min=0, help="Faxes a month, each of one minute.")]
+Webhook = Annotated[int, typer.Option(min=0, help="Webhooks a month, without callbacks.")]
+Requests = Annotated[
+    int, typer.Option("--api", min=0, help="Requests to the HTTP API a month, each with one message.")
+]
 Other = Annotated[
     list[str] | None,
-    typer.Option("--messages", help="Messages a month of another channel, as chat=10000; may be repeated."),
+    typer.Option("--messages", help="Messages a month of another channel, as chat=10000. You may repeat it."),
 ]
-Bulk = Annotated[bool, typer.Option("--bulk", help="The mails are campaigns', by the lane bulk.")]
-Callbacks = Annotated[bool, typer.Option("--callbacks", help="Each message has a callback_url.")]
+Bulk = Annotated[bool, typer.Option("--bulk", help="Count the mails as campaigns': lane bulk.")]
+Callbacks = Annotated[bool, typer.Option("--callbacks", help="Count a callback for each message.")]
 Fixed = Annotated[
-    bool, typer.Option("--fixed", help="Synthesize the stage and count its alarms, keys and so on.")
+    bool, typer.Option("--fixed", help="Synthesize the stage, and count its alarms, keys and secrets.")
 ]
 
 
@@ -44,11 +46,11 @@ def cost(
     fixed: Fixed = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what so many messages cost a month on AWS, by channel and by part, and what the stage itself does.
+    """Print what a number of messages costs a month on AWS, by channel and part, and what the stage costs.
 
-    Calls and writes are those that the bench counted, waits are those of the stage's settings in cdk.json,
-    prices those of a dated list: nothing is asked of AWS. Providers' prices are included where they
-    have one price.
+    The command asks AWS nothing. The bench counted the calls and writes, the stage's settings in cdk.json say
+    the waits, and the prices are from a dated list. A provider's price is included if it is the same
+    everywhere.
 
     Exits 2 if the stage has no such channel, or its settings are wrong.
 
@@ -97,7 +99,7 @@ def _show(cost: "Cost") -> None:
     for each in cost.channels:
         screen.print(_channel(each))
         if each.not_included:
-            note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
+            note = f"The provider's price for {each.channel} is not included: {each.not_included}."
             print_line(note)
     screen.print(_fixed(cost))
     per_1000 = f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""

@@ -39,24 +39,26 @@ from ops.screen import (
     whole,
 )
 
-app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
+app = typer.Typer(no_args_is_help=True, help="List dead letters, show why they are dead, and redrive them.")
 
-Queue = Annotated[str | None, typer.Option(help="Only that queue, such as mail or fax.")]
+Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
 
 
 @app.command("list")
 def list_(
     stage: Stage = "dev",
     queue: Queue = None,
-    look: Annotated[int, typer.Option(min=0, help="Dead letters of each queue that are read.")] = 100,
+    look: Annotated[int, typer.Option(min=0, help="Read this many dead letters of each queue.")] = 100,
     *,
-    fail_if_any: Annotated[bool, typer.Option("--fail-if-any", help="Exit code 1 if there are any.")] = False,
+    fail_if_any: Annotated[
+        bool, typer.Option("--fail-if-any", help="Exit with 1 if there are dead letters.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print how many dead letters each queue has, since when, and of what causes.
+    """Print how many dead letters each queue has, since when, and why.
 
-    Reads the first ones of each queue and takes none out; causes are what the ledger says now. Exits 0, or 1
-    with --fail-if-any if there are dead letters.
+    The command reads the first dead letters of each queue, and removes nothing. The causes are what the
+    ledger says now. Exit code 0; with --fail-if-any 1 if there are dead letters.
 
     Example: mailroom dead-letters list --stage prod
     """
@@ -114,19 +116,19 @@ def _table(found: list[DeadLetterCounts]) -> Table:
 @app.command()
 def show(
     which: Annotated[
-        str | None, typer.Argument(help="A message's id, or SQS's id of a letter; else the first ones.")
+        str | None, typer.Argument(help="A message's id, or SQS's id of a dead letter; default: the first.")
     ] = None,
     stage: Stage = "dev",
     queue: Queue = None,
-    limit: Annotated[int, typer.Option(min=1, help="Letters at most.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many dead letters.")] = 10,
     *,
-    body: Annotated[bool, typer.Option("--body", help="Print bodies as well: personal data.")] = False,
+    body: Annotated[bool, typer.Option("--body", help="Print bodies too: they hold personal data.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print dead letters: of what message, why they are dead, and what the ledger says.
+    """Print dead letters: their messages, why they are dead, and what the ledger says.
 
-    Takes none out. A FIFO queue shows only the first ten of each group. Bodies hold personal data, addresses
-    and content, so they are printed only with --body. Exits 1 if there is no such letter.
+    The command removes nothing. A FIFO queue shows only the first ten dead letters of each group. Bodies hold
+    addresses and content, so they are printed only with --body. Exit code 1: there is no such dead letter.
 
     Example: mailroom dead-letters show order-42 --stage prod
     """
@@ -138,11 +140,11 @@ def show(
         for each in answer.letters:
             _print(each)
         if not answer.letters:
-            screen.print(f"No such letter among the {answer.looked_at} of {stage}.")
+            screen.print(f"No such dead letter among the {answer.looked_at} of {stage}.")
         if answer.incomplete:
             sentence = (
-                f"Not all that lies in {', '.join(answer.incomplete)} could be looked at: there are too many "
-                "letters, or of a FIFO queue more than ten in a line. What was not found may be there: "
+                f"Some dead letters in {', '.join(answer.incomplete)} could not be read: there are too "
+                "many, or a FIFO queue has more than ten in a group. The one that you look for may be there: "
                 "redrive some, then look again."
             )
             print_line(sentence)
@@ -192,26 +194,28 @@ def _print(found: ShownDeadLetter) -> None:
 
 @app.command()
 def redrive(
-    queue: Annotated[str, typer.Option(help="The queue whose dead letters go back, such as mail.")],
+    queue: Annotated[str, typer.Option(help="Redrive the dead letters of this queue, such as mail.")],
     stage: Stage = "dev",
     rate: Annotated[
-        int | None, typer.Option(min=1, max=MAX_RATE, help="Letters a second at most; else SQS decides.")
+        int | None,
+        typer.Option(min=1, max=MAX_RATE, help="Move at most this many a second; default: SQS decides."),
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option(help="A message's id, or a letter's of SQS; may be repeated.")
+        list[str] | None, typer.Option(help="Move only this id, of a message or of SQS. You may repeat it.")
     ] = None,
     *,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be moved; move nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be moved; move nothing.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a queue's dead letters back into it, once what they died of is mended.
+    """Move a queue's dead letters back into the queue. Mend their cause first.
 
-    SQS does it by a task of its own, at a rate, which Ctrl-C can cancel. This command itself moves letters
-    that --only chooses, and those of a service without such tasks. The ledger drops what was sent already,
-    and expires_at is kept to. Exits 1 if something is left, or the task failed, was cancelled or still runs.
+    SQS moves them by a task, which Ctrl-C can cancel. This command itself moves the dead letters that --only
+    names, and those of a service without such tasks. The ledger drops messages that were sent already, and a
+    message past its expires_at is not sent. Exit code 1: something is left, or the task failed, was cancelled
+    or still runs.
 
     Example: mailroom dead-letters redrive --queue mail --rate 20 --stage prod
     """
@@ -220,13 +224,15 @@ def redrive(
         (chosen,) = queues.named(queue)
         planned = Redrive(queues, stage, chosen, only or (), rate)
         if planned.only and planned.running is not None:
-            raise Refused("a task moves all letters of this queue already; wait for its end")
+            raise Refused(
+                "A task moves this queue's dead letters already. Wait until it ends, then run this again."
+            )
         if not as_json:
             _print_plan(planned)
         if dry_run or (not planned.found and not planned.only and planned.running is None):
             answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
         else:
-            confirm("Put them back?", yes=yes)
+            confirm("Redrive them?", yes=yes)
             answer = _run(planned, quiet=as_json)
     print_answer(answer, _print_end, as_json=as_json)
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
@@ -267,15 +273,17 @@ def _print_plan(planned: Redrive) -> None:
     rate = f", {planned.rate} a second at most" if planned.rate else ""
     sentences = [
         f"{chosen} {planned.found} {whose}; {how}{rate}.",
-        "What was sent already is dropped by the ledger, and what has expired is not sent.",
+        "The ledger drops messages that were sent already; expired messages are not sent.",
     ]
     if not by_sqs:
         sentences.append(
-            "If this process dies between sending and deleting, that letter is in both queues: the ledger "
-            "drops the copy, a callback comes twice under one webhook-id."
+            "If this process dies between sending and deleting, that dead letter is in both queues: the "
+            "ledger drops the copy; a callback arrives twice, with the same webhook-id."
         )
     if planned.running is not None:
-        sentences.append(f"A task is at it already: {planned.running.moved} moved; this command follows it.")
+        sentences.append(
+            f"A task moves them already: {planned.running.moved} moved; this command follows the task."
+        )
     for each in sentences:
         print_line(each)
 
@@ -287,6 +295,6 @@ def _print_end(answer: Redriven) -> None:
     print_line(said)
     if answer.left and answer.state == "done":
         screen.print(
-            "Somebody looks at the letters that are left, or they are not there: run it again.",
+            "The dead letters that are left are hidden by another reader, or are gone. Run this again.",
             soft_wrap=True,
         )

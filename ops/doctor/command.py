@@ -14,23 +14,24 @@ from ops.screen import aws_faults, errors, fold, plain, print_answer, print_line
 Only = Annotated[
     str,
     typer.Option(
-        help="Only these subjects, with commas between: stacks, functions, queues, alarms, tables, clock, "
-        "and channels: mail, sms, push, fax, webhook.",
+        help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
+        "clock, and channels: mail, sms, push, fax, webhook.",
         show_default="all",
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Print the traceback of a check that is broken.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Print the traceback of a check that raised an error.")]
 
 
 def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, debug: Debug = False) -> None:
-    """Check that a stage can send, and that somebody would hear if it could not.
+    """Check that a stage can send, and that somebody hears of it if the stage cannot.
 
-    Senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions that change
-    nothing), mappings, dead letters, alarms, tables and this machine's clock: each is ok, a warning or
-    failed, with what mends it. What is deployed is held against cdk.json. It changes nothing; where the stage
-    faxes, a small object is laid into the payload bucket, fetched and deleted.
+    The command checks senders, sandbox, quotas, reputation, secrets, the providers' credentials (by questions
+    that change nothing), mappings, dead letters, alarms, tables and this machine's clock. Each check is ok, a
+    warning or failed, and says how to mend it. The command compares the deployed stage with cdk.json, and
+    changes nothing. If the stage sends faxes, it puts a small object into the payload bucket, reads and
+    deletes the object.
 
-    Exits 1 if a check failed, and 2 if the stage could not be examined at all.
+    Exit code 1: a check failed. 2: the stage could not be examined.
 
     Example: mailroom doctor --stage prod --only mail,alarms
     """
@@ -52,7 +53,7 @@ def _subjects(only: str) -> list[str]:
     wanted = [each.strip() for each in only.split(",") if each.strip()]
     unknown = [each for each in wanted if each not in SUBJECTS]
     if unknown:
-        raise typer.BadParameter(f"--only: {', '.join(unknown)} is none of {', '.join(SUBJECTS)}.")
+        raise typer.BadParameter(f"--only: {', '.join(unknown)} is unknown; use {', '.join(SUBJECTS)}.")
     return wanted or list(SUBJECTS)
 
 

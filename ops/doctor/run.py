@@ -94,7 +94,7 @@ def run(
             if trace:
                 ran.tracebacks[checks[number].name] = trace
             ended(len(findings))
-    late = [warning(f"Could not look: no answer within {seconds:.0f} s.", "Run it again.")]
+    late = [warning(f"Could not check: no answer within {seconds:.0f} s.", "Run it again.")]
     for number, check in enumerate(checks):
         for each in findings.get(number, late):
             ran.checked.append(Checked(check.subject, check.name, each.state, each.sentence, each.fix))
@@ -109,7 +109,7 @@ def _one(
     trace = ""
     try:
         found.extend(check.run(stage))
-        found = found or [skipped("There was nothing to look at.")]
+        found = found or [skipped("There was nothing to check.")]
     except (ClientError, HTTPClientError, Unconnected) as error:
         found.append(_of_error(stage, error))
     except Exception as error:  # noqa: BLE001 - the command shows it with --debug, and fails
@@ -128,7 +128,7 @@ def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     if _DENIED.search(code):
         said = _ACTION.search(error.response["Error"].get("Message", ""))
         needed = said[1] if said else f"the action {operation}"
-        return warning(f"Could not look: needs {needed}.", "Allow it, or run it with other credentials.")
+        return warning(f"Could not check: needs {needed}.", "Allow it, or run it with other credentials.")
     if stage.local and _UNKNOWN.search(code):
         return skipped(f"The local AWS does not know {operation}.")
-    return failed(f"AWS answered {operation} with {code}.", "Look into the console, or run it again.")
+    return failed(f"AWS answered {operation} with {code}.", "See the console, or run doctor again.")

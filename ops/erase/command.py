@@ -20,9 +20,9 @@ from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, 
 
 _MOST_NAMED = 20
 _CHOICES = (
-    "Its {count} opt-outs and entries of the suppression list go as well. After that nothing keeps a "
-    "campaign or an application that still has it from writing to it again: take it out of those first, or "
-    "leave the choices by --keep-choices."
+    "Its {count} opt-outs and entries of the suppression list are erased too. Nothing then keeps a campaign "
+    "or an application that still has the recipient from writing to it. Delete the recipient there first, or "
+    "keep the choices with --keep-choices."
 )
 
 
@@ -39,22 +39,22 @@ def erase(
     ],
     stage: Stage = "dev",
     channel: Annotated[
-        str, typer.Option(help="The channel of a recipient that is none of these, such as a chat's id.")
+        str, typer.Option(help="The channel of another kind of recipient, such as a chat's id.")
     ] = "",
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; erase nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; erase nothing.")] = False,
     keep_choices: Annotated[
-        bool, typer.Option("--keep-choices", help="Leave opt-outs and the suppression list, SES's too.")
+        bool, typer.Option("--keep-choices", help="Keep opt-outs and suppression lists, SES's list too.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Erase a recipient from every table, bucket and dead-letter queue of a stage, in all spellings.
 
-    Deletes messages that only this recipient gets, and cancels those that wait; removes the recipient from
-    messages to several. The ledger keeps the emptied item of each until its time is over, which keeps late
-    copies from being sent. What a worker holds at this moment is left and named. Exits 1 if something is
-    left; run it again when that is over, or at any other time. Logs and backups: docs/erasing.md.
+    The command deletes messages to this recipient only, cancels those that wait, and removes the recipient
+    from messages to several. The ledger keeps each emptied item until its retention ends, so that no late
+    copy is sent. A message that a worker holds at this moment is left and named. Exit code 1: something is
+    left; run the command again later. It may run at any time. Logs and backups: see docs/erasing.md.
 
     Example: mailroom erase ada@example.com --stage prod
     """
@@ -167,7 +167,7 @@ def _show(answer: Erased) -> None:
         table.add_row(each.place, *(str(count) for count in (each.found, each.erased, each.kept, each.left)))
     screen.print(table)
     if answer.cancelled:
-        screen.print(f"{answer.cancelled} messages that the ledger did not know to be over were cancelled.")
+        screen.print(f"{answer.cancelled} messages that had no outcome in the ledger were cancelled.")
     for left in answer.remains[:_MOST_NAMED]:
         print_line(f"{left.place}: {left.what} {left.why}.")
     if len(answer.remains) > _MOST_NAMED:

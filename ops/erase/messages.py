@@ -38,7 +38,7 @@ _MAYBE_QUEUED = (
     "delete the item by hand"
 )
 _HIDES_ALL = (
-    "would be left with nobody but those in bcc, and cannot be sent so; put it anew without the person, or "
+    "would have only recipients in bcc left, and cannot be sent so; put it anew without the person, or "
     "run this again when it is over"
 )
 SETTLED_AFTER = 15 * 60
@@ -46,7 +46,7 @@ SETTLED_AFTER = 15 * 60
 _SHARED = "is needed by messages to others as well, so it stays; see what is in it"
 _CONTENT = (
     "is named by its content, so others who are sent the same may need it at any moment: it stays until the "
-    "bucket's retention is over; see what is in it, and delete it by hand where it is the person's alone"
+    "bucket's retention is over; see what is in it, and delete it by hand if it is only the person's"
 )
 _FRESH = (
     "was put a moment ago, and items that need it may be on their way, so it stays with its messages; run "

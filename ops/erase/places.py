@@ -42,20 +42,20 @@ _TO_OTHERS = (
     "has a message to others that names the person and was not dispatched yet; replay it, then run this again"
 )
 _HIDES_ALL = (
-    "has a mail that would be left with nobody but those in bcc, and was not dispatched yet; replay it, then "
+    "has a mail that would have only recipients in bcc left, and was not dispatched yet; replay it, then "
     "run this again"
 )
-_NO_TEXT = "is no text, so nobody can tell whether it names the person; see what it is, and delete it by hand"
+_NO_TEXT = "is not text, so it may name the person; see what it is, and delete it by hand"
 _MOVED = "was replayed or written meanwhile; run this again"
-_UNREADABLE = "mentions the person and is no batch of a stream; see what it is, and delete it by hand"
+_UNREADABLE = "mentions the person and is not a batch of a stream; see what it is, and delete it by hand"
 _DEAD_LETTER = {
     "message": "is a message to others as well; redrive it, or delete it by hand, then run this again",
     "callback": "is a callback that names the person; redrive it, or delete it by hand, then run this again",
     "event": "is an event of a message to others as well; redrive it, then run this again",
-    "campaign": "are people of a campaign, this one among them; redrive them, then run this again",
-    "malformed": "names the person and is no message; see what it is, and delete it by hand",
+    "campaign": "are recipients of a campaign, this person among them; redrive them, then run this again",
+    "malformed": "names the person and is not a message; see what it is, and delete it by hand",
 }
-_INCOMPLETE = "could not be looked through to its end; run this again"
+_INCOMPLETE = "could not be read to its end; run this again"
 
 
 def other_places(run: ErasureRun, own: set[Key], settle: Settle, step: Step) -> list[ErasurePlace]:

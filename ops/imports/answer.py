@@ -56,10 +56,10 @@ class Imported(Struct, frozen=True, kw_only=True):
 
 _MEANING = (
     ("put", "are in the mailbox now"),
-    ("existed", "were there already, the very same"),
+    ("existed", "were there already, with the same content"),
     ("conflict", "have the id of another message, which stays"),
-    ("refused", "are not as they must be"),
-    ("failed", "AWS did not take; they are put when the import goes on"),
+    ("refused", "are faulty"),
+    ("failed", "AWS refused; the import puts them when it goes on"),
 )
 
 
@@ -82,9 +82,9 @@ def show(answer: Imported) -> None:
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.rejected_file:
-        print_line(f"Mend what was refused in {answer.rejected_file}, and import that file by itself.")
+        print_line(f"Mend the refused lines in {answer.rejected_file}, then import that file.")
     if answer.trouble:
-        screen.print(plain(f"AWS did not take what it was given: {answer.trouble}."), style="red")
+        screen.print(plain(f"AWS refused the messages: {answer.trouble}."), style="red")
     if answer.resume:
         print_line(answer.resume)
 

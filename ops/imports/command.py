@@ -25,15 +25,17 @@ ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", "
 MAX_PREFIX_BYTES = 100
 
 File = Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A CSV or JSON Lines file in UTF-8.")]
-Channel = Annotated[str | None, typer.Option(help="The channel; default: each line's own event_type.")]
+Channel = Annotated[
+    str | None, typer.Option(help="The channel of all messages; default: each line's event_type.")
+]
 Prefix = Annotated[
     str | None,
-    typer.Option(help="What each id begins with; without a column of ids, the line's number follows."),
+    typer.Option(help="The beginning of each id; without a column of ids, the line's number follows."),
 ]
-Column = Annotated[str | None, typer.Option(help="The column that has the ids; default: id.")]
+Column = Annotated[str | None, typer.Option(help="Take the ids from this column; default: id.")]
 Sets = Annotated[list[str] | None, typer.Option("--set", help="Give every message attribute=value.")]
 Maps = Annotated[
-    list[str] | None, typer.Option("--map", help="Take a column as an attribute: column=attribute.")
+    list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
 ]
 Kind = Annotated[
     Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
@@ -41,18 +43,16 @@ Kind = Annotated[
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        help="What stands between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
+        help="The character between the cells of a CSV file; default: a comma, or a tab in a .tsv file."
     ),
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Check all lines and show three messages; put nothing.")
 ]
-Workers = Annotated[int, typer.Option(min=1, max=128, help="How many puts are under way at a time.")]
+Workers = Annotated[int, typer.Option(min=1, max=128, help="Make this many puts at a time.")]
 Restart = Annotated[
     bool,
-    typer.Option(
-        "--restart", help="Begin anew: forget how far the import was, and which lines were refused."
-    ),
+    typer.Option("--restart", help="Begin anew: delete the progress and the file of refused lines."),
 ]
 
 
@@ -72,19 +72,18 @@ def import_(
     restart: Restart = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line; of any size.
+    """Put a file of messages into the mailbox: CSV with a header, or one JSON object a line, of any size.
 
     A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
     and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
-    the line's number. Messages take the bulk lane where the channel has one; --set lane=normal takes the
-    other.
+    the line's number. Messages take the bulk lane if the channel has one; --set lane=normal takes the other.
 
-    Run the same command again to go on after an interruption: FILE.mailroom-progress says where. Nothing is
-    put twice, even without that file: a message that is there already is counted as existed. Refused lines
-    go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there and import that file by itself.
+    After an interruption, run the same command again: FILE.mailroom-progress says where it stopped. Nothing
+    is put twice, even without that file: a message that is there already counts as existed. Refused lines
+    go into FILE.mailroom-rejected.csv (or .jsonl). Mend them there, then import that file.
 
-    Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. Exit
-    code 2: AWS does not take the messages, or the options or the file are wrong.
+    Exit code 1: lines were refused, an id belongs to another message, or the import was interrupted. 2: AWS
+    refused the messages, or the options or the file are wrong.
 
     Example: mailroom import people.csv --channel mail --id-prefix news-2026-11 --set template=news --dry-run
     """
@@ -130,17 +129,19 @@ def options_of(
     if channel is not None and channel not in CONTRACTS:
         raise Refused(f"--channel {channel!r:.60} is unknown; use one of: {', '.join(CONTRACTS)}.")
     if id_prefix is not None and not _is_prefix(id_prefix):
-        raise Refused("--id-prefix cannot begin an id; use 1 to 100 printable characters, and no address.")
+        raise Refused(
+            "--id-prefix cannot begin an id; use 1 to 100 printable characters, and no mail address."
+        )
     found = format_ or ENDINGS.get(file.suffix.lower())
     if found is None:
-        raise Refused(f"{file.name} ends neither in .csv nor in .jsonl; say which it is by --format.")
+        raise Refused(f"{file.name} does not end in .csv or .jsonl; name its format with --format.")
     mapped = pairs(maps, "--map")
     if len(set(mapped.values())) < len(mapped):
-        raise Refused("--map names one attribute for two columns; keep one of them.")
+        raise Refused("--map gives two columns the same attribute; keep one of them.")
     constant = pairs(sets, "--set")
     for name, instead in (("id", "--id-column or --id-prefix"), ("event_type", "--channel")):
         if name in constant:
-            raise Refused(f"--set {name}: is for each line, or said by {instead}.")
+            raise Refused(f"--set {name} would be the same for all lines; use {instead}.")
     return Options(
         format=found,
         delimiter=_delimiter(file, delimiter),
@@ -160,7 +161,7 @@ def _delimiter(file: Path, typed: str | None) -> str:
     found = typed or ("\t" if file.suffix.lower() == ".tsv" else ",")
     found = "\t" if found == "\\t" else found
     if len(found) != 1 or not found.isascii() or found in '"\r\n':
-        raise Refused("--delimiter is not one ASCII character; use , or ; or \\t.")
+        raise Refused("--delimiter must be one ASCII character; use , or ; or \\t.")
     return found
 
 

@@ -281,7 +281,7 @@ class Import:
             throttled=self._writer.throttled,
             rejected_file=str(rejected) if rejected.exists() else None,
             trouble=self._trouble,
-            resume="The same command goes on where it was; nothing is put twice." if left else "",
+            resume="To go on, run the same command again; nothing is put twice." if left else "",
         )
 
 

@@ -14,7 +14,7 @@ LATE_SECONDS = 900
 _FAILED = {
     "invalid": "The item is at fault: correct it, and put it under a new id.",
     "expired": "It came too late for its expires_at: put it with a later one under a new id.",
-    "content_gone": "Its item was gone when Mailroom read it back, too late: ask its producer whether it was "
+    "content_gone": "Its item was gone when Mailroom read it, too late: ask its producer whether it was "
     "taken back. If not, put it under a new id.",
 }
 """What to do about a failed message, by the code of its error, where `resend` does not help."""
@@ -43,7 +43,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
         yield from _ended(found, stage)
     failed = [name for name, each in found.callbacks.items() if each.get("status") == "failed"]
     if failed:
-        yield f"Of its callbacks, {' and '.join(failed)} could not be delivered: ask the endpoint's owner."
+        yield f"These callbacks could not be delivered: {', '.join(failed)}. Ask the endpoint's owner."
 
 
 def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
@@ -53,7 +53,7 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
         return
     if found.trouble:
         code, message = found.trouble.get("code"), found.trouble.get("message")
-        yield f"What keeps it: {message} ({code}). It is tried again."
+        yield f"It was not sent so far: {message} ({code}). It is tried again."
     elif found.status == "sending" and "startedAt" not in found.times:
         yield "It is back in its queue, and a worker claims it again."
     changed = found.updated_at or since
@@ -69,7 +69,7 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
 
 def _settle(found: MessageStatus, stage: str) -> str:
     return (
-        f"If no worker can find out how it ended, ask {found.provider}, and say it: mailroom settle "
+        f"If no worker can find out how it ended, ask {found.provider}, then run: mailroom settle "
         f"{quote(found.id)} --as sent (or failed) --channel {quote(found.event_type)} --stage {stage}"
     )
 
@@ -88,7 +88,7 @@ def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
 def _scheduled(found: MessageStatus, stage: str, now: float) -> str:
     if found.scheduled_for and now - epoch(found.scheduled_for) > LATE_SECONDS:
         late = duration(now - epoch(found.scheduled_for))
-        return f"It should have gone {late} ago: mailroom reconcile --stage {stage} requeues it."
+        return f"It is {late} late. Requeue it: mailroom reconcile --stage {stage}"
     return f"It waits for {short(found.scheduled_for)}. To take it back, delete its item."
 
 
@@ -98,8 +98,8 @@ def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
     match found.status, code:
         case "failed", "outcome_unknown":
             yield (
-                "A worker was cut off while it sent it, and the provider cannot tell: ask the recipient. If "
-                f"it did not arrive: {resend}"
+                "A worker was cut off while it sent this, and the provider cannot tell: ask the recipient. "
+                f"If it did not arrive: {resend}"
             )
         case "failed", _:
             yield _FAILED.get(code, f"Mend what the error says, then: {resend}")

@@ -69,18 +69,18 @@ class FailuresAnswer(Struct, frozen=True):
 def failures(
     stage: Stage = "dev",
     *,
-    since: Annotated[str, typer.Option(help="24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
-    channel: Annotated[str | None, typer.Option(help="Only that channel's.")] = None,
-    reason: Annotated[str | None, typer.Option(help="Only those with this code, such as invalid.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
-    summary: Annotated[bool, typer.Option("--summary", help="Count them by channel and reason.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Addresses and numbers as they are.")] = False,
+    since: Annotated[str, typer.Option(help="Since 24h, 2d, 90m, 2026-11-20 or an ISO 8601 time.")] = "24h",
+    channel: Annotated[str | None, typer.Option(help="Only messages of this channel.")] = None,
+    reason: Annotated[str | None, typer.Option(help="Only messages with this code, such as invalid.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Print at most this many.")] = 50,
+    summary: Annotated[bool, typer.Option("--summary", help="Count by channel and reason instead.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Do not mask addresses and numbers.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print the messages that failed, the newest first, and why; addresses and numbers are masked.
+    """Print the messages that failed, the newest first, and why. Addresses and numbers are masked.
 
-    What failed before its channel was known stands under the name that it gave: --channel NAME. What waits in
-    a dead-letter queue has not failed: mailroom dead-letters list. Exit code 0, however many there are.
+    If a message names an unknown channel, find it with --channel and that name. A dead letter has not failed:
+    see mailroom dead-letters list. The exit code is 0, however many messages failed.
 
     Example: mailroom failures --since 2d --channel mail --summary --stage prod
     """
@@ -110,12 +110,12 @@ def moment(typed: str, now: float) -> float:
         try:
             found = datetime.fromisoformat(typed.strip())
         except ValueError:
-            raise Refused(f"--since {typed!r:.60} is no time; use 24h, 2d, 90m or 2026-11-20.") from None
+            raise Refused(f"--since {typed!r:.60} is not a time; use 24h, 2d, 90m or 2026-11-20.") from None
         start = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
     if start > now:
-        raise Refused(f"--since {typed} lies ahead; use a time that is past.")
+        raise Refused(f"--since {typed} is in the future; use a past time.")
     if now - start > MAX_DAYS * 86_400:
-        raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; the ledger keeps nothing so long.")
+        raise Refused(f"--since {typed} is over {MAX_DAYS} days ago; use a later time.")
     return start
 
 

@@ -37,7 +37,7 @@ _RANDOM = 6
 _SAID = {
     "accepted": "It is in the mailbox.",
     "existed": "It exists, with the same content: nothing was put.",
-    "conflict": "That id is another message's, which stays. Use a new one.",
+    "conflict": "Another message has that id, and stays. Use a new id.",
 }
 
 
@@ -58,31 +58,34 @@ def send(
     channel: Annotated[str | None, typer.Argument(help="mail, sms, push, fax or webhook.")] = None,
     stage: Stage = "dev",
     *,
-    to: Annotated[
-        list[str] | None, typer.Option(help="Whom it is for; of a mail as often as need be.")
+    to: Annotated[list[str] | None, typer.Option(help="The recipient; for a mail you may repeat it.")] = None,
+    subject: Annotated[str | None, typer.Option(help="The subject of a mail.")] = None,
+    text: Annotated[str | None, typer.Option(help="The text of a mail or an SMS.")] = None,
+    template: Annotated[str | None, typer.Option(help="The name of a template, instead of a text.")] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="The id; default: a new id, which is printed.")
     ] = None,
-    subject: Annotated[str | None, typer.Option(help="Of a mail.")] = None,
-    text: Annotated[str | None, typer.Option(help="Of a mail or an SMS.")] = None,
-    template: Annotated[str | None, typer.Option(help="A template's name, instead.")] = None,
-    id_: Annotated[str | None, typer.Option("--id", help="Without it, a new one, which is printed.")] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="attribute=value; what is no text is written as JSON.")
+        list[str] | None,
+        typer.Option("--set", help="Set attribute=value; write other values than text as JSON."),
     ] = None,
-    topic: Annotated[str | None, typer.Option(help="What recipients can opt out of.")] = None,
-    lane: Annotated[str | None, typer.Option(help="normal or bulk.")] = None,
-    send_at: Annotated[str | None, typer.Option(help="ISO 8601, such as 2026-11-21T09:00:00Z.")] = None,
-    callback_url: Annotated[str | None, typer.Option(help="Told of each outcome.")] = None,
-    file: Annotated[str | None, typer.Option(help="A JSON object; - is standard input.")] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it has an outcome.")] = False,
-    wait_seconds: Annotated[float, typer.Option(min=0, help="For how long --wait does, in seconds.")] = 60.0,
+    topic: Annotated[str | None, typer.Option(help="The topic, which recipients can opt out of.")] = None,
+    lane: Annotated[str | None, typer.Option(help="The lane, normal or bulk.")] = None,
+    send_at: Annotated[
+        str | None, typer.Option(help="Send at this time, such as 2026-11-21T09:00:00Z.")
+    ] = None,
+    callback_url: Annotated[str | None, typer.Option(help="The URL that gets each outcome.")] = None,
+    file: Annotated[str | None, typer.Option(help="A file with a JSON object; - is standard input.")] = None,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until the message has an outcome.")] = False,
+    wait_seconds: Annotated[float, typer.Option(min=0, help="Seconds that --wait waits at most.")] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Send one message: from options, from a JSON file, or from a file with options laid over it.
 
-    It is checked as the stage itself would before it is put, and the sentence names the attribute at fault.
-    Exit code 0: it is in the mailbox, or the very same was there already; with --wait, it was sent. 1: the id
-    is another message's; with --wait, it has failed or has no outcome in time. 2: it is no message that this
-    stage takes.
+    The command checks the message by the stage's own rules before it puts the message; an error names the
+    attribute at fault. Exit code 0: the message is in the mailbox, or was there already; with --wait, it was
+    sent. 1: another message has the id; with --wait, the message failed or had no outcome in time. 2: the
+    stage does not take such a message.
 
     Example: mailroom send mail --to ada@example.com --subject Hello --text "Hi, Ada" --wait
     """

@@ -60,13 +60,15 @@ def status(
     id_: Annotated[str, typer.Argument(metavar="ID", help="The message's id.")],
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="Where several channels have that id.")] = None,
+    channel: Annotated[
+        str | None, typer.Option(help="The channel, if several channels have that id.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say where a message is, since when, what was tried, what the provider said, and what to do next.
+    """Print a message's status, its attempts, what the provider said, and what to do next.
 
-    It prints the recipients of the message, and never its content. Exit code 1: there is no such message, or
-    it is past its retention.
+    The command prints the recipients of the message, and never the content. Exit code 1: there is no such
+    message, or its retention is over.
 
     Example: mailroom status order-42 --stage prod
     """

@@ -69,16 +69,16 @@ class Snapshot(Struct, frozen=True):
 def watch(
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="Only the queues of that channel.")] = None,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds from one look to the next.")] = 5.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    channel: Annotated[str | None, typer.Option(help="Show only the queues of this channel.")] = None,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what waits in each queue, the dead letters, and the alarms that ring, until Ctrl-C.
 
-    The change is since the first look. Numbers are SQS's own, approximate ones; ages and alarms are
-    CloudWatch's, some minutes late. With --json one object a line. Exit code 2: there is no such stage, or
-    no such channel in it.
+    The column of changes compares with the first look. Numbers come from SQS, which approximates them. Ages
+    and alarms come from CloudWatch, some minutes late. --json prints one object a line. Exit code 2: the
+    stage does not exist, or has no such channel.
 
     Example: mailroom watch --channel mail --stage prod
     """

@@ -17,9 +17,9 @@ from ops.screen import Refused, aws_faults, print_json, print_line
 from ops.stage import name
 from ops.times import short
 
-app = typer.Typer(no_args_is_help=True, help="Topics that people have opted out of: see them, change them.")
+app = typer.Typer(no_args_is_help=True, help="Show and change the topics that people have opted out of.")
 
-Topic = Annotated[str, typer.Option(help="The topic, as messages name it.")]
+Topic = Annotated[str, typer.Option(help="The topic, as in the messages' attribute topic.")]
 
 _BY = {
     "one_click": "by their mail program's button",
@@ -92,7 +92,10 @@ def canonical(recipient: str) -> str:
             continue
     if typed.startswith(_ARN):
         return typed
-    raise Refused(f"{typed!r} is no mail address, no number such as +16175551234 and no endpoint's ARN.")
+    raise Refused(
+        f"{typed!r} is not a recipient; use a mail address, a number such as +16175551234, or an "
+        "endpoint's ARN."
+    )
 
 
 @app.command()
@@ -100,10 +103,10 @@ def show(
     recipient: Recipient,
     stage: Stage = "dev",
     *,
-    topic: Annotated[str | None, typer.Option(help="Only that topic.")] = None,
+    topic: Annotated[str | None, typer.Option(help="Look only at this topic.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a recipient has opted out of. Exit code 1: of nothing.
+    """Print what a recipient has opted out of. Exit code 1: nothing.
 
     Example: mailroom preferences show ada@example.com --stage prod
     """
@@ -119,7 +122,7 @@ def show(
 
 @app.command("opt-out")
 def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Send a recipient no more of a topic, as they have asked for. Exit code 1: that was so already.
+    """Opt a recipient out of a topic, when they ask for it. Exit code 1: they had opted out already.
 
     Example: mailroom preferences opt-out ada@example.com --topic followers --stage prod
     """
@@ -136,7 +139,7 @@ def opt_out(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json
 
 @app.command("opt-in")
 def opt_in(recipient: Recipient, topic: Topic, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Send a recipient of a topic again: only where they themselves have asked for it.
+    """Opt a recipient into a topic again. Do so only if they themselves have asked for it.
 
     Exit code 1: they had not opted out.
 

@@ -19,7 +19,7 @@ from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, 
 from ops.stage import name
 from ops.times import short
 
-app = typer.Typer(no_args_is_help=True, help="Recipients to whom nothing more is sent: see them, lift them.")
+app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression list, and lift recipients.")
 
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
@@ -136,7 +136,7 @@ def forms(channel: str, recipient: str) -> tuple[str, ...]:
 def list_(
     stage: Stage = "dev",
     channel: Annotated[
-        str | None, typer.Option(callback=_listed_channel, help=f"Only that channel: {', '.join(CHANNELS)}.")
+        str | None, typer.Option(callback=_listed_channel, help=f"Only this channel: {', '.join(CHANNELS)}.")
     ] = None,
     *,
     as_json: AsJson = False,
@@ -157,7 +157,7 @@ def list_(
 
 @app.command()
 def show(recipient: Recipient, stage: Stage = "dev", *, as_json: AsJson = False) -> None:
-    """Say why a recipient gets nothing. Exit code 1: it is on no list of Mailroom's.
+    """Print why a recipient gets nothing. Exit code 1: the recipient is not on Mailroom's list.
 
     Example: mailroom suppressions show ada@example.com --stage prod
     """
@@ -179,7 +179,7 @@ def lift(
     channel: Annotated[
         str,
         typer.Option(
-            callback=_listed_channel, help=f"Where it shall get messages again: {', '.join(CHANNELS)}."
+            callback=_listed_channel, help=f"Lift the recipient for this channel: {', '.join(CHANNELS)}."
         ),
     ],
     stage: Stage = "dev",
@@ -187,10 +187,10 @@ def lift(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take a recipient off the list, so that it gets messages again; a new bounce or complaint puts it back.
+    """Take a recipient off the list. A new bounce or complaint puts the recipient on the list again.
 
-    An address of mail is taken off SES's list as well, which all stages of the account share in this region.
-    Exit code 1: it was on no list, or SES did not do its part.
+    The command takes a mail address off SES's list too, which all stages of the account share in this region.
+    Exit code 1: the recipient was on no list, or SES failed.
 
     Example: mailroom suppressions lift ada@example.com --channel mail --stage prod
     """
@@ -224,7 +224,7 @@ def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
     except FAULTS as error:
         print_line(f"SES did not take {recipient} off its own list: {error}", console=say)
         say.print(
-            "It bounces the next mail by itself until that is done: run this command again, or "
+            "Until then SES bounces the next mail by itself: run this command again, or "
             "`aws sesv2 delete-suppressed-destination`.",
             soft_wrap=True,
         )

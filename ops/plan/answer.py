@@ -100,7 +100,7 @@ def _notes(lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
         yield "It stays under the rate because each invocation waits for its pace anew."
     enough = max(plan.workers_for_rate() or 0, LEAST_WORKERS)
     if plan.bound == "rate" and enough < lane.workers:
-        yield f"The rate can be kept with {enough} workers, which wait less: the senders then cost less."
+        yield f"{enough} workers are enough for the rate. They wait less, so the senders cost less."
     if note := estimate_of(lane.channel).note:
         yield note
 
@@ -111,7 +111,7 @@ def _composing(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPl
     workers = stages.composing(stage)
     put = workers / PUT_SECONDS
     if plan.speed <= put:
-        yield f"Composing a campaign is no bound: {workers:,} functions put some {put:,.0f} a second."
+        yield f"Composing a campaign does not bound this: {workers:,} functions put some {put:,.0f} a second."
     else:
         needed = math.ceil(plan.speed * PUT_SECONDS)
         yield (
@@ -126,7 +126,7 @@ def _warning(stage: str, lane: ConfiguredLane, plan: SendingPlan) -> str:
         return ""
     days = plan.seconds / 86_400
     return (
-        f"Too many at once: the last would wait for {days:.1f} days in the queue {lane.queue}, which keeps "
-        f"messages for {lane.kept_days} (mailroom.{stage}.{lane.keys.kept}), a part of that for retries; "
-        f"past it SQS deletes them silently. At most {int(lane.room * plan.speed):,} fit."
+        f"Too many at once: the last message would wait for {days:.1f} days in the queue {lane.queue}, which "
+        f"keeps messages for {lane.kept_days} (mailroom.{stage}.{lane.keys.kept}), a part of it for retries; "
+        f"after that SQS deletes them silently. At most {int(lane.room * plan.speed):,} fit."
     )

@@ -20,17 +20,17 @@ _LATENCIES = ", ".join(
 )
 
 Channel = Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")]
-Messages = Annotated[int, typer.Option(min=1, help="How many messages.")]
+Messages = Annotated[int, typer.Option(min=1, help="The number of messages.")]
 LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
 Latency = Annotated[
     float | None,
     typer.Option(
         min=0.001,
-        help="Seconds of a message in its sender: the provider's answer and the ledger's writes.",
+        help="Seconds of a message in its sender, with the provider's answer and the ledger's writes.",
         show_default=_LATENCIES,
     ),
 ]
-Between = Annotated[float, typer.Option(min=0, help="Seconds from one invocation of a function to its next.")]
+Between = Annotated[float, typer.Option(min=0, help="Seconds between two invocations of a function.")]
 
 
 def plan(
@@ -43,11 +43,12 @@ def plan(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Say how long so many messages take with a stage's settings, what bounds it, and what they cost.
+    """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.
 
-    Reads the settings in cdk.json and asks AWS nothing. It is an estimate: latencies vary.
+    The command reads the settings in cdk.json and asks AWS nothing. Latencies vary, so this is an estimate.
 
-    Exits 1 if the backlog would outlive the queue's retention.
+    Exit code 1: the backlog would outlive the queue's retention. 2: the stage has no such channel or lane,
+    or its settings are wrong.
 
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
@@ -86,7 +87,7 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
     line(f"Assumed: {plan.assumed.latency:g} s a message in its sender (--latency).")
     line(f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between).")
     if unpriced := estimate_of(lane.channel).unpriced:
-        line(f"Not included is what the provider of {lane.channel} takes: {unpriced}.")
+        line(f"The provider's price for {lane.channel} is not included: {unpriced}.")
     for note in output.notes:
         line(note)
     if output.warning:
@@ -108,7 +109,7 @@ def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
 def _bound(stage: str, lane: "ConfiguredLane", plan: "SendingPlan") -> str:
     if plan.bound == "workers":
         return f"the number of workers: mailroom.{stage}.{lane.keys.workers}"
-    share = f", of which the lane has a share of {lane.share:g}" if lane.share != 1 else ""
+    share = f" (the share of the lane is {lane.share:g})" if lane.share != 1 else ""
     return f"the rate: mailroom.{stage}.{lane.keys.rate}{share}"
 
 

@@ -18,19 +18,19 @@ from ops.screen import Refused, aws_faults, bar, errors, print_json, print_line,
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
-    "missing": "are in the mailbox, and unknown to the ledger",
-    "overdue": "were begun, and should have moved on long ago",
-    "dead_letters": "lie in a dead-letter queue, and are left there: see mailroom dead-letters",
-    "gone": "were begun, and their item is gone from the mailbox; they may have been sent, or still be "
-    "queued: ask the provider first, and end them by mailroom settle; to put one there again under a new id "
-    "may send it twice",
-    "undated": "are unknown to the ledger, and may be older than it remembers, so they may have been sent: "
-    "mailroom reconcile ID... requeues those that you know were never sent, --undated all of them",
+    "missing": "are in the mailbox, but the ledger does not know them",
+    "overdue": "were begun, and have not changed for too long",
+    "dead_letters": "are dead letters, and stay so: run mailroom dead-letters list",
+    "gone": "were begun, but their item is gone from the mailbox. They may have been sent, or may still be "
+    "queued: ask the provider, then end them with mailroom settle. If you put one again under a new id, it "
+    "may be sent twice",
+    "undated": "are unknown to the ledger, which may have forgotten them, so they may have been sent. If you "
+    "know that messages were never sent, requeue them with mailroom reconcile ID..., or all with --undated",
 }
 _NAMED: dict[str, str] = {
     "moving": "on its way, or over; mailroom status says which",
     "dead_letters": "in a dead-letter queue",
-    "unknown": "neither the mailbox nor the ledger has it; check the id, --channel and --stage",
+    "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
 }
 """Of a message that was named, where its state by itself says too little."""
 _SHOWN = 50
@@ -40,45 +40,45 @@ def reconcile(
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Only these messages, which you know were never sent; - reads ids, or another command's "
-            "--json."
+            help="Requeue only these messages, which you know were never sent; - reads ids, or another "
+            "command's --json, from standard input."
         ),
     ] = None,
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="With ids: only that channel's.")] = None,
+    channel: Annotated[str | None, typer.Option(help="With ids: only messages of this channel.")] = None,
     older_than: Annotated[
-        str, typer.Option(help="How long a message may be on its way: as 90s, 15m, 2h, 1d.")
+        str, typer.Option(help="Call a message stuck after this time: 90s, 15m, 2h, 1d.")
     ] = "15m",
     undated: Annotated[
-        bool, typer.Option("--undated", help="Also all that may be older than the ledger remembers.")
+        bool, typer.Option("--undated", help="Also requeue all messages that the ledger may have forgotten.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is; requeue nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; requeue nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Requeue orphans: messages that no queue, schedule or worker holds any more.
 
-    These are items of the mailbox that the ledger does not know at two looks, as far apart as --older-than
-    says, and items of the ledger whose next step is overdue by that. The function or queue that would have
-    had a message gets it again; a message that still waits in a queue is queued twice, and sent once. Dead
-    letters stay in their queue. A message that is marked as one is requeued once that dead letter is gone:
-    its retention ended, or the queue was purged.
+    An orphan is an item of the mailbox that the ledger does not know at two looks, --older-than apart, or an
+    item of the ledger whose next step is overdue by that time. The function or queue that would have had the
+    message gets it again. A message that still waits in a queue is then queued twice, and sent once. Dead
+    letters stay in their queue. A message that is marked as a dead letter is requeued once its dead letter is
+    gone, because its retention ended or the queue was purged.
 
-    With ids no other message is looked at, and one look is enough. Messages that the ledger may have
-    forgotten are requeued as well: by naming a message you vouch that it was never sent.
+    With ids, the command looks only at these messages, and one look is enough. It also requeues messages that
+    the ledger may have forgotten: by naming a message you vouch that it was never sent.
 
-    It reads both tables as a whole. A run that is stopped leaves nothing behind; the next one starts again
-    from the beginning. Several may run at once: they queue a message twice, and it is sent once.
+    Without ids, the command reads both tables as a whole. A run that is stopped leaves nothing behind; the
+    next run starts again from the beginning. Several runs at once may queue a message twice; it is sent once.
 
-    Exit code 1: something was left that is not on its way, or may not be (a dead letter, what is gone,
-    undated or, of ids, not there) or, of a dry run, would be requeued. 2: it could not be done.
+    Exit code 1: something is left (a dead letter, a gone or undated message, an unknown id), could not be
+    requeued or, after a dry run, would be requeued. 2: the command could not do its work.
 
     Example: mailroom reconcile --stage prod --dry-run
     """
     with aws_faults(stage):
         if channel is not None and not ids:
-            raise Refused("--channel says which message an id means: give ids as well, or leave it out.")
+            raise Refused("--channel needs ids: give ids too, or leave --channel out.")
         seconds = seconds_of(older_than)
         refs = selected(ids, channel, sys.stdin, stage) if ids else None
         deployed = DeployedStage.of(boto3.Session(), stage)
@@ -123,11 +123,11 @@ def _confirm(answer: Reconciled, *, piped: bool) -> None:
     risk = ""
     if answer.vouched:
         risk = (
-            f" {answer.vouched:,} may be older than the ledger remembers: you vouch that none was ever sent; "
-            "one that was is sent again."
+            f" The ledger may have forgotten {answer.vouched:,} of them: you vouch that they were never "
+            "sent. A message that was sent would be sent again."
         )
     if piped:
-        raise Refused(f"{many} would be requeued.{risk} No question can be asked: use --yes.")
+        raise Refused(f"{many} would be requeued.{risk} Standard input is taken, so use --yes to confirm.")
     typer.confirm(f"Requeue {many} of {answer.stage}?{risk}", abort=True, err=True)
 
 
@@ -140,14 +140,17 @@ def _sentences(answer: Reconciled) -> Iterator[str]:
         yield f"and {len(answer.messages) - _SHOWN:,} more; --json has all."
     for state, said in _SENTENCES.items():
         if counts := answer.found.get(state):
-            yield f"{sum(counts.values()):,} {said} ({_by_channel(counts)})."
+            yield f"{sum(counts.values()):,} ({_by_channel(counts)}) {said}."
     if stuck := _queued(answer, "missing", "overdue"):
         yield (
-            f"Queues hold messages: {_by_channel(stuck)}. A message that only waits there for its turn would "
-            "be queued twice, and sent once."
+            f"Queues hold messages: {_by_channel(stuck)}. A message that only waits in its queue would be "
+            "queued twice, and sent once."
         )
     if gone := _queued(answer, "gone"):
-        yield f"Queues hold messages: {_by_channel(gone)}. What is gone from the mailbox may be among them."
+        yield (
+            f"Queues hold messages: {_by_channel(gone)}. Messages that are gone from the mailbox may be "
+            "among them."
+        )
 
 
 def _queued(answer: Reconciled, *states: State) -> dict[str, int]:
@@ -171,4 +174,4 @@ def _show(answer: Reconciled, *, named: bool) -> None:
     failed = f", {answer.failed:,} could not be" if answer.failed else ""
     screen.print(f"{looked} looked at; {done}{failed}.")
     if answer.failed:
-        screen.print("Why: the log groups of dispatch and outcomes, by the time of this command.")
+        screen.print("To see why, read the log groups of dispatch and outcomes at the time of this command.")

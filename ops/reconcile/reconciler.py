@@ -87,9 +87,7 @@ class Reconciler:
             for ref, channels in zip(refs, pool.map(self._channels, refs), strict=True):
                 if len(channels) > 1:
                     names = " and ".join(sorted(channels))
-                    raise Refused(
-                        f"{ref.id}: there are messages of {names} with that id; say which by --channel."
-                    )
+                    raise Refused(f"{ref.id}: {names} have messages with that id; choose one with --channel.")
                 found[Key(ref.id, next(iter(channels), ref.event_type or ""))] = bool(channels)
         keys = [key for key, there in found.items() if there]
         unknown = [key for key, there in found.items() if not there]

@@ -26,24 +26,25 @@ def resend(
     ],
     stage: Stage = "dev",
     *,
-    channel: Annotated[str | None, typer.Option(help="Only messages of that channel (event_type).")] = None,
+    channel: Annotated[str | None, typer.Option(help="Only messages of this channel (event_type).")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also what has arrived, was cancelled or would be suppressed.")
+        bool, typer.Option("--force", help="Also messages that arrived, were cancelled or are suppressed.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what each is and whether it can be sent again.")
+        bool, typer.Option("--dry-run", help="Print what each message is; send nothing.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Send messages again that failed, bounced or were held, with what the mailbox has of them now.
+    """Send messages again that failed, bounced or were held, from the items that the mailbox has now.
 
-    Says first what each is, and why; asks first where there are more than 10, or one may arrive twice. A
-    message on its way is refused, and one that has arrived is refused without --force. Run it again, or twice
-    at once, and nothing is sent twice: a message that has changed since it was shown is refused.
+    The command prints what each message is, and why. It asks if there are more than 10, or if one may arrive
+    twice. A message on its way is refused; a message that arrived is refused without --force. A message that
+    changed since it was shown is refused too. So nothing is sent twice if you run the command again, or twice
+    at once.
 
-    Exit code 1: some of them were not sent again. 2: it could not be done, or the piped JSON is about another
-    stage, or left messages out by its --limit.
+    Exit code 1: some messages were not sent again. 2: the command could not do its work, or the piped JSON is
+    about another stage or left messages out by its --limit.
 
     Example: mailroom failures --since 2h --stage prod --json | mailroom resend - --stage prod --yes
     """
@@ -80,7 +81,8 @@ def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:
     risk = f" {twice:,} of them may arrive twice." if twice else ""
     if piped:
         raise Refused(
-            f"{_messages(len(ready))} would be sent again.{risk} No question can be asked: use --yes."
+            f"{_messages(len(ready))} would be sent again.{risk} Standard input is taken, so use --yes to "
+            "confirm."
         )
     typer.confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", abort=True, err=True)
 

@@ -147,7 +147,7 @@ class Resender:
             return items[0]
         if items:
             names = " and ".join(each["event_type"] for each in items)
-            return f"there are messages of {names} with that id; say which by --channel"
+            return f"{names} have messages with that id; choose one with --channel"
         if self._stage.items(self._stage.mailbox_table, ref):
             days = REMEMBERED_SECONDS // 86_400
             return (

@@ -95,9 +95,9 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
     """Rings at the first answer that blames us, be it the function's or API Gateway's own."""
     about = AlarmText(
         kind="api-5xx",
-        meaning="The API answers requests with 5xx. Producers may repeat their requests, and recipients who "
-        "opt out are asked to. Twilio repeats a status callback for some seconds only; after that the status "
-        "of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
+        meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
+        "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
+        "the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
         look=f"aws logs tail /aws/vendedlogs/{settings.name('api')} --since 1h (which route?), then the log "
         "of messages-api, of unsubscribe or of twilio-callbacks",
     )

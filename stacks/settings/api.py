@@ -17,7 +17,7 @@ def _prefix(text: str) -> str:
     """What the keys of a caller's objects begin with."""
     parts = text.split("/")
     if text and not (re.fullmatch(r"([A-Za-z0-9!_.*'()-]+/)+", text) and not {".", ".."} & {*parts}):
-        raise ValueError("is no prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
+        raise ValueError("is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-")
     if parts[0] == "oversize":
         raise ValueError("is where the API puts what is too large for an item; use another one")
     return text
@@ -99,7 +99,7 @@ def broken_api(api: Api) -> Iterator[str]:
     for caller in api.payload_prefixes if api.jwt is None else ():
         if not _PRINCIPAL.fullmatch(caller):
             yield (
-                f"api.payload_prefixes: {caller!r} is no caller that signs by IAM; write a role as "
+                f"api.payload_prefixes: {caller!r} is not a caller that signs by IAM; write a role as "
                 "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
             )
     size = len(json.dumps(api.payload_prefixes))

@@ -37,7 +37,7 @@ def _cron(expression: str) -> str:
 
 def _time_zone(name: str) -> str:
     if name not in zoneinfo.available_timezones() or name.startswith(("posix", "right/", "localtime")):
-        raise ValueError("is no time zone; use a name such as Europe/Berlin or UTC")
+        raise ValueError("is not a time zone; use a name such as Europe/Berlin or UTC")
     return name
 
 
@@ -62,7 +62,7 @@ def _attributes(attributes: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _topic(name: str) -> str:
     """What every message's contract asks of one."""
     if not (1 <= len(name) <= TOPIC_CHARACTERS and name.isprintable()):
-        raise ValueError(f"is no topic's name; use 1 to {TOPIC_CHARACTERS} printable characters")
+        raise ValueError(f"is not a topic's name; use 1 to {TOPIC_CHARACTERS} printable characters")
     return name
 
 

@@ -31,7 +31,7 @@ def _address(sender: str) -> str:
     """A sender is `a@b.c` or `Name <a@b.c>`."""
     # What the function that sends refuses would dead-letter every mail.
     if not _ADDRESS.fullmatch(parseaddr(sender)[1]):
-        raise ValueError("is no mail address; write 'name@example.com' or 'Name <name@example.com>'")
+        raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
     return sender
 
 
@@ -137,7 +137,7 @@ def broken_channels(
     for event_type, channel in channels.items():
         if event_type in OWN_SECTIONS:
             yield (
-                f"channels.{event_type}: is no row of channels; "
+                f"channels.{event_type}: is not a row of channels; "
                 f"set it in the stage's own section {event_type!r}."
             )
         yield from _channel(f"channels.{event_type}", channel)

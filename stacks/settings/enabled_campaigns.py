@@ -95,7 +95,7 @@ def read_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[Enable
     key = f"mailroom.{settings.stage}.campaigns"
     for at, name in enumerate(section.enabled):
         if name in section.enabled[:at]:
-            raise SettingsError(f"{key}.enabled.{at}: {name!r} stands there twice; remove one.")
+            raise SettingsError(f"{key}.enabled.{at}: {name!r} is listed twice; remove one.")
     for name in section.overrides:
         if name not in section.enabled:
             raise SettingsError(f"{key}.overrides.{name}: is not enabled; enable it, or remove this.")
@@ -125,7 +125,7 @@ def _toml(name: str, folder: Path, stage: str) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"campaigns/{name}/{FILE}: is no TOML: {error}.") from None
+        raise SettingsError(f"campaigns/{name}/{FILE}: is not TOML: {error}.") from None
 
 
 def _json(whole: dict[str, Any], name: str) -> str:
@@ -257,7 +257,7 @@ def broken_audience(settings: Settings, campaign: EnabledCampaign) -> Iterator[s
         if name is not None and name not in settings.databases:
             known = ", ".join(settings.databases) or "none yet"
             yield (
-                f"{campaign.key(path)}: {name!r} is none of mailroom.{settings.stage}.databases; add it "
+                f"{campaign.key(path)}: {name!r} is not in mailroom.{settings.stage}.databases; add it "
                 f"there, or use one that is there: {known}."
             )
 

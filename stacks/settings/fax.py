@@ -215,7 +215,8 @@ def _retry_setting(fax: Fax) -> RetrySetting:
     return RetrySetting(
         formula=(
             "as many as cover it when each wait is at its shortest, plus "
-            f"{invocations_to_finish(fax)} to see a fax of longest_fax_seconds through, plus crash_allowance"
+            f"{invocations_to_finish(fax)} to follow a fax of longest_fax_seconds to its end, plus "
+            "crash_allowance"
         ),
         remedy="lower it, or longest_fax_seconds, or raise backoff_cap_seconds",
     )

@@ -26,7 +26,7 @@ REGIONS = frozenset(_KNOWN.split())
 
 def _region(code: str) -> str:
     if code not in REGIONS:
-        raise ValueError("is no country; write it as ISO 3166 has it, in two capitals, such as US or GB")
+        raise ValueError("is not a country; write its ISO 3166 code in two capitals, such as US or GB")
     return code
 
 
@@ -91,7 +91,7 @@ def _twilio(sms: Sms) -> Iterator[str]:
         )
     elif sms.sender is not None and not re.fullmatch(NUMBER, sms.sender):
         yield (
-            f"sms.sender: {sms.sender!r} is no number in E.164, and provider is twilio; write it like "
+            f"sms.sender: {sms.sender!r} is not a number in E.164, which twilio needs; write it like "
             "+12025550123."
         )
 

@@ -30,7 +30,9 @@ def _network(text: str) -> str:
     try:
         network = ip_network(text)
     except ValueError:
-        raise ValueError("is no network; write it like 10.1.0.0/16, all bits past the prefix zero") from None
+        raise ValueError(
+            "is not a network; write it like 10.1.0.0/16, all bits past the prefix zero"
+        ) from None
     if any(_inside(network, each) for each in _NEVER):
         raise ValueError("holds only link-local or metadata addresses, which are never open; remove it")
     return text
@@ -51,7 +53,7 @@ def _day(text: str) -> str:
     except ValueError:
         written = ""
     if written != text:
-        raise ValueError("is no day; write it like 2027-03-01")
+        raise ValueError("is not a day; write it like 2027-03-01")
     return text
 
 

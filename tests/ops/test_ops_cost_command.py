@@ -44,7 +44,7 @@ def test_a_table_a_channel_and_one_for_the_stage() -> None:
     assert result.exit_code == 0
     for part in ("1,000,000 messages by mail, lane bulk", "10 messages by sms", "The stage prod itself"):
         assert part in result.stdout
-    assert "Not included is what the provider of sms takes" in result.stdout
+    assert "The provider's price for sms is not included" in result.stdout
     assert "composing" in result.stdout
     assert "Together: " in result.stdout
     assert "Assumed: " in result.stdout

@@ -108,7 +108,7 @@ def test_a_letter_is_found_by_its_messages_id_and_by_its_own(stage: Stage) -> No
 @pytest.mark.usefixtures("stage")
 def test_a_letter_that_is_not_there_exits_with_1() -> None:
     result = run(app, "show", "nobody")
-    assert (result.exit_code, result.stdout) == (1, "No such letter among the 0 of dev.\n")
+    assert (result.exit_code, result.stdout) == (1, "No such dead letter among the 0 of dev.\n")
 
 
 def test_a_body_is_printed_only_where_it_is_asked_for(stage: Stage) -> None:
@@ -133,7 +133,7 @@ def test_a_queue_that_cannot_be_looked_through_to_its_end_is_named(
         stage.send("mail-dlq", {**MAIL, "id": f"m-{number}"})
     answer = json.loads(run(app, "show", "nobody", "--json").stdout)
     assert (answer["looked_at"], answer["incomplete"]) == (10, ["mail"])
-    assert "Not all that lies in mail could be looked at" in run(app, "show", "nobody").stdout
+    assert "Some dead letters in mail could not be read" in run(app, "show", "nobody").stdout
     listed = json.loads(run(app, "list", "--queue", "mail", "--json").stdout)["queues"][0]
     assert (listed["letters"], listed["looked_at"], listed["complete"]) == (12, 10, False)
     assert len(stage.waiting("mail-dlq")) == 10  # of one call: none was kept hidden

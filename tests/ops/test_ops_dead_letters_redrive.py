@@ -144,7 +144,7 @@ def test_a_task_that_runs_already_is_followed_and_no_second_one_started(stage: S
     stage.sqs_calls = tasks.calls()
     result = run(app, "redrive", "--queue", "mail", "--yes")
     assert result.exit_code == 0
-    assert "A task is at it already: 1 moved" in result.stdout
+    assert "A task moves them already: 1 moved" in result.stdout
     assert len(tasks.started) == 1
 
 
@@ -264,7 +264,7 @@ def test_it_says_how_many_and_asks_first(stage: Stage) -> None:
     result = run(app, "redrive", "--queue", "mail", typed="n\n")
     assert result.exit_code == 1
     assert "about 2 dead letters of mail (dev) go back into that queue" in result.stdout
-    assert "dropped by the ledger" in result.stdout
+    assert "The ledger drops messages that were sent already" in result.stdout
     assert len(stage.waiting("mail-dlq")) == 2
 
 

@@ -196,7 +196,7 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
     ("cloudwatch.GetMetricStatistics", _rates(0.02), "mail", "reputation", "warning", "2.00% of the mails"),
     ("cloudwatch.GetMetricStatistics", _rates(0.05), "mail", "reputation", "failed", "5.00% of the mails"),
     ("cloudwatch.GetMetricStatistics", {"Datapoints": []}, "mail", "reputation", "skipped", "too little"),
-    ("sesv2.GetEmailIdentity", world.identities({}), "mail", "senders", "failed", "is no identity"),
+    ("sesv2.GetEmailIdentity", world.identities({}), "mail", "senders", "failed", "is not an identity"),
     (
         "sesv2.GetEmailIdentity",
         world.identities({"example.com": world.identity(VerifiedForSendingStatus=False)}),
@@ -339,7 +339,7 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
         "alarms",
         "there",
         "warning",
-        "without anybody hearing",
+        "notify nobody: mailroom",
     ),
     (
         "cloudwatch.DescribeAlarms",
@@ -347,7 +347,7 @@ FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
         "alarms",
         "there",
         "warning",
-        "without anybody",
+        "notify nobody",
     ),
     (
         "cloudwatch.DescribeAlarms",
@@ -422,7 +422,7 @@ def test_what_aws_forbids_is_a_warning_that_names_the_action(answers: dict[str, 
     answers["sesv2.GetAccount"] = "AccessDeniedException"
     found = [each for each in looked(Aws(answers)) if each.state != "ok"]
     assert {each.check for each in found} == {"account", "quota"}
-    assert {each.sentence for each in found} == {"Could not look: needs sesv2:GetAccount."}
+    assert {each.sentence for each in found} == {"Could not check: needs sesv2:GetAccount."}
     assert {each.state for each in found} == {"warning"}
 
 

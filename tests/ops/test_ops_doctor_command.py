@@ -96,7 +96,7 @@ def test_a_subject_that_there_is_not_exits_with_2_and_those_that_there_are(
 ) -> None:
     result = command("--only", "mial")
     assert result.exit_code == 2
-    assert "mial is none of stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
+    assert "mial is unknown; use stacks, mail" in " ".join(result.stderr.replace("│", " ").split())
 
 
 def test_a_stage_that_is_not_there_exits_with_2(answers: dict[str, Answer]) -> None:
@@ -122,9 +122,7 @@ def test_a_clock_that_is_off_is_named_with_what_mends_it_for_nothing_else_can_be
     monkeypatch.setattr("requests.get", lambda *_, **__: Dated({"Date": date}))
     result = command()
     assert (result.exit_code, result.stdout) == (2, "")
-    assert (
-        "s ahead: AWS takes no request of it. Let the machine keep its time by NTP" in result.stderr
-    ) is clock
+    assert ("s ahead: AWS refuses its requests. Set the clock by NTP" in result.stderr) is clock
     assert ("GetCallerIdentity" in result.stderr) is not clock
     assert "timedatectl set-ntp true" in result.stderr
 

@@ -51,7 +51,7 @@ def run(*arguments: str) -> Result:
 def test_a_dry_run_counts_every_page_and_shows_three_messages(world: World) -> None:
     result = run()
     assert result.exit_code == 0, result.output
-    assert "4,000 recipients on 4 pages; 48 entries are not as they must be." in result.stdout
+    assert "4,000 recipients on 4 pages; 48 entries are faulty." in result.stdout
     assert result.stdout.count("Subject: News for N") == 3
     assert "To: u-1-0@example.com" in result.stdout
     assert f"weekly#{RUN}#u-2-0" in result.stdout

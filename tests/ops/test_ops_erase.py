@@ -165,7 +165,7 @@ def test_those_in_cc_are_written_to_where_nobody_else_is(stage: Stage) -> None:
 def test_whom_nobody_may_see_is_never_written_to_openly(stage: Stage) -> None:
     scheduled(stage, "m-1", to=ADA, bcc=[BOB])
     before = stage.everything()
-    assert "would be left with nobody but those in bcc" in erased(code=1)["remains"][0]["why"]
+    assert "would have only recipients in bcc left" in erased(code=1)["remains"][0]["why"]
     assert stage.everything() == before
 
 
@@ -287,7 +287,7 @@ def test_it_says_what_there_is_and_asks_before_it_erases(stage: Stage) -> None:
     result = run(app, ADA, typed="n\n")
     assert result.exit_code == 1
     assert "Delete 1 messages of dev and remove the recipient from 0 shared ones?" in result.stderr
-    assert "nothing keeps a campaign" in result.stdout
+    assert "Nothing then keeps a campaign" in result.stdout
     assert stage.everything() == before
 
 

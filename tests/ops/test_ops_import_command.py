@@ -181,7 +181,7 @@ def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stag
     assert "ResourceNotFoundException" in found["trouble"]
     assert (found["put"], found["bytes_done"]) == (0, len("id,email\n"))
     assert found["failed"] > 0
-    assert "goes on where it was" in found["resume"]
+    assert "To go on, run the same command again" in found["resume"]
     stage.functions.environment["MAILBOX_TABLE"] = MAILBOX
     again = answer(run("import", str(file), *MAIL, "--json"))
     assert (again["resumed"], again["put"], again["failed"]) == (True, 200, 0)

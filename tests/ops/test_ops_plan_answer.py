@@ -60,9 +60,9 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
     (row,) = (each for each in settings.lane_rows() if each.lane == "bulk")
     most = int((4 * 86_400 - row.rules.longest_stay) * plan.speed)
     assert many.warning == (
-        f"Too many at once: the last would wait for {plan.seconds / 86_400:.1f} days in the queue "
-        "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of that for "
-        f"retries; past it SQS deletes them silently. At most {most:,} fit."
+        f"Too many at once: the last message would wait for {plan.seconds / 86_400:.1f} days in the queue "
+        "mail-bulk, which keeps messages for 4 (mailroom.dev.retention.queue_days), a part of it for "
+        f"retries; after that SQS deletes them silently. At most {most:,} fit."
     )
     assert answered(most).warning == ""
     assert answered(most + 1).warning
@@ -71,7 +71,7 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
 @pytest.mark.parametrize(
     ("mail", "part"),
     [
-        ({}, "is no bound: 2 functions put some 100 a second"),
+        ({}, "does not bound this: 2 functions put some 100 a second"),
         (
             {"messages_per_second": 2000, "bulk": {"maximum_concurrency": 50}},
             "may be the bound: 2 functions put some 100 a second, and for this speed each enabled campaign "
@@ -130,8 +130,8 @@ def test_waiting_for_the_pace_is_paid_for() -> None:
     gb_seconds = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25
     assert sender() == pytest.approx(gb_seconds * 0.0000133334)
     assert sender(bulk={"maximum_concurrency": 2}) < 0.6 * sender()
-    assert any("can be kept with 2 workers" in note for note in answered().notes)
-    assert not any("can be kept" in note for note in answered(bulk={"maximum_concurrency": 2}).notes)
+    assert any("2 workers are enough for the rate" in note for note in answered().notes)
+    assert not any("are enough" in note for note in answered(bulk={"maximum_concurrency": 2}).notes)
 
 
 def test_twice_the_messages_cost_twice_as_much() -> None:

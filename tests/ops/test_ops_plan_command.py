@@ -25,8 +25,7 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     assert "14 x 0.5" in result.stdout
     assert "3 h 58 min (14,286 s)" in result.stdout
     assert (
-        "Bounded by the rate: mailroom.prod.channels.mail.messages_per_second, of which the lane has a share "
-        "of 0.5."
+        "Bounded by the rate: mailroom.prod.channels.mail.messages_per_second (the share of the lane is 0.5)."
     ) in result.stdout.splitlines()
     assert "mailroom.prod.channels.mail.messages_per_second 14 -> 28 would make it" in result.stdout
     assert "10.00" in result.stdout
@@ -62,7 +61,7 @@ def test_a_fax_takes_a_minute_if_nobody_says_otherwise_and_its_price_is_not_gues
     result = run("--channel", "fax", "--messages", "500")
     assert result.exit_code == 0
     assert "2 x 1 / (1 x 60 s + 0.1 s)" in result.stdout
-    assert "Not included is what the provider of fax takes: it differs by country" in result.stdout
+    assert "The provider's price for fax is not included: it differs by country" in result.stdout
     assert "A number gets one fax at a time" in result.stdout
 
 

@@ -98,7 +98,10 @@ def test_who_had_opted_out_before_keeps_their_own_time_and_way_and_it_exits_with
 def test_what_no_message_could_go_to_is_refused() -> None:
     result = run("opt-out", "ada at example", "--topic", "followers")
     assert result.exit_code == 2
-    assert "'ada at example' is no mail address, no number such as +16175551234" in result.stderr
+    assert (
+        "'ada at example' is not a recipient; use a mail address, a number such as +16175551234"
+        in result.stderr
+    )
 
 
 def test_opting_in_again_says_so_and_the_second_time_exits_with_1(preferences: Preferences) -> None:

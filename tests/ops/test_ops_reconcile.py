@@ -196,7 +196,7 @@ def test_it_asks_and_says_what_the_queues_hold(stage: RepairStage) -> None:
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("reconcile", "--older-than", "0s", typed="n\n")
     assert result.exit_code == 1
-    assert "1 are in the mailbox, and unknown to the ledger (mail 1)." in result.stdout
+    assert "1 (mail 1) are in the mailbox, but the ledger does not know them." in result.stdout
     assert "Queues hold messages: mail 1." in result.stdout
     assert "Requeue 1 message of dev?" in result.stderr
     assert not stage.functions.invoked
@@ -236,8 +236,8 @@ def test_of_what_is_gone_it_says_that_it_may_have_been_sent_and_what_the_queues_
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
-    assert "may have been sent, or still be queued" in result.stdout
-    assert "may send it twice" in result.stdout
+    assert "may have been sent, or may still be queued" in result.stdout
+    assert "it may be sent twice" in result.stdout
     assert "Queues hold messages: mail 1." in result.stdout
     assert "would be queued twice" not in result.stdout
 
@@ -247,7 +247,7 @@ def test_of_what_is_overdue_it_says_what_the_queues_hold(stage: RepairStage) -> 
     stage.put(mail("a"))
     stage.sqs.send_message(QueueUrl=stage.urls["mail"], MessageBody="{}")
     result = run("reconcile", "--older-than", "0s", "--dry-run")
-    assert "Queues hold messages: mail 1. A message that only waits there" in result.stdout
+    assert "Queues hold messages: mail 1. A message that only waits in its queue" in result.stdout
 
 
 def test_what_moved_on_between_the_looks_is_left_alone(
@@ -342,7 +342,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     monkeypatch.setattr("ops.reconcile.states.Memory.of", lambda *_, **__: FORGETFUL)
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
-    assert "1 are unknown to the ledger, and may be older than it remembers" in result.stdout
+    assert "1 (mail 1) are unknown to the ledger, which may have forgotten them" in result.stdout
     assert not stage.functions.invoked
 
 

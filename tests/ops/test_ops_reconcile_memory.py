@@ -124,7 +124,7 @@ def test_undated_puts_back_what_the_operator_vouches_for_and_the_question_says_s
     stage.put(mail("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
     asked = run("reconcile", "--older-than", "0s", "--undated", typed="n\n")
-    assert "1 may be older than the ledger remembers: you vouch that none was ever sent" in asked.stderr
+    assert "The ledger may have forgotten 1 of them: you vouch that they were never sent" in asked.stderr
     assert not stage.functions.invoked
     code, answer = reconciled("--undated", "--yes")
     assert (code, answer["vouched"], answer["put_back"]) == (0, 1, {"mail": 1})

@@ -57,8 +57,8 @@ def test_it_asks_and_says_what_the_operator_vouches_for(stage: RepairStage) -> N
     assert result.exit_code == 1
     assert "lost (mail): missing" in result.stdout
     assert (
-        "Requeue 1 message of dev? 1 may be older than the ledger remembers: you vouch that none was ever "
-        "sent; one that was is sent again." in result.stderr
+        "Requeue 1 message of dev? The ledger may have forgotten 1 of them: you vouch that they were never "
+        "sent. A message that was sent would be sent again." in result.stderr
     )
     assert not stage.functions.invoked
     assert run("reconcile", "lost", typed="y\n").exit_code == 0
@@ -106,14 +106,14 @@ def test_one_that_there_is_not_is_said_to_be_unknown_and_exits_with_1(stage: Rep
     stage.put(mail("lost"))
     code, answer = reconciled("nowhere", "lost", "--yes")
     assert (code, states(answer), requeued(stage)) == (1, {"nowhere": "unknown", "lost": "missing"}, ["lost"])
-    assert "nowhere: neither the mailbox nor the ledger has it" in run("reconcile", "nowhere").stdout
+    assert "nowhere: not in the mailbox and not in the ledger" in run("reconcile", "nowhere").stdout
 
 
 def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
     stage.put(mail("a"), {"id": "a", "event_type": "sms", "to": "+16175551234", "text": "Hi"})
     result = run("reconcile", "a", "--yes")
     assert result.exit_code == 2
-    assert "a: there are messages of mail and sms with that id; say which by --channel." in result.stderr
+    assert "a: mail and sms have messages with that id; choose one with --channel." in result.stderr
     assert not stage.functions.invoked
     code, answer = reconciled("a", "--channel", "sms", "--yes")
     assert (code, answer["put_back"]) == (0, {"sms": 1})
@@ -159,7 +159,7 @@ def test_a_channel_without_ids_is_refused(stage: RepairStage) -> None:
     stage.put(mail("a"))
     result = run("reconcile", "--channel", "mail")
     assert result.exit_code == 2
-    assert "--channel says which message an id means" in result.stderr
+    assert "--channel needs ids: give ids too" in result.stderr
 
 
 def test_a_fax_that_was_begun_goes_back_though_its_item_is_gone(stage: RepairStage) -> None:

@@ -72,7 +72,8 @@ def test_what_is_a_fault_of_the_program_is_no_refusal() -> None:
 
 
 def test_a_table_that_goes_on_leaving_items_out_is_throttled(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "it is throttled. Run it again." in stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
+    said = stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
+    assert "DynamoDB throttles, and did not return everything. Run the command again." in said
 
 
 def test_an_answer_that_is_none_of_awss_leads_to_the_way_there(capsys: pytest.CaptureFixture[str]) -> None:

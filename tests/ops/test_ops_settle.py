@@ -132,7 +132,7 @@ def test_a_message_that_the_ledger_does_not_know_or_that_is_several_exits_with_2
     for event_type in ("mail", "fax"):
         stage.know("m", event_type, status="sending")
     result = run("settle", "m", "--as", "failed")
-    assert (result.exit_code, "say which by --channel" in result.stderr) == (2, True)
+    assert (result.exit_code, "choose one with --channel" in result.stderr) == (2, True)
     assert settled("m", "--as", "failed", "--channel", "mail")[0] == 0
 
 

@@ -53,7 +53,7 @@ def test_all_that_the_ledger_knows_is_printed(stage: Stage) -> None:
         "failed.20",
         "tries 20",
         "mailroom resend m --channel fax --stage dev",
-        "failed.20 could not be delivered",
+        "could not be delivered: failed.20",
     ):
         assert words in result.stdout
 
@@ -97,7 +97,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
                 "provider_id": "fx-1",
                 "updatedAt": "2026-11-21T11:00:00Z",
             },
-            "If no worker can find out how it ended, ask telnyx, and say it: mailroom settle m --as sent",
+            "If no worker can find out how it ended, ask telnyx, then run: mailroom settle m --as sent",
         ),
         (
             {"status": "sending", "dead_lettered_at": MS, "provider": "telnyx", "provider_id": "fx-1"},
@@ -110,7 +110,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
                 "trouble": {"code": "throttled", "message": "slow down"},
                 "updatedAt": "2026-11-21T13:59:58Z",
             },
-            "What keeps it: slow down (throttled)",
+            "It was not sent so far: slow down (throttled)",
         ),
         ({"status": "sending", "dead_lettered_at": MS}, "mailroom dead-letters show m --stage dev"),
         ({"status": "retrying", "updatedAt": "2026-11-21T13:50:00Z"}, ""),
@@ -118,7 +118,7 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ({"status": "scheduled", "scheduledFor": "2026-11-22T14:00:00Z"}, "It waits for 2026-11-22"),
         (
             {"status": "scheduled", "scheduledFor": "2026-11-21T13:00:00Z"},
-            "60 minutes ago: mailroom reconcile",
+            "60 minutes late. Requeue it: mailroom reconcile",
         ),
         ({"status": "failed", "error": {"code": "invalid"}}, "under a new id"),
         ({"status": "failed", "error": {"code": "expired"}}, "expires_at"),

@@ -363,7 +363,7 @@ ROLE = "arn:aws:iam::111122223333:role/shop"
 )
 def test_a_prefix_that_is_none_is_named(prefix: str) -> None:
     assert refused_prefix({ROLE: prefix}) == (
-        f".{ROLE}: {prefix!r} is no prefix of keys; write it like shop/, of letters, digits and !_.*'()-."
+        f".{ROLE}: {prefix!r} is not a prefix of keys; write it like shop/, of letters, digits and !_.*'()-."
     )
 
 
@@ -382,8 +382,8 @@ def test_a_prefix_that_is_one_is_taken(prefix: str) -> None:
 )
 def test_a_caller_that_could_never_sign_is_named(caller: str) -> None:
     assert refused_prefix({caller: "shop/"}) == (
-        f": {caller!r} is no caller that signs by IAM; write a role as arn:aws:iam::<account>:role/<name>, "
-        "without its path, or a user's ARN."
+        f": {caller!r} is not a caller that signs by IAM; write a role as "
+        "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
     )
 
 

@@ -53,7 +53,7 @@ AUDIENCE = WEEKLY["audience"]
         *(
             (
                 {"topic": topic},
-                f"topic: {topic!r} is no topic's name; use 1 to 64 printable characters.",
+                f"topic: {topic!r} is not a topic's name; use 1 to 64 printable characters.",
             )
             for topic in ("", "x" * 65, "a\u00a0b", "news\u2028", "\u202enews")
         ),
@@ -71,7 +71,7 @@ AUDIENCE = WEEKLY["audience"]
         ),
         (
             {"schedule__time_zone": "Europe/Bonn"},
-            "schedule.time_zone: 'Europe/Bonn' is no time zone; use a name such as Europe/Berlin or UTC.",
+            "schedule.time_zone: 'Europe/Bonn' is not a time zone; use a name such as Europe/Berlin or UTC.",
         ),
         (
             {"audience__kind": "mongodb"},
@@ -89,7 +89,7 @@ AUDIENCE = WEEKLY["audience"]
         ),
         (
             {"audience__database": "crm"},
-            "audience.database: 'crm' is none of mailroom.dev.databases; add it there, or use one that is "
+            "audience.database: 'crm' is not in mailroom.dev.databases; add it there, or use one that is "
             "there: app, shop.",
         ),
         ({"databases": ["shop"]}, f"databases: are for {FILE[:-4]}py, which does not exist; remove them."),
@@ -157,7 +157,7 @@ def test_a_long_query_is_shown_by_its_beginning(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("channel = mail", "is no TOML: Invalid value (at line 1, column 11)."),
+        ("channel = mail", "is not TOML: Invalid value (at line 1, column 11)."),
         ("[attributes]\nscore = nan", "holds inf or nan, which no item can; remove it."),
     ],
 )
@@ -181,7 +181,7 @@ def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Pat
         "name one that is there: weekly."
     )
     assert refused(put(tmp_path), "weekly", "weekly") == (
-        "mailroom.dev.campaigns.enabled.1: 'weekly' stands there twice; remove one."
+        "mailroom.dev.campaigns.enabled.1: 'weekly' is listed twice; remove one."
     )
 
 
@@ -189,7 +189,7 @@ def test_a_campaign_that_is_not_there_is_named_with_those_that_are(tmp_path: Pat
     ("override", "said"),
     [
         ({"page_size": 0}, "page_size: 0 is under 1; use 1 to 10000."),
-        ({"audience": {"database": "crm"}}, "audience.database: 'crm' is none of mailroom.dev.databases; "),
+        ({"audience": {"database": "crm"}}, "audience.database: 'crm' is not in mailroom.dev.databases; "),
         ({"speed": 3}, "speed: is not a setting; use one of channel, "),
     ],
 )

@@ -118,8 +118,9 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
             "fax.backoff_cap_seconds",
             5,
             "fax.longest_throttling_seconds: takes over 1000 receives (as many as cover it when each wait is "
-            "at its shortest, plus 9 to see a fax of longest_fax_seconds through, plus crash_allowance), and "
-            "SQS allows 1000; lower it, or longest_fax_seconds, or raise backoff_cap_seconds.",
+            "at its shortest, plus 9 to follow a fax of longest_fax_seconds to its end, plus "
+            "crash_allowance), "
+            "and SQS allows 1000; lower it, or longest_fax_seconds, or raise backoff_cap_seconds.",
         ),
         (
             "fax.longest_throttling_seconds",

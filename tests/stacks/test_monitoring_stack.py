@@ -133,8 +133,8 @@ def test_a_queue_that_the_stage_does_not_have_stops_synth() -> None:
     with pytest.raises(SettingsError) as refused:
         variant({"monitoring.waiting_minutes": {"mial": 5}})
     assert str(refused.value) == (
-        "mailroom.dev.monitoring.waiting_minutes.mial: is no queue of this stage; use one of fax, fax-retry, "
-        "feedback, mail, mail-bulk, scheduled, sms, webhook."
+        "mailroom.dev.monitoring.waiting_minutes.mial: is not a queue of this stage; use one of fax, "
+        "fax-retry, feedback, mail, mail-bulk, scheduled, sms, webhook."
     )
 
 

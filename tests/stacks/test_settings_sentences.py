@@ -179,12 +179,12 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "channels.fax",
             MAIL,
-            "channels.fax: is no row of channels; set it in the stage's own section 'fax'.",
+            "channels.fax: is not a row of channels; set it in the stage's own section 'fax'.",
         ),
         (
             "channels.webhook",
             MAIL,
-            "channels.webhook: is no row of channels; set it in the stage's own section 'webhook'.",
+            "channels.webhook: is not a row of channels; set it in the stage's own section 'webhook'.",
         ),
         (
             "channels.mail.handler",
@@ -209,7 +209,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "mail.senders",
             ["nobody"],
-            "mail.senders.0: 'nobody' is no mail address; write 'name@example.com' or 'Name "
+            "mail.senders.0: 'nobody' is not a mail address; write 'name@example.com' or 'Name "
             "<name@example.com>'.",
         ),
         (

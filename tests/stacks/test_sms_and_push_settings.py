@@ -29,12 +29,12 @@ SERVICE = "MG" + "0" * 32
         (
             "sms.default_region",
             "UK",
-            "'UK' is no country; write it as ISO 3166 has it, in two capitals, such as US or GB.",
+            "'UK' is not a country; write its ISO 3166 code in two capitals, such as US or GB.",
         ),
         (
             "sms.default_region",
             "us",
-            "'us' is no country; write it as ISO 3166 has it, in two capitals, such as US or GB.",
+            "'us' is not a country; write its ISO 3166 code in two capitals, such as US or GB.",
         ),
         (
             "sms.messaging_service_sid",
@@ -106,7 +106,7 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "sms.sender",
             "MAILROOM",
-            "sms.sender: 'MAILROOM' is no number in E.164, and provider is twilio; write it like "
+            "sms.sender: 'MAILROOM' is not a number in E.164, which twilio needs; write it like "
             "+12025550123.",
         ),
         (

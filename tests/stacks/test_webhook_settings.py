@@ -10,9 +10,9 @@ from tests.support.stacks.refusals import accepted, refusal
     [
         ("webhook.maximum_concurrency", 1, "1 is under 2; use 2 to 1000."),
         ("webhook.retry_after_cap_seconds", 39_601, "39601 is over 39600; use 0 to 39600."),
-        ("webhook.stage_key_until", "1 March 2027", "'1 March 2027' is no day; write it like 2027-03-01."),
-        ("webhook.stage_key_until", "20270301", "'20270301' is no day; write it like 2027-03-01."),
-        ("webhook.stage_key_until", "2027-02-29", "'2027-02-29' is no day; write it like 2027-03-01."),
+        ("webhook.stage_key_until", "1 March 2027", "'1 March 2027' is not a day; write it like 2027-03-01."),
+        ("webhook.stage_key_until", "20270301", "'20270301' is not a day; write it like 2027-03-01."),
+        ("webhook.stage_key_until", "2027-02-29", "'2027-02-29' is not a day; write it like 2027-03-01."),
         ("webhook.allowed_ports", "443", "'443' is of the wrong kind; use a list."),
         (
             "webhook.delays_seconds",
@@ -41,12 +41,12 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
         (
             "allowed_networks",
             "10.1.0.1/16",
-            "'10.1.0.1/16' is no network; write it like 10.1.0.0/16, all bits past the prefix zero.",
+            "'10.1.0.1/16' is not a network; write it like 10.1.0.0/16, all bits past the prefix zero.",
         ),
         (
             "allowed_networks",
             "intranet",
-            "'intranet' is no network; write it like 10.1.0.0/16, all bits past the prefix zero.",
+            "'intranet' is not a network; write it like 10.1.0.0/16, all bits past the prefix zero.",
         ),
         *(
             (

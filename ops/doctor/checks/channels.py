@@ -155,7 +155,7 @@ def topics(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
     end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
-    fix = f"Put a new certificate or a token into the platform application {name}."
+    fix = f"Put a new certificate or token into the platform application {name}."
     if end <= now:
         return failed(f"Apple's certificate of {name} has expired on {end:%Y-%m-%d}.", fix)
     if end - now <= SOON:
@@ -275,4 +275,4 @@ def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
 
 
 def _missing(stage: ExaminedStage, arn: str) -> CheckFinding:
-    return failed(f"The secret {arn} is not there, or has no value.", stage.deploy)
+    return failed(f"The secret {arn} does not exist, or has no value.", stage.deploy)

@@ -26,7 +26,7 @@ def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
     read = {name.removesuffix(".fifo") for name in stage.queues if not is_dead(name)}
     lacking = sorted(read - {each.source for each in stage.sources})
     if lacking:
-        yield failed(f"Nobody reads {', '.join(lacking)}.", stage.deploy)
+        yield failed(f"No function reads {', '.join(lacking)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
 
 
@@ -89,7 +89,7 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
             f"Read its log: /aws/lambda/{stage.prefix}{source.function}",
         )
     if source.state in {"Creating", "Enabling", "Updating"}:
-        return warning(f"{what}.", "Wait for it, and run it again.")
+        return warning(f"{what}.", "Wait until it is done, then run doctor again.")
     return failed(
         f"{what}.",
         f"aws lambda update-event-source-mapping --enabled --uuid {source.id}",
@@ -98,7 +98,7 @@ def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
 
 def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
     if source is None:
-        yield f"The settings have the queue {lane.queue}, and it is not deployed."
+        yield f"The settings have the queue {lane.queue}, but it is not deployed."
         return
     function = stage.functions[source.function]
     pace = float(function.environment.get("PACE_SECONDS", "0"))

@@ -175,7 +175,7 @@ def _verified(address: str, name: str, identity: Identity | None) -> CheckFindin
     if identity is None:
         domain = address.rpartition("@")[2]
         return failed(
-            f"{address} is no identity of SES's here, and neither is its domain: no mail of it is sent.",
+            f"{address} is not an identity of SES here, nor is its domain: SES sends no mail from it.",
             f"aws sesv2 create-email-identity --email-identity {domain}",
         )
     if identity.get("VerifiedForSendingStatus"):

@@ -67,7 +67,7 @@ def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
     ]
     if silent:
         yield _graver(stage)(
-            f"{len(silent)} alarms ring without anybody hearing: {_listed(silent)}.",
+            f"{len(silent)} alarms notify nobody: {_listed(silent)}.",
             f"{stage.deploy}; those turned off: aws cloudwatch enable-alarm-actions",
         )
 

@@ -34,7 +34,7 @@ def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether cdk.json has the stage, and whether the stage lives where it says."""
     settings = stage.configured.settings
     if settings is None:
-        yield skipped(f"{stage.configured.trouble} What is deployed is not held against it.")
+        yield skipped(f"{stage.configured.trouble} It is not compared with what is deployed.")
         return
     place = settings.deployment
     wrong = [
@@ -68,7 +68,7 @@ def _trouble(name: str, status: str) -> CheckFinding:
     if status in _ROLLED_BACK:
         return warning(f"{name} went back to its last state: {status}.", events)
     if status.endswith("_IN_PROGRESS"):
-        return warning(f"{name} is being changed: {status}.", "Wait for it, and run it again.")
+        return warning(f"{name} is being changed: {status}.", "Wait until it is done, then run doctor again.")
     return failed(f"{name} is in the state {status}.", events)
 
 
@@ -110,12 +110,12 @@ def expiry(stage: ExaminedStage) -> Iterator[CheckFinding]:
             good += 1
         else:
             yield warning(
-                f"{name} keeps everything for ever: nothing deletes what is over.",
+                f"{name} keeps everything for ever: expired items are not deleted.",
                 f"aws dynamodb update-time-to-live --table-name {name} "
                 "--time-to-live-specification Enabled=true,AttributeName=ttl",
             )
     if good:
-        yield ok(f"{good} tables forget what is over.")
+        yield ok(f"{good} tables delete expired items.")
 
 
 def _tables(stage: ExaminedStage) -> list[str]:
@@ -128,7 +128,9 @@ def _table(
 ) -> Iterator[CheckFinding]:
     settings = stage.configured.settings
     if table["TableStatus"] != "ACTIVE":
-        yield warning(f"{name} is {str(table['TableStatus']).lower()}.", "Wait for it, and run it again.")
+        yield warning(
+            f"{name} is {str(table['TableStatus']).lower()}.", "Wait until it is done, then run doctor again."
+        )
     if settings is None:
         return
     wanted = settings.deployment
@@ -148,7 +150,7 @@ def _table(
 
 GOOD_SECONDS, MOST_SECONDS = 60, 300
 """Five minutes are what SigV4 and the Standard Webhooks convention allow."""
-_FIX = "Let the machine keep its time by NTP, such as `timedatectl set-ntp true`."
+_FIX = "Set the clock by NTP, such as `timedatectl set-ntp true`."
 
 
 def clock(stage: ExaminedStage) -> Iterator[CheckFinding]:
@@ -178,4 +180,4 @@ def clock_finding(ahead: float) -> CheckFinding:
         return ok(f"This machine's clock is right, to {max(1, round(off))} s.")
     if off <= MOST_SECONDS:
         return warning(f"This machine's clock is {off:.0f} s {way}.", _FIX)
-    return failed(f"This machine's clock is {off:.0f} s {way}: AWS takes no request of it.", _FIX)
+    return failed(f"This machine's clock is {off:.0f} s {way}: AWS refuses its requests.", _FIX)

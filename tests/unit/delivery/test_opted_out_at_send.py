@@ -134,4 +134,4 @@ def test_an_unknown_outcome_to_somebody_who_has_opted_out_since_is_held(
 @pytest.mark.parametrize("topic", ["", "x" * 65, "two\nlines"])
 def test_what_is_no_topics_name_is_refused(post: Make, list_: Suppressions, aws: Aws, topic: str) -> None:
     post(suppressions=list_).handle(item(topic=topic))
-    assert aws.item()["error"]["message"].startswith("topic: is no topic's name; use 1 to 64")
+    assert aws.item()["error"]["message"].startswith("topic: is not a topic's name; use 1 to 64")
