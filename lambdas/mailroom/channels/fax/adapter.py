@@ -142,7 +142,7 @@ def _credentials(client: "SecretsManagerClient", arn: str) -> Mapping[str, Any]:
     text = client.get_secret_value(SecretId=arn).get("SecretString", "")
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
 
 

@@ -42,7 +42,7 @@ def account_of(text: str) -> TwilioAccount:
     """The account in a secret's text. Raises Unconfigured, which says what to put there."""
     try:
         account = msgspec.json.decode(text, type=TwilioAccount)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         account = None  # its words may quote the secret
     if account is None or not (account.account_sid and account.auth_token):
         raise Unconfigured(f"Twilio's secret is not {_SHAPE}; put its credentials there")
