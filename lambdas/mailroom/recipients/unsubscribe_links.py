@@ -26,7 +26,8 @@ RENEW_SECONDS = 5
 ONE_CLICK = "List-Unsubscribe=One-Click"
 """What a mail promises that a mail program may post (RFC 8058)."""
 
-_SALT = b"mailroom.unsubscribe.unsubscribe"
+_SALT = b"mailroom.unsubscribe"
+"""No module's name, though it looks like one: links in mails of years ago are signed with it."""
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
