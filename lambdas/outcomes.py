@@ -4,7 +4,7 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.environment import Outcomes as Settings
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.outcomes import Outcomes
 from mailroom.telemetry import instrumented
 
 outcomes = Outcomes.of(environment.read(Settings))

@@ -3,7 +3,7 @@
 from mailroom import environment
 from mailroom.environment import Unsubscribe as Settings
 from mailroom.telemetry import instrumented
-from mailroom.unsubscribe.unsubscribe import Unsubscribe
+from mailroom.unsubscribe import Unsubscribe
 
 unsubscribe = Unsubscribe.of(environment.read(Settings))
 handler = instrumented(lambda event, _context: unsubscribe.answer(event))

@@ -6,7 +6,7 @@ import boto3
 import typer
 from msgspec import Struct
 
-from mailroom.channels.webhook.signing import UnusableKey, host_key
+from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
 from mailroom.http.url_policy import BadUrl, UrlPolicy
 from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, print_json
 from ops.stage import name

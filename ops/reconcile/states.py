@@ -10,7 +10,7 @@ from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
 from mailroom.environment import Outcomes
 from mailroom.ledger.reader import REMEMBERED_SECONDS
-from mailroom.outcomes.outcomes import Schedule
+from mailroom.outcomes import Schedule
 from ops.requeue.requeuer import Route, StoredMessage, awaits_queuing
 from ops.requeue.stage import DeployedStage
 from ops.stage import depth, function_settings, function_variables

@@ -22,9 +22,9 @@ from mailroom.aws.dynamo import image_of, plain
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
-from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
-from mailroom.outcomes.outcomes import Schedule, retry_of
+from mailroom.outcomes import Schedule, retry_of
 from ops.requeue.stage import DeployedStage, Image
 
 if TYPE_CHECKING:

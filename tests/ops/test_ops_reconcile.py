@@ -10,7 +10,7 @@ import pytest
 from local.demo.client import typed
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from mailroom.outcomes.outcomes import Schedule
+from mailroom.outcomes import Schedule
 from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
 from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.stage import DeployedStage

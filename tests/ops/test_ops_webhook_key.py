@@ -12,7 +12,7 @@ from standardwebhooks import Webhook as Receiver
 from typer.testing import CliRunner, Result
 
 from mailroom.aws.secret import Secret
-from mailroom.channels.webhook.signing import Signer
+from mailroom.channels.webhook.standard_webhooks import Signer
 from ops import cli
 from tests.support.ops.answers import valid
 from tests.support.ops.shared import REGION

@@ -23,7 +23,7 @@ from mailroom.aws import clients
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Validator
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.environment import MessagesApi as Settings
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger

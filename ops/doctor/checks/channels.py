@@ -15,7 +15,7 @@ from mailroom.channels.fax.contract import Fax
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
-from mailroom.channels.webhook.signing import Signer, UnusableKey
+from mailroom.channels.webhook.standard_webhooks import Signer, UnusableKey
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.http.https import NotSent, Unclear

@@ -16,7 +16,7 @@ from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.outcomes import Outcomes
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo

@@ -17,7 +17,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import Dispatch
 from mailroom.environment import Outcomes as OutcomesSettings
 from mailroom.message.message import Reference
-from mailroom.outcomes.outcomes import Outcomes, Schedule
+from mailroom.outcomes import Outcomes, Schedule
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
 from ops.requeue.selection import MessageRef

@@ -12,8 +12,7 @@ from standardwebhooks import Webhook as Signature
 from mailroom.aws.dynamo import plain
 from mailroom.aws.secret import Secret
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.channels.webhook.signing import Signer
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
@@ -21,7 +20,7 @@ from mailroom.http.https import Answer, Deadline, Unanswered
 from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
-from mailroom.outcomes.callbacks import Callback
+from mailroom.outcomes import Callback
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.support.faults.world import create_table

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.environment import Outcomes as Settings
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.outcomes import Outcomes
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.shared import NOW, Aws, FakeClock, image

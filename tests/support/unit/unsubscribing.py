@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from mailroom.aws.secret import Secret
 from mailroom.recipients.choices import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
-from mailroom.unsubscribe.unsubscribe import Unsubscribe
+from mailroom.unsubscribe import Unsubscribe
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import PREFERENCES, Aws
 from tests.support.unit.webhooks import Secrets, secret

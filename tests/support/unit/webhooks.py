@@ -8,8 +8,7 @@ from typing import Any
 
 from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.signing import Signer, StageKey
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Signer, StageKey, StandardWebhooks
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
 from mailroom.http.url_policy import Target, UrlPolicy
 from mailroom.message.message import parse

@@ -9,9 +9,9 @@ import pytest
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Dispatcher, Schedules
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.items import LedgerChange
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes.callbacks import callback_of
+from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import ROLE, TARGET, at, numbered
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item, found

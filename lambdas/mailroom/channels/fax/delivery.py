@@ -20,7 +20,7 @@ from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.items import Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
-from mailroom.outcomes.callbacks import OF_THE_LINE
+from mailroom.outcomes import OF_THE_LINE
 from mailroom.telemetry import logger
 
 _HOUR = 3600

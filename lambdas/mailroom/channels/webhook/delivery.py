@@ -18,7 +18,7 @@ from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
-from mailroom.outcomes.callbacks import Callback
+from mailroom.outcomes import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2
