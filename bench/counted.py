@@ -268,7 +268,8 @@ def _make(dynamodb: Any, sqs: Any, s3: Any) -> list[str]:
 
 
 def _functions(campaigns: Path, collect: str, audience: str) -> tuple[Any, Any]:
-    from mailroom.campaigns.wiring import collector_of, composer_of
+    from mailroom.campaigns.collector import Collector
+    from mailroom.campaigns.composer import Composer
 
     source = {"kind": "csv", "location": f"s3://{BUCKET}/{FILE}", "key": "user", "columns": ["email"]}
     attributes = {"template": CAMPAIGN}
@@ -280,8 +281,8 @@ def _functions(campaigns: Path, collect: str, audience: str) -> tuple[Any, Any]:
         "LEASE_SECONDS": "60",
         "AUDIENCE_QUEUE_URL": audience,
     }
-    collector = collector_of(environment.read(environment.Collect, {**variables, "QUEUE_URL": collect}))
-    composer = composer_of(environment.read(environment.Compose, {**variables, "QUEUE_URL": audience}))
+    collector = Collector.of(environment.read(environment.Collect, {**variables, "QUEUE_URL": collect}))
+    composer = Composer.of(environment.read(environment.Compose, {**variables, "QUEUE_URL": audience}))
     return collector.handle, lambda event: composer.handle(event, lambda: 60_000)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.campaigns.files.formats import FileEntry
+from mailroom.campaigns.file_formats import FileEntry
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address

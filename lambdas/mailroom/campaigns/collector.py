@@ -6,13 +6,14 @@ itself, so Lambda's loop detection is off for this function.
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from botocore.exceptions import ClientError
 from msgspec import structs
 
-from mailroom.aws import queues
+from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.campaigns.audience import (
     Audience,
@@ -24,7 +25,7 @@ from mailroom.campaigns.audience import (
     Unreachable,
 )
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
-from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
@@ -36,7 +37,9 @@ from mailroom.campaigns.runs import (
     Unsent,
     checked,
 )
+from mailroom.campaigns.sources import Sources, databases_of
 from mailroom.clock import Clock, iso
+from mailroom.environment import Collect
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.items import InProgress
 from mailroom.telemetry import count, logger
@@ -73,6 +76,25 @@ class Collector:
         self._audience_queue_url = audience_queue_url
         self._databases = databases
         self._clock = clock
+
+    @classmethod
+    def of(cls, settings: Collect) -> "Collector":
+        """What a function's settings describe."""
+        runs = Runs(
+            clients.dynamodb(),
+            settings.runs_table,
+            lease=settings.lease_seconds,
+            ttl=settings.run_ttl_seconds,
+        )
+        return cls(
+            read(Path(settings.campaigns)),
+            Sources(Modules()),
+            runs,
+            sqs=clients.sqs(),
+            queue_url=settings.queue_url,
+            audience_queue_url=settings.audience_queue_url,
+            databases=databases_of(settings.databases),
+        )
 
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """One batch; the records that must come back."""

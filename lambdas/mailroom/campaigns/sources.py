@@ -1,21 +1,31 @@
-"""Where the people of each campaign come from."""
+"""Where the people of each campaign come from, and the databases that it may ask."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo import plain
-from mailroom.campaigns.audience import Audience, Found, Page, Rows, name_of
+from mailroom.campaigns.audience import Audience, Connections, Found, Page, Rows, name_of
 from mailroom.campaigns.definition import Csv, Definition, JsonLines, Modules, Postgresql, Table
+from mailroom.environment import Database
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 KEY = "(key)"
 """What a key is called that stands in no column."""
+
+
+def databases_of(settings: Mapping[str, Database]) -> Connections | None:
+    """The stage's databases; None: the settings name none, and the time to load psycopg is saved."""
+    if not settings:
+        return None
+    from mailroom.campaigns.databases import Databases
+
+    return Databases(settings, clients.secretsmanager())
 
 
 class Sources:
@@ -39,7 +49,7 @@ class Sources:
 
                 return PostgresqlAudience(asked)
             case Csv() | JsonLines() as asked:
-                from mailroom.campaigns.files.s3 import FileAudience
+                from mailroom.campaigns.file_audience import FileAudience
 
                 return FileAudience(asked, clients.s3())
             case Table() as asked:

@@ -14,7 +14,7 @@ ENVIRONMENT = os.environ | {
 }
 START = """
 import sys
-from mailroom.campaigns.wiring import databases_of
+from mailroom.campaigns.sources import databases_of
 from mailroom.environment import Database
 databases_of({settings})
 print(*{{"psycopg", "psycopg_pool"}} & sys.modules.keys())

@@ -17,7 +17,7 @@ from mailroom.campaigns.definition import (
     Postgresql,
     Table,
 )
-from mailroom.campaigns.files.s3 import FileAudience
+from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.campaigns.sources import Sources, TableAudience
 from mailroom.errors import Invalid
