@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.campaigns.collector import Collector
-from mailroom.environment import Collect
+from mailroom.environment import CollectSettings
 from mailroom.telemetry import instrumented
 
-collector = Collector.of(environment.read(Collect))
+collector = Collector.of(environment.read(CollectSettings))
 
 
 @instrumented

@@ -4,10 +4,10 @@ from typing import Any
 
 from mailroom import environment
 from mailroom.campaigns.composer import Composer
-from mailroom.environment import Compose
+from mailroom.environment import ComposeSettings
 from mailroom.telemetry import instrumented
 
-composer = Composer.of(environment.read(Compose))
+composer = Composer.of(environment.read(ComposeSettings))
 
 
 @instrumented

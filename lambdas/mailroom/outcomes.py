@@ -12,7 +12,7 @@ from msgspec import Meta, Struct, structs
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
-from mailroom.environment import Outcomes as Settings
+from mailroom.environment import OutcomesSettings
 from mailroom.http.url_policy import host_of
 from mailroom.ledger.items import LedgerChange, change_of
 from mailroom.message.message import MAX_GROUP, Key, encode
@@ -181,7 +181,7 @@ def _reason(change: LedgerChange) -> str:
 _SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "callback_url")
 
 
-class Schedule(Struct, frozen=True):
+class RetrySchedule(Struct, frozen=True):
     """When it is tried again: after `delay` seconds, each further time `growth` times that, up to `cap`."""
 
     delay: float
@@ -194,7 +194,7 @@ class Schedule(Struct, frozen=True):
         return min(self.cap, grown)
 
 
-def retry_of(change: LedgerChange, schedule: Schedule) -> dict[str, Any] | None:
+def retry_of(change: LedgerChange, schedule: RetrySchedule) -> dict[str, Any] | None:
     """The body of the fax queue for what comes next; None where this change calls for no attempt."""
     if change.key.event_type != "fax" or change.status != "retrying" or not change.moved:
         return None
@@ -212,16 +212,16 @@ class Outcomes:
     """Works for the ledger's stream. Repeating it is harmless: a callback keeps its id, and a second copy
     of an attempt is dropped by the claim."""
 
-    def __init__(self, settings: Settings, sqs: "SQSClient", clock: Clock = time.time) -> None:
+    def __init__(self, settings: OutcomesSettings, sqs: "SQSClient", clock: Clock = time.time) -> None:
         self._settings = settings
         self._sqs = sqs
         self._clock = clock
-        self._schedule = Schedule(
+        self._schedule = RetrySchedule(
             settings.retry_delay_seconds, settings.retry_growth, settings.retry_delay_cap_seconds
         )
 
     @classmethod
-    def of(cls, settings: Settings) -> "Outcomes":
+    def of(cls, settings: OutcomesSettings) -> "Outcomes":
         """What a function's settings describe."""
         return cls(settings, clients.sqs())
 

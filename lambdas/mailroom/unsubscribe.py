@@ -18,8 +18,8 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret
-from mailroom.environment import Unsubscribe as Settings
+from mailroom.aws.secret import CachedSecret
+from mailroom.environment import UnsubscribeSettings
 from mailroom.errors import Malformed
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpError
@@ -45,7 +45,7 @@ _NAME = re.compile(
 )
 
 
-class Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
+class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
     """A request to the page."""
 
     path_parameters: dict[str, str] | None = None
@@ -73,15 +73,15 @@ class Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
 class Unsubscribe:
     """Answers the requests of an HTTP API (payload format 2.0)."""
 
-    def __init__(self, preferences: Preferences, secret: Secret) -> None:
+    def __init__(self, preferences: Preferences, secret: CachedSecret) -> None:
         self._preferences = preferences
         self._tokens = Tokens(secret)
 
     @classmethod
-    def of(cls, settings: Settings) -> "Unsubscribe":
+    def of(cls, settings: UnsubscribeSettings) -> "Unsubscribe":
         """What a function's settings describe."""
         arn = settings.unsubscribe_secret_arn
-        secret = Secret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
+        secret = CachedSecret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
         return cls(Preferences.of(settings.preferences_table), secret)
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Unsubscribe:
         requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
         cannot be read: then nothing was changed."""
         try:
-            request = http_event.read(event, Request)
+            request = http_event.read(event, UnsubscribeRequest)
             page = self._page(request)
         except HttpError as fault:
             return _refused(fault)
@@ -101,7 +101,7 @@ class Unsubscribe:
             return _response(500, failed_page())
         return _response(200, "" if request.method == "HEAD" else page)
 
-    def _page(self, request: Request) -> str:
+    def _page(self, request: UnsubscribeRequest) -> str:
         if request.method not in _METHODS:
             raise HttpError(405, "not a method of the page")
         choice = self._choice(request.token)

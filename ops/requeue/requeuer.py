@@ -24,7 +24,7 @@ from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
-from mailroom.outcomes import Schedule, retry_of
+from mailroom.outcomes import RetrySchedule, retry_of
 from ops.requeue.stage import DeployedStage, Image
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
 """Of one invocation, which takes 6 MB."""
-_AT_ONCE = Schedule(delay=0, growth=1, cap=0)
+_AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
 
 
 class StoredMessage(Struct, frozen=True):

@@ -29,8 +29,8 @@ from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
-    OutOfSequence,
     PageClaim,
+    PageOutOfSequence,
     Passed,
     Run,
     Runs,
@@ -39,7 +39,7 @@ from mailroom.campaigns.runs import (
 )
 from mailroom.campaigns.sources import Sources, databases_of
 from mailroom.clock import Clock, iso
-from mailroom.environment import Collect
+from mailroom.environment import CollectSettings
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.items import InProgress
 from mailroom.telemetry import count, logger
@@ -78,7 +78,7 @@ class Collector:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: Collect) -> "Collector":
+    def of(cls, settings: CollectSettings) -> "Collector":
         """What a function's settings describe."""
         runs = Runs(
             clients.dynamodb(),
@@ -101,7 +101,7 @@ class Collector:
         back, waits = [], []
         for record in event["Records"]:
             try:
-                wait = self._record(record)
+                wait = self._take(record)
             except Exception:  # noqa: BLE001 - logged; the queue keeps the record until its visibility ends
                 logger.exception("page not collected; it goes back to the queue")
                 count("CollectErrors")
@@ -139,7 +139,7 @@ class Collector:
         chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
         return chunks, [*found.faults, *too_large], found.cursor
 
-    def _record(self, record: Mapping[str, Any]) -> Wait:
+    def _take(self, record: Mapping[str, Any]) -> Wait:
         try:
             asked = collect_body(record["body"])
             definition = deployed(self._campaigns, asked.campaign)
@@ -165,7 +165,7 @@ class Collector:
             case Unsent(run, cursor):
                 # The worker that collected this page died before it sent the next one on its way.
                 self._send_next(run, asked.page + 1, cursor)
-            case OutOfSequence():
+            case PageOutOfSequence():
                 return self._dead("no run leads up to this page", page=asked.page)
             case Passed(why):
                 logger.info("page is over", page=asked.page, why=why)
@@ -225,9 +225,9 @@ class Collector:
         if queues.send(self._sqs, self._queue_url, [Entry("next", body)]):
             raise OSError("SQS did not take the next page's message")
 
-    def _dead(self, line: str, **details: object) -> float:
+    def _dead(self, sentence: str, **details: object) -> float:
         """Log what no time mends; the record goes to the dead letters at once."""
-        logger.error(line, extra=details)
+        logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
 

@@ -16,7 +16,7 @@ from mailroom.campaigns.runs import Runs
 from mailroom.campaigns.sources import databases_of
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
-from mailroom.environment import Compose
+from mailroom.environment import ComposeSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
@@ -70,7 +70,7 @@ class Composer:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: Compose) -> "Composer":
+    def of(cls, settings: ComposeSettings) -> "Composer":
         """What a function's settings describe."""
         drafter = Drafter(
             Modules(),

@@ -9,8 +9,8 @@ from msgspec import Struct
 from mailroom.aws import clients
 from mailroom.aws.dynamo import plain
 from mailroom.campaigns.audience import Audience, Connections, Found, Page, Rows, name_of
-from mailroom.campaigns.definition import Csv, Definition, JsonLines, Modules, Postgresql, Table
-from mailroom.environment import Database
+from mailroom.campaigns.definition import Csv, Definition, DynamoTable, JsonLines, Modules, Postgresql
+from mailroom.environment import DatabaseSettings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -19,7 +19,7 @@ KEY = "(key)"
 """What a key is called that stands in no column."""
 
 
-def databases_of(settings: Mapping[str, Database]) -> Connections | None:
+def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None:
     """The stage's databases; None: the settings name none, and the time to load psycopg is saved."""
     if not settings:
         return None
@@ -52,7 +52,7 @@ class Sources:
                 from mailroom.campaigns.file_audience import FileAudience
 
                 return FileAudience(asked, clients.s3())
-            case Table() as asked:
+            case DynamoTable() as asked:
                 return TableAudience(asked, clients.dynamodb())
             case asked:
                 return _ModuleAudience(self._modules, definition, asked.columns)
@@ -80,7 +80,7 @@ class TableAudience:
     """All items of one DynamoDB table, or of an index of one. The order of a scan is DynamoDB's own, and
     stays."""
 
-    def __init__(self, definition: Table, client: "DynamoDBClient") -> None:
+    def __init__(self, definition: DynamoTable, client: "DynamoDBClient") -> None:
         self._definition = definition
         self._client = client
         self._request: dict[str, Any] = {"TableName": definition.table}

@@ -17,7 +17,7 @@ from mailroom.aws.queues import MAX_DELAY_SECONDS, Entry
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.environment import Dispatch
+from mailroom.environment import DispatchSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
@@ -100,7 +100,7 @@ def name_of(key: Key, due: int) -> str:
     return hashlib.sha256(f"{key.event_type}\0{key.id}\0{due}".encode()).hexdigest()
 
 
-class Schedules:
+class ScheduleWriter:
     """Makes schedules in one group. They send the message's key, and nothing else, to `target_arn`, a queue.
 
     What cannot be sent there for a day goes to `dead_letter_arn`, that queue's dead-letter queue.
@@ -152,7 +152,7 @@ class Dispatcher:
         routes: Routes,
         *,
         ledger: Ledger,
-        schedules: Schedules,
+        schedules: ScheduleWriter,
         payloads: Payloads,
         sqs: "SQSClient",
         clock: Clock = time.time,
@@ -176,12 +176,12 @@ class Dispatcher:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: Dispatch) -> "Dispatcher":
+    def of(cls, settings: DispatchSettings) -> "Dispatcher":
         """The dispatcher that a function's settings describe."""
         return cls(
             settings.routes,
             ledger=Ledger.of(settings),
-            schedules=Schedules(
+            schedules=ScheduleWriter(
                 clients.scheduler(),
                 settings.schedule_group,
                 role_arn=settings.schedule_role_arn,

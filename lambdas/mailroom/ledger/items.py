@@ -83,9 +83,9 @@ class LedgerItems:
         code: str | None = None,
         returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
     ) -> dict[str, Any]:
-        """One update, with a line in the bounded history where `entry` names one. Raises ConditionFailed.
+        """One update, with an entry in the bounded history where `entry` names one. Raises ConditionFailed.
 
-        A full history is no reason to lose the fact itself: then it is written without its line.
+        A full history is no reason to lose the fact itself: then it is written without its entry.
         """
         now = self._clock()
         change.sets["updatedAt"] = string(iso(now))
@@ -254,11 +254,11 @@ def _short(value: object) -> str | None:
 
 
 def _note(change: Change, status: Status, code: str | None, now: float) -> None:
-    """Add a line for the history, on condition that there is room for it."""
-    line = {"at": number(milliseconds(now)), "status": string(status)}
+    """Add an entry to the history, on condition that there is room for it."""
+    noted = {"at": number(milliseconds(now)), "status": string(status)}
     if code is not None:
-        line["code"] = string(code)
-    change.sets["history"] = {"L": [{"M": line}]}
+        noted["code"] = string(code)
+    change.sets["history"] = {"L": [{"M": noted}]}
     change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
     change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
     change.forms = {**change.forms, **_APPEND}

@@ -13,7 +13,7 @@ from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
@@ -54,7 +54,7 @@ class Tokens:
     """Signs with the secret's `key`, and takes what was signed with any of `previous` too: a new key does not
     make the links of old mails worthless. For a signature that is wrong the secret is read anew."""
 
-    def __init__(self, secret: Secret) -> None:
+    def __init__(self, secret: CachedSecret) -> None:
         self._secret = secret
 
     def sign(self, choice: Choice) -> str:
@@ -84,7 +84,7 @@ class Tokens:
 class Links:
     """Links below `base_url`, which says where the page is."""
 
-    def __init__(self, secret: Secret, base_url: str) -> None:
+    def __init__(self, secret: CachedSecret, base_url: str) -> None:
         """Raises ValueError where the links would be longer than a header may be."""
         self._base = base_url.rstrip("/")
         self._tokens = Tokens(secret)

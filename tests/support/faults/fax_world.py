@@ -13,8 +13,7 @@ from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.environment import FaxSender
-from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import Outcomes
 from tests.support.dynamodb import in_memory_client

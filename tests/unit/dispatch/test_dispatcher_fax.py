@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.items import LedgerChange
 from mailroom.ledger.ledger import Ledger
@@ -33,7 +33,7 @@ def made(fax_queues: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
     def make(**changes: Any) -> Dispatcher:
         given: dict[str, Any] = {
             "ledger": Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-            "schedules": Schedules(
+            "schedules": ScheduleWriter(
                 aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
             ),
             "payloads": Payloads(aws.s3, BUCKET),

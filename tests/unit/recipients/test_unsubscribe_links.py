@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from itsdangerous import URLSafeSerializer
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.mail.contract import HEADER_VALUE
 from mailroom.errors import Malformed
 from mailroom.message.message import MAX_TOPIC
@@ -175,8 +175,8 @@ def test_a_key_that_is_put_into_the_secret_is_used_once_it_is_read_again(clock: 
     assert refused(token(), both)
 
 
-def read_for(client: Secrets, clock: FakeClock, seconds: float = 60) -> Secret:
-    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
+def read_for(client: Secrets, clock: FakeClock, seconds: float = 60) -> CachedSecret:
+    return CachedSecret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
 def test_a_link_of_a_new_key_is_read_at_once_where_the_old_key_is_still_kept(clock: FakeClock) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.provider import Unconfigured
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class TwilioAccount(Struct, frozen=True):
 
 def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
     """The account in a secret, as it stands there now. Raises Unconfigured, or botocore's errors."""
-    return account_of(Secret(client, arn, time.time).current().text)
+    return account_of(CachedSecret(client, arn, time.time).current().text)
 
 
 def account_of(text: str) -> TwilioAccount:

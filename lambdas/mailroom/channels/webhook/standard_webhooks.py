@@ -19,7 +19,7 @@ from msgspec import Struct
 from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret, unreadable
+from mailroom.aws.secret import CachedSecret, unreadable
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
@@ -44,7 +44,7 @@ class StageKey(Struct, frozen=True):
     """The one key that all receivers of a stage shared before each host had its own. It signs as well until
     `until` (epoch seconds), for receivers that have not changed over."""
 
-    secret: Secret
+    secret: CachedSecret
     until: float
 
 
@@ -53,7 +53,7 @@ class Signer:
     key derived from the secret before signs too, so that receivers can change over in their own time."""
 
     def __init__(
-        self, secret: Secret, overlap: float, clock: Clock, stage_key: StageKey | None = None
+        self, secret: CachedSecret, overlap: float, clock: Clock, stage_key: StageKey | None = None
     ) -> None:
         self._secret = secret
         self._overlap = overlap
@@ -79,7 +79,7 @@ class Signer:
             keys += self._in_use(self._stage_key.secret, now)
         return keys
 
-    def _in_use(self, secret: Secret, now: float) -> list[bytes]:
+    def _in_use(self, secret: CachedSecret, now: float) -> list[bytes]:
         current = secret.current()
         keys = [_key(current.text)]
         if now - current.created < self._overlap:
@@ -126,7 +126,7 @@ class Post(Struct, frozen=True):
     body: str
 
 
-class Said(Struct, frozen=True):
+class PostResult(Struct, frozen=True):
     """What came of a request; `status` None: there was no answer."""
 
     outcome: Outcome
@@ -183,7 +183,7 @@ class StandardWebhooks:
         """Make the request."""
         return self.exchange(request).outcome
 
-    def exchange(self, request: Post) -> Said:
+    def exchange(self, request: Post) -> PostResult:
         """Make the request, and say what the status was."""
         host = host_of(request.url)
         deadline = Deadline(self._seconds)
@@ -192,16 +192,16 @@ class StandardWebhooks:
             signed = self._signer.headers(target.host, request.webhook_id, request.body)
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
         except BadUrl as fault:
-            return Said(Rejected(f"url: {fault}"))
+            return PostResult(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
-            return Said(Misconfigured(str(fault)))
+            return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
-            return Said(unreadable("the signing secret", error))
+            return PostResult(unreadable("the signing secret", error))
         except Unresolved as trouble:
-            return Said(Retry(str(trouble)))
+            return PostResult(Retry(str(trouble)))
         except Unanswered as trouble:
-            return Said(Retry(f"{host} {trouble}"))
-        return Said(self._outcome(host, request.webhook_id, answer), answer.status)
+            return PostResult(Retry(f"{host} {trouble}"))
+        return PostResult(self._outcome(host, request.webhook_id, answer), answer.status)
 
     def look_up(self, message: Webhook, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
         """Nobody is asked: sending again is safe, for the receiver drops a webhook-id that it has had."""
@@ -220,9 +220,9 @@ def _signer(settings: WebhookSender) -> Signer:
     client = clients.secretsmanager()
     stage_key = None
     if settings.stage_key_secret_arn:
-        secret = Secret(client, settings.stage_key_secret_arn, time.time)
+        secret = CachedSecret(client, settings.stage_key_secret_arn, time.time)
         stage_key = StageKey(secret, settings.stage_key_until)
-    secret = Secret(client, settings.signing_secret_arn, time.time)
+    secret = CachedSecret(client, settings.signing_secret_arn, time.time)
     return Signer(secret, settings.signing_overlap_seconds, time.time, stage_key)
 
 
