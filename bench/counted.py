@@ -186,9 +186,7 @@ class _Fax:
             jitter=lambda: 0.5,
         )
         opened: Any = lambda: self  # noqa: E731
-        numbers = settings.fax_senders
-        adapter = FaxAdapter("bench", opened, absent, senders=numbers, media_seconds=60, clock_skew_seconds=5)
-        delivery = FaxDelivery(settings, adapter, tools)
+        delivery = FaxDelivery(settings, FaxAdapter(settings, opened, absent), tools)
         item, message = delivery.read(dict(fax))
         left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
         wait = delivery.deliver(message, QueueRecord(item, 1, None, left))

@@ -89,14 +89,7 @@ class FaxWorld:
         settings = replace(_settings(self.max_attempts), **changed)
         there = self.network.provider(settings.fax_provider, account)
         provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
-        adapter = FaxAdapter(
-            settings.fax_provider,
-            lambda: provider,
-            self._payloads,
-            senders=settings.fax_senders,
-            media_seconds=60,
-            clock_skew_seconds=60,
-        )
+        adapter = FaxAdapter(settings, lambda: provider, self._payloads)
         tools = Tools(
             self.ledger,
             self._payloads,
