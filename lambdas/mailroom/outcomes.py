@@ -94,13 +94,10 @@ def _common(change: LedgerChange) -> dict[str, Any]:
 def _sentence(change: LedgerChange) -> str:
     channel = change.key.event_type
     default = _SENTENCES.get(change.status, "{channel}: {status}")
-    said = default.format(channel=_titled(channel), lower=channel, status=change.status)
+    titled = channel.upper() if channel == "sms" else channel.capitalize()
+    said = default.format(channel=titled, lower=channel, status=change.status)
     reason = _error(change).get("message")
     return f"{said}: {reason}" if reason and change.status not in {"sent", "delivered"} else said
-
-
-def _titled(channel: str) -> str:
-    return channel.upper() if channel == "sms" else channel.capitalize()
 
 
 def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:

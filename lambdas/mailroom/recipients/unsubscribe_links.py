@@ -107,7 +107,7 @@ def _choice(said: Any) -> Choice:
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         keys = None  # its words may quote the secret
     if keys is None:
         raise InvalidSigningKey(

@@ -275,6 +275,7 @@ def test_a_slash_at_the_end_of_the_url_does_no_harm() -> None:
         json.dumps({"previous": [KEY]}),
         json.dumps({"key": KEY, "previous": KEY}),
         json.dumps({"key": KEY, "previous": [""]}),
+        pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
 def test_a_secret_without_a_key_signs_nothing_and_is_not_quoted(text: str) -> None:
