@@ -168,7 +168,7 @@ class _Fax:
     def _invoke(self, fax: dict[str, Any]) -> float | None:
         from mailroom.channels.fax.adapter import FaxAdapter
         from mailroom.channels.fax.delivery import FaxDelivery
-        from mailroom.delivery.worker import Pace, Record, Tools
+        from mailroom.delivery.worker import Pace, QueueRecord, Tools
         from mailroom.ledger.ledger import Ledger
 
         started: float = self._now
@@ -186,12 +186,10 @@ class _Fax:
             jitter=lambda: 0.5,
         )
         opened: Any = lambda: self  # noqa: E731
-        numbers = settings.fax_senders
-        adapter = FaxAdapter("bench", opened, absent, senders=numbers, media_seconds=60, clock_skew_seconds=5)
-        delivery = FaxDelivery(settings, adapter, tools)
+        delivery = FaxDelivery(settings, FaxAdapter(settings, opened, absent), tools)
         item, message = delivery.read(dict(fax))
         left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
-        wait = delivery.deliver(message, Record(item, 1, None, left))
+        wait = delivery.deliver(message, QueueRecord(item, 1, None, left))
         self._billed += self._now - started
         self._now += wait or 0.0
         return wait
@@ -268,7 +266,8 @@ def _make(dynamodb: Any, sqs: Any, s3: Any) -> list[str]:
 
 
 def _functions(campaigns: Path, collect: str, audience: str) -> tuple[Any, Any]:
-    from mailroom.campaigns.wiring import collector_of, composer_of
+    from mailroom.campaigns.collector import Collector
+    from mailroom.campaigns.composer import Composer
 
     source = {"kind": "csv", "location": f"s3://{BUCKET}/{FILE}", "key": "user", "columns": ["email"]}
     attributes = {"template": CAMPAIGN}
@@ -280,8 +279,12 @@ def _functions(campaigns: Path, collect: str, audience: str) -> tuple[Any, Any]:
         "LEASE_SECONDS": "60",
         "AUDIENCE_QUEUE_URL": audience,
     }
-    collector = collector_of(environment.read(environment.Collect, {**variables, "QUEUE_URL": collect}))
-    composer = composer_of(environment.read(environment.Compose, {**variables, "QUEUE_URL": audience}))
+    collector = Collector.of(
+        environment.read(environment.CollectSettings, {**variables, "QUEUE_URL": collect})
+    )
+    composer = Composer.of(
+        environment.read(environment.ComposeSettings, {**variables, "QUEUE_URL": audience})
+    )
     return collector.handle, lambda event: composer.handle(event, lambda: 60_000)
 
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.campaigns.wiring import collector_of
-from mailroom.environment import Collect
+from mailroom.campaigns.collector import Collector
+from mailroom.environment import CollectSettings
 from mailroom.telemetry import instrumented
 
-collector = collector_of(environment.read(Collect))
+collector = Collector.of(environment.read(CollectSettings))
 
 
 @instrumented

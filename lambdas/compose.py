@@ -3,11 +3,11 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.campaigns.wiring import composer_of
-from mailroom.environment import Compose
+from mailroom.campaigns.composer import Composer
+from mailroom.environment import ComposeSettings
 from mailroom.telemetry import instrumented
 
-composer = composer_of(environment.read(Compose))
+composer = Composer.of(environment.read(ComposeSettings))
 
 
 @instrumented

@@ -4,6 +4,6 @@ from mailroom import environment
 from mailroom.dead_letters.passes import DeadLetterInspector
 from mailroom.telemetry import instrumented
 
-inspector = DeadLetterInspector.of(environment.read(environment.DeadLetters))
+inspector = DeadLetterInspector.of(environment.read(environment.DeadLettersSettings))
 handler = instrumented(lambda event, context: inspector.handle(event, context.get_remaining_time_in_millis))
 """One pass; how many dead letters were seen and how many of them are new, by queue."""

@@ -5,10 +5,10 @@ from typing import Any
 from mailroom import environment
 from mailroom.aws.dynamo import plain
 from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.environment import Dispatch
+from mailroom.environment import DispatchSettings
 from mailroom.telemetry import instrumented
 
-dispatcher = Dispatcher.of(environment.read(Dispatch))
+dispatcher = Dispatcher.of(environment.read(DispatchSettings))
 
 
 @instrumented

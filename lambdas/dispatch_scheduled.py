@@ -2,9 +2,9 @@
 
 from mailroom import environment
 from mailroom.dispatch.due import Due
-from mailroom.environment import DispatchScheduled
+from mailroom.environment import DispatchScheduledSettings
 from mailroom.telemetry import instrumented
 
-due = Due.of(environment.read(DispatchScheduled))
+due = Due.of(environment.read(DispatchScheduledSettings))
 handler = instrumented(lambda event, _context: due.handle(event))
 """One batch of the scheduled queue; the records that must come back."""

@@ -2,10 +2,10 @@
 back out."""
 
 from mailroom import environment
-from mailroom.environment import Feedback as Settings
+from mailroom.environment import FeedbackSettings
 from mailroom.feedback.consumer import Feedback
 from mailroom.telemetry import instrumented
 
-feedback = Feedback.of(environment.read(Settings))
+feedback = Feedback.of(environment.read(FeedbackSettings))
 handler = instrumented(lambda event, context: feedback.handle(event, context.get_remaining_time_in_millis))
 """One batch of the feedback queue."""

@@ -2,9 +2,9 @@
 
 from mailroom import environment
 from mailroom.api.application import Application
-from mailroom.environment import MessagesApi as Settings
+from mailroom.environment import MessagesApiSettings
 from mailroom.telemetry import instrumented
 
-application = Application(environment.read(Settings))
+application = Application(environment.read(MessagesApiSettings))
 handler = instrumented(application.answer)
 """One request; its response."""

@@ -3,11 +3,11 @@
 from typing import Any
 
 from mailroom import environment
-from mailroom.environment import Outcomes as Settings
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.environment import OutcomesSettings
+from mailroom.outcomes import Outcomes
 from mailroom.telemetry import instrumented
 
-outcomes = Outcomes.of(environment.read(Settings))
+outcomes = Outcomes.of(environment.read(OutcomesSettings))
 
 
 @instrumented

@@ -2,9 +2,9 @@
 
 from mailroom import environment
 from mailroom.channels.fax.retry_mover import RetryMover
-from mailroom.environment import RetryFax
+from mailroom.environment import RetryFaxSettings
 from mailroom.telemetry import instrumented
 
-mover = RetryMover.of(environment.read(RetryFax))
+mover = RetryMover.of(environment.read(RetryFaxSettings))
 handler = instrumented(lambda event, _context: mover.handle(event))
 """One batch of the retry queue; the records that must come back."""

@@ -1,8 +1,7 @@
 """Sends text messages: one queue batch in, the records that must come back out."""
 
 from mailroom import environment
-from mailroom.channels.sms.adapter import SmsAdapter
-from mailroom.channels.sms.delivery import text_delivery
+from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.delivery.worker import Worker
 from mailroom.environment import SmsSender
 from mailroom.telemetry import instrumented

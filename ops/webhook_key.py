@@ -6,7 +6,7 @@ import boto3
 import typer
 from msgspec import Struct
 
-from mailroom.channels.webhook.signing import UnusableKey, host_key
+from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
 from mailroom.http.url_policy import BadUrl, UrlPolicy
 from ops.options import AsJson, Stage
 from ops.screen import NotDeployed, Refused, aws_faults, print_json

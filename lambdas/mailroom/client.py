@@ -4,7 +4,7 @@
 
     mailroom = Mailroom("prod")
     mailroom.send({"id": "welcome-17", "event_type": "mail", "to": "ada@example.com", "template": "welcome"})
-    mailroom.message.outcome("welcome-17")
+    mailroom.status("welcome-17")
 
 An item is checked here for its key alone; dispatch judges the rest, and the ledger says what it thought.
 Sending the same again, after a crash or an answer that was lost, is always safe.

@@ -117,7 +117,7 @@ class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
     allowed_ports: list[int]
 
 
-class Feedback(Common, frozen=True, kw_only=True, rename="upper"):
+class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Feedback's: the topics that it believes, and where it marks recipients."""
 
     queue_url: str
@@ -126,7 +126,7 @@ class Feedback(Common, frozen=True, kw_only=True, rename="upper"):
     default_region: str = ""
 
 
-class TwilioCallbacks(Struct, frozen=True, kw_only=True, rename="upper"):
+class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """The function's that Twilio calls: what it signs with, under which URL, and where its words go."""
 
     twilio_secret_arn: str
@@ -134,7 +134,7 @@ class TwilioCallbacks(Struct, frozen=True, kw_only=True, rename="upper"):
     feedback_queue_url: str
 
 
-class Database(Struct, frozen=True, kw_only=True):
+class DatabaseSettings(Struct, frozen=True, kw_only=True):
     """How to reach a PostgreSQL: who and where stands in its secret, as RDS writes it (`host`, `port`,
     `username`, `password`, `dbname`). `pool_size` is how many connections one process may hold."""
 
@@ -151,7 +151,7 @@ class Database(Struct, frozen=True, kw_only=True):
     statement_seconds: Seconds = 60
 
 
-class Collect(Struct, frozen=True, kw_only=True, rename="upper"):
+class CollectSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Collect's: its own queue, the one for composing, and the table of runs, whose items live for
     `run_ttl_seconds` after their last change."""
 
@@ -160,11 +160,11 @@ class Collect(Struct, frozen=True, kw_only=True, rename="upper"):
     runs_table: str
     lease_seconds: Seconds
     run_ttl_seconds: Seconds
-    databases: dict[str, Database] = {}
+    databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
 
 
-class Compose(Common, frozen=True, kw_only=True, rename="upper"):
+class ComposeSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Compose's: whom it may write to, and the mailbox. `mailbox_ttl_seconds` is how long an item stays
     there; 0 is for ever."""
 
@@ -175,11 +175,11 @@ class Compose(Common, frozen=True, kw_only=True, rename="upper"):
     run_ttl_seconds: Seconds
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
-    databases: dict[str, Database] = {}
+    databases: dict[str, DatabaseSettings] = {}
     campaigns: str = "campaigns.json"
 
 
-class MessagesApi(Common, frozen=True, kw_only=True, rename="upper"):
+class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """The HTTP API's: the mailbox, and the lanes that each channel of the stage has. `jwt_issuer` is who
     signs its callers' tokens; "": they sign their requests by IAM. `caller_claim` is the claim of a token
     that names its caller; `payload_prefixes` says how the keys of a caller's objects begin."""
@@ -201,14 +201,14 @@ class MessagesApi(Common, frozen=True, kw_only=True, rename="upper"):
     """How long large content is kept; 0 is for ever."""
 
 
-class Unsubscribe(Struct, frozen=True, kw_only=True, rename="upper"):
+class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Unsubscribe's: where choices are kept, and what links are signed with."""
 
     preferences_table: str
     unsubscribe_secret_arn: str
 
 
-class DeadLetters(Common, frozen=True, kw_only=True, rename="upper"):
+class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Dead letters': every dead-letter queue's URL by its short name, and the table of what was logged."""
 
     stage: str
@@ -216,14 +216,14 @@ class DeadLetters(Common, frozen=True, kw_only=True, rename="upper"):
     dead_letters_table: str
 
 
-class RetryFax(Struct, frozen=True, kw_only=True, rename="upper"):
+class RetryFaxSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """The retry mover's: from which queue to which."""
 
     queue_url: str
     fax_queue_url: str
 
 
-class Outcomes(Struct, frozen=True, kw_only=True, rename="upper"):
+class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     """Outcomes': where callbacks and retries go, when a fax is tried again, and which channels there are."""
 
     webhook_queue_url: str
@@ -235,7 +235,7 @@ class Outcomes(Struct, frozen=True, kw_only=True, rename="upper"):
     channels: list[str] = []
 
 
-class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
+class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """Dispatch's: the queue of each channel and lane, and where schedules go.
 
     `delayed_routes` names, for a channel whose own queue cannot delay a message, one that can.
@@ -252,7 +252,7 @@ class Dispatch(Common, frozen=True, kw_only=True, rename="upper"):
     schedule_dead_letter_arn: str
 
 
-class DispatchScheduled(Dispatch, frozen=True, kw_only=True, rename="upper"):
+class DispatchScheduledSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
     """The same, and the table that scheduled items are read back from."""
 
     mailbox_table: str

@@ -12,7 +12,7 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 
 class Named(Protocol):
-    """What a line is about: a message's key."""
+    """What a log line is about: a message's key."""
 
     @property
     def id(self) -> str: ...
@@ -46,7 +46,7 @@ def masked(text: str) -> str:
 
 
 class _Formatter(LambdaPowertoolsFormatter):
-    """Adds the message that is worked on, and masks the whole line: providers' errors quote addresses too."""
+    """Adds the message that is worked on, and masks all: providers' errors quote addresses too."""
 
     message: Named | None = None
 
@@ -58,8 +58,8 @@ class _Formatter(LambdaPowertoolsFormatter):
 
 _formatter = _Formatter()
 logger = Logger(logger_formatter=_formatter, location=None)
-"""What a line says beside its message is given by keyword, and as `extra` only where it is a mapping already,
-such as `about(key)`. The formatter masks both."""
+"""What a log line says beside its message is given by keyword, and as `extra` only where it is a mapping
+already, such as `about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
 """On every metric, for an account may have several stages; outside of functions there is none."""
 metrics = Metrics()
@@ -67,12 +67,12 @@ metrics.set_default_dimensions(**_stage)
 
 
 def about(key: Named) -> dict[str, str]:
-    """What every line about a message carries."""
+    """What every log line about a message carries."""
     return {"id": key.id, "event_type": key.event_type}
 
 
 def working_on(key: Named | None) -> None:
-    """From here on every line is about this message (None: about none)."""
+    """From here on every log line is about this message (None: about none)."""
     _formatter.message = key
 
 
@@ -120,7 +120,7 @@ def count_by(name: str, value: int, *dimensions: Mapping[str, str]) -> None:
 
 
 def instrumented(handler: Handler) -> Handler:
-    """The handler with the request's id on each line, and its metrics written when it ends."""
+    """The handler with the request's id on each log line, and its metrics written when it ends."""
 
     def measured(event: dict[str, Any], context: Any) -> Any:
         try:

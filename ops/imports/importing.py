@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
-from mailroom.campaigns.files.formats import FileEntry
-from mailroom.campaigns.files.lines import Position
+from mailroom.campaigns.file_formats import FileEntry, Position
 from mailroom.mailbox import MailboxWriter, PutResult
 from ops.campaigns.dry_run import Samples
 from ops.imports.answer import Imported, State, shown

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from mailroom.campaigns.files.formats import FileEntry
-from mailroom.dispatch.validator import Validator
+from mailroom.campaigns.file_formats import FileEntry
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.message import address
 from ops.messages.items import attributes_of

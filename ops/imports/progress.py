@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mailroom.campaigns.files.formats import FileEntry
+from mailroom.campaigns.file_formats import FileEntry
 from ops.imports.items import LINE, REASON, Options
 from ops.imports.source import FileEntries, Source
 from ops.screen import Refused

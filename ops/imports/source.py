@@ -7,15 +7,17 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from mailroom.campaigns.files.formats import (
+from mailroom.campaigns.file_formats import (
+    CHUNK_BYTES,
     CsvFormat,
     FileEntry,
     Format,
     JsonLinesFormat,
+    Lines,
+    Position,
     read_entry,
     read_header,
 )
-from mailroom.campaigns.files.lines import CHUNK_BYTES, Lines, Position
 from mailroom.errors import Invalid
 from ops.imports.items import Options
 from ops.screen import Refused

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from mailroom.channels.contracts import CONTRACTS, contracts_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Validator
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import MailboxWriter, Oversize

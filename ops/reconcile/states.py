@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
-from mailroom.environment import Outcomes
+from mailroom.environment import OutcomesSettings
 from mailroom.ledger.reader import REMEMBERED_SECONDS
-from mailroom.outcomes.outcomes import Schedule
+from mailroom.outcomes import RetrySchedule
 from ops.requeue.requeuer import Route, StoredMessage, awaits_queuing
 from ops.requeue.stage import DeployedStage
 from ops.stage import depth, function_settings, function_variables
@@ -61,13 +61,13 @@ class StaleAfter(Struct, frozen=True):
 
     older_than: float
     longest: Mapping[str, float]
-    retries: Schedule
+    retries: RetrySchedule
 
     @classmethod
     def of(cls, stage: DeployedStage, older_than: float) -> "StaleAfter":
         """The bounds of a stage, as its senders are set up. Raises Refused."""
-        found = function_settings(stage.functions, stage.name("outcomes"), Outcomes)
-        retries = Schedule(found.retry_delay_seconds, found.retry_growth, found.retry_delay_cap_seconds)
+        found = function_settings(stage.functions, stage.name("outcomes"), OutcomesSettings)
+        retries = RetrySchedule(found.retry_delay_seconds, found.retry_growth, found.retry_delay_cap_seconds)
         longest = {
             channel: max(each for url in lanes.values() for each in _waits(stage, url))
             for channel, lanes in stage.dispatch.routes.items()

@@ -22,9 +22,9 @@ from mailroom.aws.dynamo import image_of, plain
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
-from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
-from mailroom.outcomes.outcomes import Schedule, retry_of
+from mailroom.outcomes import RetrySchedule, retry_of
 from ops.requeue.stage import DeployedStage, Image
 from ops.tables import batches
 
@@ -36,7 +36,7 @@ Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
 """Of one invocation, which takes 6 MB."""
-_AT_ONCE = Schedule(delay=0, growth=1, cap=0)
+_AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
 
 
 class StoredMessage(Struct, frozen=True):

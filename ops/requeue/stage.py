@@ -10,7 +10,7 @@ import boto3
 from mailroom.aws.dynamo import MAX_KEYS, plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
-from mailroom.environment import Dispatch
+from mailroom.environment import DispatchSettings
 from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
@@ -39,7 +39,7 @@ class DeployedStage:
     dynamodb: "DynamoDBClient"
     sqs: "SQSClient"
     functions: "LambdaClient"
-    dispatch: Dispatch
+    dispatch: DispatchSettings
     contracts: Mapping[str, type[Message]]
     clock: Clock = time.time
 
@@ -48,7 +48,7 @@ class DeployedStage:
         """The stage in the session's account. Raises Refused if it is not deployed, or by a version whose
         settings this one does not know."""
         functions = session.client("lambda", config=config_for_invocations())
-        dispatch = function_settings(functions, stage_name(stage, "dispatch"), Dispatch)
+        dispatch = function_settings(functions, stage_name(stage, "dispatch"), DispatchSettings)
         contracts = contracts_of(dispatch.default_region)
         return cls(stage, session.client("dynamodb"), session.client("sqs"), functions, dispatch, contracts)
 

@@ -14,7 +14,7 @@ from mailroom.api.messages import Intake, States
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Validator
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox import MailboxWriter, Oversize

@@ -3,8 +3,7 @@
 import pytest
 
 from mailroom.recipients.choices import Preferences
-from mailroom.unsubscribe.page import FIELD, IN
-from mailroom.unsubscribe.unsubscribe import Unsubscribe
+from mailroom.unsubscribe import FIELD, IN, Unsubscribe
 from tests.faults.test_campaign_crashes import NewWorld
 from tests.support.faults.campaign_world import CampaignWorld
 from tests.support.faults.outside import Side, Stopped

@@ -10,7 +10,7 @@ import pytest
 from local.demo.client import typed
 from mailroom.clock import iso
 from mailroom.message.message import Key
-from mailroom.outcomes.outcomes import Schedule
+from mailroom.outcomes import RetrySchedule
 from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
 from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.stage import DeployedStage
@@ -21,7 +21,7 @@ from tests.support.ops.repair import RepairStage, reconciled, repair_stage, run
 from tests.support.pipeline.items import mail
 
 NOW = 1_800_000_000.0
-STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, Schedule(600, 2, 7200))
+STALE_AFTER = StaleAfter(900, {"mail": 3600, "fax": 1000, "webhook": 39_600}, RetrySchedule(600, 2, 7200))
 HOUR = 3600
 COMPLETE = Memory(complete=True)
 FORGETFUL = Memory(complete=False)
@@ -352,7 +352,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
 def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
     stale_after = StaleAfter.of(DeployedStage.of(stage.session, "dev"), 900)
     assert stale_after.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
-    assert stale_after.retries == Schedule(600, 1, 600)
+    assert stale_after.retries == RetrySchedule(600, 1, 600)
 
 
 # many

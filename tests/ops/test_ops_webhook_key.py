@@ -11,8 +11,8 @@ from moto import mock_aws
 from standardwebhooks import Webhook as Receiver
 from typer.testing import CliRunner, Result
 
-from mailroom.aws.secret import Secret
-from mailroom.channels.webhook.signing import Signer
+from mailroom.aws.secret import CachedSecret
+from mailroom.channels.webhook.standard_webhooks import Signer
 from ops import cli
 from tests.support.ops.answers import valid
 from tests.support.ops.shared import REGION
@@ -52,7 +52,7 @@ def test_it_prints_the_key_alone() -> None:
 @pytest.mark.usefixtures("secrets")
 def test_a_receiver_that_is_given_it_takes_what_the_sender_signs(secrets: Any) -> None:
     key = run("hooks.example.com").stdout.strip()
-    sender = Signer(Secret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
+    sender = Signer(CachedSecret(secrets, NAME, lambda: 0), 0, lambda: datetime.now(UTC).timestamp())
     assert Receiver(key).verify("{}", sender.headers("hooks.example.com", "msg_1", "{}")) == {}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mailroom.campaigns.files.formats import CsvFormat
+from mailroom.campaigns.file_formats import CsvFormat
 from mailroom.channels.contracts import contracts_of
 from mailroom.errors import Invalid
 from mailroom.message.message import parse

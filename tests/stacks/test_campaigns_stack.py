@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from mailroom.campaigns import definition
-from mailroom.campaigns.definition import Csv, JsonLines, Module, Postgresql, Table
-from mailroom.environment import Database
+from mailroom.campaigns.definition import Csv, DynamoTable, JsonLines, Module, Postgresql
+from mailroom.environment import DatabaseSettings
 from stacks.campaigns import DEFINITIONS
 from tests.support.stacks.campaign_folders import (
     AUDIENCES,
@@ -152,7 +152,9 @@ def test_collect_is_told_its_queues_its_lease_and_the_databases(weekly: Template
 
 def test_a_function_is_told_where_a_database_is_whose_secret_does_not_say_it(with_code: Template) -> None:
     for function in (COLLECT, COMPOSE):
-        told = msgspec.convert(json.loads(with_code.environment(function)["DATABASES"]), dict[str, Database])
+        told = msgspec.convert(
+            json.loads(with_code.environment(function)["DATABASES"]), dict[str, DatabaseSettings]
+        )
         assert {name: getattr(told["app"], name) for name in WHERE} == WHERE
 
 
@@ -292,7 +294,7 @@ def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
         "postgresql": Postgresql,
         "csv": Csv,
         "jsonl": JsonLines,
-        "dynamodb": Table,
+        "dynamodb": DynamoTable,
         "module": Module,
     }
     weekly = read["postgresql"]
@@ -307,7 +309,7 @@ def test_the_definitions_are_what_the_functions_read(tmp_path: Path) -> None:
     )
     assert read["csv"].audience == Csv("s3://people-dev/coupons.csv", "customer")
     assert read["csv"].module == "campaigns/csv/campaign.py"
-    assert read["dynamodb"].audience == Table("users-dev", "id", (), "by-plan")
+    assert read["dynamodb"].audience == DynamoTable("users-dev", "id", (), "by-plan")
 
 
 def test_what_a_stage_has_otherwise_goes_over_the_campaigns_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.outcomes.outcomes import UNKNOWN
+from mailroom.outcomes import UNKNOWN
 from stacks.dashboard.widgets import graph, placed, text
 from stacks.paths import ROOT
 from tests.support.stacks.alarm import alarms, functions, queues, streams

@@ -7,26 +7,26 @@ import msgspec
 import pytest
 
 from mailroom import environment
-from mailroom.environment import MessagesApi as ApiSettings
+from mailroom.environment import MessagesApiSettings
 from tests.support.stacks.templates import Templates, text
 
 FUNCTIONS = [
     ("channels", "send-mail", "send_mail", environment.MailSender),
     ("channels", "send-mail-bulk", "send_mail", environment.MailSender),
     ("channels", "send-sms", "send_sms", environment.SmsSender),
-    ("feedback", "feedback", "feedback", environment.Feedback),
-    ("api", "twilio-callbacks", "twilio_callbacks", environment.TwilioCallbacks),
-    ("api", "messages-api", "messages_api", ApiSettings),
-    ("api", "unsubscribe", "unsubscribe", environment.Unsubscribe),
-    ("campaigns", "collect", "collect", environment.Collect),
-    ("campaigns", "compose", "compose", environment.Compose),
-    ("dead-letters", "dead-letters", "dead_letters", environment.DeadLetters),
+    ("feedback", "feedback", "feedback", environment.FeedbackSettings),
+    ("api", "twilio-callbacks", "twilio_callbacks", environment.TwilioCallbacksSettings),
+    ("api", "messages-api", "messages_api", MessagesApiSettings),
+    ("api", "unsubscribe", "unsubscribe", environment.UnsubscribeSettings),
+    ("campaigns", "collect", "collect", environment.CollectSettings),
+    ("campaigns", "compose", "compose", environment.ComposeSettings),
+    ("dead-letters", "dead-letters", "dead_letters", environment.DeadLettersSettings),
     ("fax", "send-fax", "send_fax", environment.FaxSender),
-    ("fax", "retry-fax", "retry_fax", environment.RetryFax),
+    ("fax", "retry-fax", "retry_fax", environment.RetryFaxSettings),
     ("webhook", "send-webhook", "send_webhook", environment.WebhookSender),
-    ("routing", "dispatch", "dispatch", environment.Dispatch),
-    ("routing", "outcomes", "outcomes", environment.Outcomes),
-    ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduled),
+    ("routing", "dispatch", "dispatch", environment.DispatchSettings),
+    ("routing", "outcomes", "outcomes", environment.OutcomesSettings),
+    ("routing", "dispatch-scheduled", "dispatch_scheduled", environment.DispatchScheduledSettings),
 ]
 TELEMETRY = {
     "MAILROOM_STAGE",

@@ -2,8 +2,7 @@
 
 import json
 
-from mailroom.outcomes.callbacks import SILENT
-from mailroom.outcomes.outcomes import FAILED
+from mailroom.outcomes import FAILED, SILENT
 from stacks.routing import FAILED as COUNTED
 from stacks.routing import NO_NEWS
 from tests.support.stacks.templates import Templates, text

@@ -5,7 +5,7 @@ import json
 import msgspec
 import pytest
 
-from mailroom.environment import Dispatch, DispatchScheduled, MailSender, read
+from mailroom.environment import DispatchScheduledSettings, DispatchSettings, MailSender, read
 
 COMMON = {"LEDGER_TABLE": "ledger", "LEDGER_TTL_SECONDS": "7776000", "PAYLOAD_BUCKET": "payloads"}
 ROUTES = {"mail": {"normal": "https://queue/mail", "bulk": "https://queue/mail-bulk"}}
@@ -57,8 +57,8 @@ def test_a_mail_senders_settings_are_read(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_routes_are_read_from_json(monkeypatch: pytest.MonkeyPatch) -> None:
     put(monkeypatch, **DISPATCH, MAILBOX_TABLE="mailbox", QUEUE_URL="https://sqs/scheduled")
-    assert read(Dispatch).routes == ROUTES
-    assert read(DispatchScheduled).mailbox_table == "mailbox"
+    assert read(DispatchSettings).routes == ROUTES
+    assert read(DispatchScheduledSettings).mailbox_table == "mailbox"
 
 
 @pytest.mark.parametrize("name", SEND_MAIL)
@@ -93,4 +93,4 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, v
 def test_wrong_routes_are_named(monkeypatch: pytest.MonkeyPatch, routes: str) -> None:
     put(monkeypatch, **{**DISPATCH, "ROUTES": routes})
     with pytest.raises(msgspec.ValidationError, match="ROUTES"):
-        read(Dispatch)
+        read(DispatchSettings)

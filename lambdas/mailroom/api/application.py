@@ -23,8 +23,8 @@ from mailroom.aws import clients
 from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.validator import Validator
-from mailroom.environment import MessagesApi as Settings
+from mailroom.dispatch.dispatcher import Validator
+from mailroom.environment import MessagesApiSettings
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import LedgerReader
@@ -61,7 +61,7 @@ _ASSUMED = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.*", re.
 """The ARN of an assumed role: every session of a role is the same caller."""
 
 
-def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
+def routes_of(settings: MessagesApiSettings, intake: Intake, states: States) -> Described:
     """The resolver with all routes."""
     api = Described(settings)
     _route_sending(api, settings, intake)
@@ -74,7 +74,7 @@ def routes_of(settings: Settings, intake: Intake, states: States) -> Described:
 class Application:
     """Answers the requests of an HTTP API (payload format 2.0)."""
 
-    def __init__(self, settings: Settings, clock: Clock = time.time) -> None:
+    def __init__(self, settings: MessagesApiSettings, clock: Clock = time.time) -> None:
         self._api = routes_of(settings, _intake(settings, clock), _states(settings, clock))
 
     def answer(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Application:
         return self._api.resolve(routable(event), context)
 
 
-def _intake(settings: Settings, clock: Clock) -> Intake:
+def _intake(settings: MessagesApiSettings, clock: Clock) -> Intake:
     validator = Validator(
         contracts_of(settings.default_region),
         settings.lanes,
@@ -104,12 +104,12 @@ def _intake(settings: Settings, clock: Clock) -> Intake:
     return Intake(validator, writer)
 
 
-def _states(settings: Settings, clock: Clock) -> States:
+def _states(settings: MessagesApiSettings, clock: Clock) -> States:
     reader = LedgerReader(clients.dynamodb(), settings.ledger_table, settings.mailbox_table, clock)
     return States(reader, Ledger.of(settings), contracts_of(settings.default_region), clock)
 
 
-def _route_sending(api: Described, settings: Settings, intake: Intake) -> None:
+def _route_sending(api: Described, settings: MessagesApiSettings, intake: Intake) -> None:
     @api.post(
         "/messages",
         summary="Send one message, or a list",
@@ -125,7 +125,7 @@ def _route_sending(api: Described, settings: Settings, intake: Intake) -> None:
         return answers.of_list(taken) if asked.listed else answers.of_one(taken[0])
 
 
-def _prefix(settings: Settings, event: Mapping[str, Any]) -> str | None:
+def _prefix(settings: MessagesApiSettings, event: Mapping[str, Any]) -> str | None:
     """How the keys begin of the objects that a request's caller may name; None: it may name none."""
     if not settings.payload_prefixes:
         return ""
@@ -140,7 +140,7 @@ def _caller(claim: str, event: Mapping[str, Any]) -> str:
     return _ASSUMED.sub(r"arn:\1:iam::\2:role/\3", verified.get("iam", {}).get("userArn") or "")
 
 
-def _route_states(api: Described, settings: Settings, states: States) -> None:
+def _route_states(api: Described, settings: MessagesApiSettings, states: States) -> None:
     status: Any = {
         "responses": document.LOOKED_UP,
         "summary": "Where a message is",

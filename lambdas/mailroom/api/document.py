@@ -8,7 +8,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
 from mailroom.api.answers import PROBLEM_JSON
 from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
 from mailroom.channels.contracts import REFERENCES, component_of, components_of
-from mailroom.environment import MessagesApi as Settings
+from mailroom.environment import MessagesApiSettings
 
 if TYPE_CHECKING:
     from aws_lambda_powertools.event_handler.openapi.models import OpenAPI
@@ -98,7 +98,7 @@ class Described(APIGatewayHttpResolver):
     What only the description needs is imported when somebody asks for it: a cold start waits for less.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: MessagesApiSettings) -> None:
         super().__init__(enable_validation=True, debug=False)
         self._settings = settings
 
@@ -136,7 +136,7 @@ def _answers() -> dict[str, Any]:
     return answers
 
 
-def _security(settings: Settings) -> tuple[str, Any]:
+def _security(settings: MessagesApiSettings) -> tuple[str, Any]:
     from aws_lambda_powertools.event_handler.openapi.models import APIKey, APIKeyIn, OpenIdConnect
 
     if settings.jwt_issuer:
@@ -151,7 +151,7 @@ def _security(settings: Settings) -> tuple[str, Any]:
     return "sigv4", APIKey(**signed)
 
 
-def needed(settings: Settings, operation: str) -> list[dict[str, list[str]]] | None:
+def needed(settings: MessagesApiSettings, operation: str) -> list[dict[str, list[str]]] | None:
     """The scope that an operation needs; None: the same as every other, which is none."""
     if not settings.jwt_scopes:
         return None

@@ -11,7 +11,7 @@ from mailroom.api.answers import EntryResult, Refusal, Result, entry_of
 from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
-from mailroom.dispatch.validator import Validator
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus

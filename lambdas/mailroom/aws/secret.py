@@ -45,7 +45,7 @@ class _Kept(Struct, frozen=True):
     asked: float
 
 
-class Secret:
+class CachedSecret:
     """The versions of one secret, each read again after `seconds`.
 
     While it cannot be read again, what is known stays good; where nothing is known the error is raised.

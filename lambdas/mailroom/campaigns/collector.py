@@ -6,13 +6,14 @@ itself, so Lambda's loop detection is off for this function.
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from botocore.exceptions import ClientError
 from msgspec import structs
 
-from mailroom.aws import queues
+from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.campaigns.audience import (
     Audience,
@@ -24,19 +25,21 @@ from mailroom.campaigns.audience import (
     Unreachable,
 )
 from mailroom.campaigns.bodies import Chunk, Next, PageRequest, Start, as_json, chunked, collect_body
-from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import expiry
 from mailroom.campaigns.runs import (
     MAX_FAULTS,
-    OutOfSequence,
     PageClaim,
+    PageOutOfSequence,
     Passed,
     Run,
     Runs,
     Unsent,
     checked,
 )
+from mailroom.campaigns.sources import Sources, databases_of
 from mailroom.clock import Clock, iso
+from mailroom.environment import CollectSettings
 from mailroom.errors import ClaimLost, Invalid, Malformed
 from mailroom.ledger.items import InProgress
 from mailroom.telemetry import count, logger
@@ -74,12 +77,31 @@ class Collector:
         self._databases = databases
         self._clock = clock
 
+    @classmethod
+    def of(cls, settings: CollectSettings) -> "Collector":
+        """What a function's settings describe."""
+        runs = Runs(
+            clients.dynamodb(),
+            settings.runs_table,
+            lease=settings.lease_seconds,
+            ttl=settings.run_ttl_seconds,
+        )
+        return cls(
+            read(Path(settings.campaigns)),
+            Sources(Modules()),
+            runs,
+            sqs=clients.sqs(),
+            queue_url=settings.queue_url,
+            audience_queue_url=settings.audience_queue_url,
+            databases=databases_of(settings.databases),
+        )
+
     def handle(self, event: Mapping[str, Any]) -> dict[str, Any]:
         """One batch; the records that must come back."""
         back, waits = [], []
         for record in event["Records"]:
             try:
-                wait = self._record(record)
+                wait = self._take(record)
             except Exception:  # noqa: BLE001 - logged; the queue keeps the record until its visibility ends
                 logger.exception("page not collected; it goes back to the queue")
                 count("CollectErrors")
@@ -117,7 +139,7 @@ class Collector:
         chunks, too_large = chunked(found.recipients, definition.recipients_per_message)
         return chunks, [*found.faults, *too_large], found.cursor
 
-    def _record(self, record: Mapping[str, Any]) -> Wait:
+    def _take(self, record: Mapping[str, Any]) -> Wait:
         try:
             asked = collect_body(record["body"])
             definition = deployed(self._campaigns, asked.campaign)
@@ -143,7 +165,7 @@ class Collector:
             case Unsent(run, cursor):
                 # The worker that collected this page died before it sent the next one on its way.
                 self._send_next(run, asked.page + 1, cursor)
-            case OutOfSequence():
+            case PageOutOfSequence():
                 return self._dead("no run leads up to this page", page=asked.page)
             case Passed(why):
                 logger.info("page is over", page=asked.page, why=why)
@@ -203,9 +225,9 @@ class Collector:
         if queues.send(self._sqs, self._queue_url, [Entry("next", body)]):
             raise OSError("SQS did not take the next page's message")
 
-    def _dead(self, line: str, **details: object) -> float:
+    def _dead(self, sentence: str, **details: object) -> float:
         """Log what no time mends; the record goes to the dead letters at once."""
-        logger.error(line, extra=details)
+        logger.error(sentence, extra=details)
         count("CollectMalformed")
         return queues.AT_ONCE
 

@@ -3,20 +3,25 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from mailroom.aws import queues
+from mailroom.aws import clients, queues
 from mailroom.campaigns.bodies import Chunk, as_json, chunk_of
-from mailroom.campaigns.definition import Definition, deployed
+from mailroom.campaigns.definition import Definition, Modules, deployed, read
 from mailroom.campaigns.drafts import LEFT_MILLISECONDS, Draft, Drafter, expiry
 from mailroom.campaigns.runs import Runs
+from mailroom.campaigns.sources import databases_of
+from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
+from mailroom.environment import ComposeSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.mailbox import MailboxWriter
 from mailroom.message.message import Key
+from mailroom.recipients.choices import Preferences
 from mailroom.telemetry import count, logger
 
 if TYPE_CHECKING:
@@ -63,6 +68,25 @@ class Composer:
         self._queue_url = queue_url
         self._puts_at_once = puts_at_once
         self._clock = clock
+
+    @classmethod
+    def of(cls, settings: ComposeSettings) -> "Composer":
+        """What a function's settings describe."""
+        drafter = Drafter(
+            Modules(),
+            Preferences.of(settings.preferences_table),
+            contracts_of(settings.default_region),
+            databases_of(settings.databases),
+        )
+        return cls(
+            read(Path(settings.campaigns)),
+            drafter,
+            mailbox=MailboxWriter(clients.dynamodb(), settings.mailbox_table, settings.mailbox_ttl_seconds),
+            ledger=Ledger.of(settings),
+            runs=Runs(clients.dynamodb(), settings.runs_table, ttl=settings.run_ttl_seconds),
+            sqs=clients.sqs(),
+            queue_url=settings.queue_url,
+        )
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """One batch; the records that must come back. `remaining` is Lambda's

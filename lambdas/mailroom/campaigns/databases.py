@@ -18,9 +18,9 @@ from psycopg import Connection, OperationalError
 from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.campaigns.audience import Unreachable
-from mailroom.environment import Database
+from mailroom.environment import DatabaseSettings
 
 if TYPE_CHECKING:
     from types_boto3_secretsmanager import SecretsManagerClient
@@ -47,7 +47,7 @@ class Login(Struct, frozen=True):
 class Logins:
     """The login of one database, as its secret has it; what that lacks is the settings'."""
 
-    def __init__(self, name: str, database: Database, secrets: "SecretsManagerClient") -> None:
+    def __init__(self, name: str, database: DatabaseSettings, secrets: "SecretsManagerClient") -> None:
         self._name = name
         self._database = database
         self._secrets = secrets
@@ -55,7 +55,7 @@ class Logins:
     def read(self) -> Login:
         """The login as it is now: a password that was rotated must not wait for a kept one to age. Raises
         botocore's errors, and LookupError that names the field at fault."""
-        text = Secret(self._secrets, self._database.secret_arn, time.time).current().text
+        text = CachedSecret(self._secrets, self._database.secret_arn, time.time).current().text
         try:
             found = msgspec.json.decode(text)
             if isinstance(found, dict):
@@ -105,7 +105,7 @@ _Open = Callable[[dict[str, Any]], Connection[Any]]
 class Pool:
     """One database's connections, and why it last got no connection."""
 
-    def __init__(self, name: str, database: Database, logins: Logins) -> None:
+    def __init__(self, name: str, database: DatabaseSettings, logins: Logins) -> None:
         self._name = name
         self._logins = logins
         self._login = logins.read()
@@ -198,7 +198,7 @@ def _class(connect: Callable[[_Open], Connection[Any]]) -> Any:
 class Databases:
     """Connections by the database's name. A process has one of these."""
 
-    def __init__(self, settings: Mapping[str, Database], secrets: "SecretsManagerClient") -> None:
+    def __init__(self, settings: Mapping[str, DatabaseSettings], secrets: "SecretsManagerClient") -> None:
         self._settings = settings
         self._secrets = secrets
         self._open: dict[str, Pool] = {}

@@ -43,7 +43,7 @@ class JsonLines(Struct, frozen=True, tag_field="kind", tag="jsonl"):
     columns: tuple[str, ...] = ()
 
 
-class Table(Struct, frozen=True, tag_field="kind", tag="dynamodb"):
+class DynamoTable(Struct, frozen=True, tag_field="kind", tag="dynamodb"):
     """The items of a DynamoDB table, or of an `index` of it."""
 
     table: str
@@ -58,7 +58,7 @@ class Module(Struct, frozen=True, tag_field="kind", tag="module"):
     columns: tuple[str, ...] = ()
 
 
-Audience = Postgresql | Csv | JsonLines | Table | Module
+AudienceDefinition = Postgresql | Csv | JsonLines | DynamoTable | Module
 
 
 class Definition(Struct, frozen=True):
@@ -66,7 +66,7 @@ class Definition(Struct, frozen=True):
 
     name: str
     channel: str
-    audience: Audience
+    audience: AudienceDefinition
     topic: str | None = None
     attributes: dict[str, Any] = {}
     """Of every message: `template`, `from`, …; what its module composes goes before them."""

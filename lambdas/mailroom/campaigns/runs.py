@@ -108,11 +108,11 @@ class Passed(Struct, frozen=True):
     why: str
 
 
-class OutOfSequence(Struct, frozen=True):
+class PageOutOfSequence(Struct, frozen=True):
     """No page before this one leads up to it: the page is made up, or its run was forgotten."""
 
 
-ClaimResult = PageClaim | InProgress | Unsent | Passed | OutOfSequence
+ClaimResult = PageClaim | InProgress | Unsent | Passed | PageOutOfSequence
 
 
 _COUNTS = ("composed", "existed", "opted_out", "left_out", "failed", "expired")
@@ -208,7 +208,7 @@ class Runs:
             return PageClaim(convert(self._write(campaign, run, change, "ALL_NEW"), Run), page, token)
         except ConditionFailed as failed:
             if not failed.item:
-                return OutOfSequence()
+                return PageOutOfSequence()
             found = convert(failed.item, Run)
             if found.claim_token == token:  # the SDK's second try met its own first
                 return PageClaim(found, page, token)
@@ -220,7 +220,7 @@ class Runs:
         if found.state != "collecting":
             return Passed(found.state)
         if found.next_page < page:
-            return OutOfSequence()
+            return PageOutOfSequence()
         if found.next_page > page:
             never_had = found.next_page == page + 1 and found.claimed_page <= page
             if not never_had:

@@ -1,21 +1,31 @@
-"""Where the people of each campaign come from."""
+"""Where the people of each campaign come from, and the databases that it may ask."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo import plain
-from mailroom.campaigns.audience import Audience, Found, Page, Rows, name_of
-from mailroom.campaigns.definition import Csv, Definition, JsonLines, Modules, Postgresql, Table
+from mailroom.campaigns.audience import Audience, Connections, Found, Page, Rows, name_of
+from mailroom.campaigns.definition import Csv, Definition, DynamoTable, JsonLines, Modules, Postgresql
+from mailroom.environment import DatabaseSettings
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
 KEY = "(key)"
 """What a key is called that stands in no column."""
+
+
+def databases_of(settings: Mapping[str, DatabaseSettings]) -> Connections | None:
+    """The stage's databases; None: the settings name none, and the time to load psycopg is saved."""
+    if not settings:
+        return None
+    from mailroom.campaigns.databases import Databases
+
+    return Databases(settings, clients.secretsmanager())
 
 
 class Sources:
@@ -39,10 +49,10 @@ class Sources:
 
                 return PostgresqlAudience(asked)
             case Csv() | JsonLines() as asked:
-                from mailroom.campaigns.files.s3 import FileAudience
+                from mailroom.campaigns.file_audience import FileAudience
 
                 return FileAudience(asked, clients.s3())
-            case Table() as asked:
+            case DynamoTable() as asked:
                 return TableAudience(asked, clients.dynamodb())
             case asked:
                 return _ModuleAudience(self._modules, definition, asked.columns)
@@ -70,7 +80,7 @@ class TableAudience:
     """All items of one DynamoDB table, or of an index of one. The order of a scan is DynamoDB's own, and
     stays."""
 
-    def __init__(self, definition: Table, client: "DynamoDBClient") -> None:
+    def __init__(self, definition: DynamoTable, client: "DynamoDBClient") -> None:
         self._definition = definition
         self._client = client
         self._request: dict[str, Any] = {"TableName": definition.table}

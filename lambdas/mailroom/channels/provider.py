@@ -62,7 +62,7 @@ class OpenedProvider(Generic[P]):
         submit will say what is wrong."""
         try:
             return f"{self._name}/{self._opened().account}"
-        except (Unconfigured, ClientError, BotoCoreError):
+        except Exception:  # noqa: BLE001 - the submit reports it
             return self._name
 
     def submit(self, request: object) -> Outcome:
@@ -73,6 +73,9 @@ class OpenedProvider(Generic[P]):
             return Misconfigured(str(fault))
         except (ClientError, BotoCoreError) as error:
             return unreadable(self._secret, error)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
+            # Its kind only: the words of an error may quote the secret.
+            return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
         outcome = api.submit(request)
         if isinstance(outcome, Misconfigured):
             self._api = None

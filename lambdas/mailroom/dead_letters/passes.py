@@ -9,7 +9,7 @@ from mailroom.aws.dynamo import Sets, batch_get, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
-from mailroom.environment import DeadLetters as Settings
+from mailroom.environment import DeadLettersSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key
 from mailroom.telemetry import count, logger, working_on
@@ -94,7 +94,7 @@ class DeadLetterLog:
 class Inspection:
     """Of one queue: marks the ledger's item, writes the log line, remembers that it was written.
 
-    A process that dies before the last of these does all of it again: a line may then come twice, but none is
+    A process that dies before the last of these does all of it again: a log line may come twice, but none is
     lost. The other way round a crash would leave a dead letter that was never logged. `new` counts the dead
     letters that were logged, `failed` those that could not be.
     """
@@ -169,7 +169,7 @@ class DeadLetterInspector:
         self._long_poll = long_poll
 
     @classmethod
-    def of(cls, settings: Settings, clock: Clock = time.time) -> "DeadLetterInspector":
+    def of(cls, settings: DeadLettersSettings, clock: Clock = time.time) -> "DeadLetterInspector":
         """What a function's settings describe."""
         return cls(
             settings.dead_letter_queues,

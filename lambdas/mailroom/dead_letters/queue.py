@@ -81,7 +81,7 @@ class DeadLetterQueue:
 
     @property
     def seen(self) -> int:
-        """Letters that this pass has received."""
+        """Dead letters that this pass has received."""
         return len(self._held)
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from mailroom.aws import queues
 from mailroom.clock import milliseconds
-from mailroom.delivery.worker import Record, Tools, Wait
+from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
 from mailroom.ledger.items import Claimed, InProgress, OutOfSequence
@@ -72,13 +72,13 @@ class Steps(Generic[M]):
     permit: Callable[[Claimed, M], M | Unwanted] | None = None
     """What of a message may be sent, or why nothing of it may. Asked once it is known that nothing was sent,
     or that nobody can know. Raises Invalid."""
-    accepted: Callable[[Claimed, M, Sent, Record], Wait] | None = None
+    accepted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
     """What follows a submit that the provider has just accepted."""
-    recovered: Callable[[Claimed, M, Sent, Record], Wait] | None = None
+    recovered: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
     """What follows proof that it accepted an earlier worker's try."""
     gone: Callable[[M, str], None] | None = None
     """What is done about a recipient that is no more; the provider's reason comes along."""
-    retried: Callable[[M, Record], None] | None = None
+    retried: Callable[[M, QueueRecord], None] | None = None
     """What is done where the provider did not take a message this time."""
     retry_wait: Callable[[int, float], float] | None = None
     """Seconds until the next try after the n-th receive; the least that the provider asked for comes
@@ -129,7 +129,7 @@ class Delivery(Generic[M, R]):
         wait = backoff(receives, self._settings.backoff_seconds, cap, self._tools.jitter)
         return max(min(least, cap), wait)
 
-    def deliver(self, message: M | Invalid, record: Record) -> Wait:
+    def deliver(self, message: M | Invalid, record: QueueRecord) -> Wait:
         """Take one message as far as it goes."""
         if isinstance(message, Invalid):
             return self.refuse(message, record)
@@ -154,18 +154,18 @@ class Delivery(Generic[M, R]):
             self._tally.counts["Unknown"] += 1
             return self._settings.lease_seconds + 1
 
-    def refuse(self, fault: Invalid, record: Record) -> Wait:
+    def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """End as failed what can never be sent."""
         if not self._ledger.refuse(record.item, "invalid", str(fault)):
             return self.retry_wait(record.receives)
         return self._tally.over("Rejected", "refused", field=fault.field)
 
-    def in_time(self, record: Record) -> bool:
+    def in_time(self, record: QueueRecord) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
         needed = self._tools.pace.left() + self._settings.submit_seconds + self._settings.record_seconds
         return record.remaining() / 1000 > needed
 
-    def measure(self, message: M, record: Record) -> None:
+    def measure(self, message: M, record: QueueRecord) -> None:
         """Note how long it took from the put, or from its time. A later attempt says nothing of that.
 
         Nothing may fail between the provider's yes and its record, so it is measured after both.
@@ -174,7 +174,7 @@ class Delivery(Generic[M, R]):
             waited = self._tools.clock() - max(record.since, message.due() or 0.0)
             self._tally.waits.append(max(0.0, waited))
 
-    def _attempt(self, claim: Claimed, message: M, record: Record) -> Wait:
+    def _attempt(self, claim: Claimed, message: M, record: QueueRecord) -> Wait:
         unsure = False
         if claim.since is not None or claim.provider_id is not None:
             evidence = self._evidence(claim, message)
@@ -211,7 +211,7 @@ class Delivery(Generic[M, R]):
         self._ledger.fail(claim, "outcome_unknown", _HELD)
         return self._tally.over("Held", "held: the outcome of an earlier try is unknown")
 
-    def _send(self, claim: Claimed, message: M, record: Record, unsure: bool) -> Wait:
+    def _send(self, claim: Claimed, message: M, record: QueueRecord, unsure: bool) -> Wait:
         try:
             whole = self._whole(message)
             permitted = whole if self._steps.permit is None else self._steps.permit(claim, whole)
@@ -230,9 +230,9 @@ class Delivery(Generic[M, R]):
             return self._unsent(claim, 0)
         self._tools.pace.wait()
         if unsure:
-            line = "resending: the outcome of an earlier try is unknown"
-            self._tally.over("Resent", line, since=claim.since)
-        return self._record(claim, message, self._adapter.submit(request), record)
+            said = "resending: the outcome of an earlier try is unknown"
+            self._tally.over("Resent", said, since=claim.since)
+        return self._conclude(claim, message, self._adapter.submit(request), record)
 
     def _whole(self, message: M) -> M:
         """The message with its payload's attributes."""
@@ -244,7 +244,7 @@ class Delivery(Generic[M, R]):
         self._ledger.suppress(claim, why.code, why.sentence)
         return self._tally.over("Suppressed", "suppressed", code=why.code)
 
-    def _may_submit(self, record: Record) -> bool:
+    def _may_submit(self, record: QueueRecord) -> bool:
         """Asked right before a submit; a record that may not is released and comes back at once."""
         last = self._steps.last_submit_receive
         if last is not None and record.receives > last:
@@ -252,7 +252,7 @@ class Delivery(Generic[M, R]):
             return False
         return self.in_time(record)
 
-    def _record(self, claim: Claimed, message: M, outcome: Outcome, record: Record) -> Wait:
+    def _conclude(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
         match outcome:
             case Sent():
                 return (self._steps.accepted or self._accepted)(claim, message, outcome, record)
@@ -268,8 +268,8 @@ class Delivery(Generic[M, R]):
                 self._tally.counts["Misconfigured"] += 1
                 return self._unsent(claim, self._settings.misconfigured_seconds, "misconfigured", reason)
 
-    def _accepted(self, claim: Claimed, message: M, sent: Sent, record: Record) -> Wait:
-        # No log line where all goes well: the ledger says it, and a line would cost as much as all the rest.
+    def _accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Wait:
+        # No log line where all goes well: the ledger says it, and one would cost as much as all the rest.
         self._tally.counts["Sent"] += 1
         try:
             self._complete(claim, message, sent)
@@ -279,14 +279,14 @@ class Delivery(Generic[M, R]):
         self.measure(message, record)
         return None
 
-    def _recovered(self, claim: Claimed, message: M, sent: Sent, _record: Record) -> Wait:
+    def _recovered(self, claim: Claimed, message: M, sent: Sent, _record: QueueRecord) -> Wait:
         self._complete(claim, message, sent)
         return self._tally.over("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
 
     def _complete(self, claim: Claimed, message: M, sent: Sent) -> None:
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
 
-    def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: Record) -> Wait:
+    def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Wait:
         """The provider will never take it."""
         if outcome.gone and self._steps.gone is not None:
             try:
@@ -303,7 +303,7 @@ class Delivery(Generic[M, R]):
         return wait
 
 
-class Recipients(Generic[M]):
+class RecipientSteps(Generic[M]):
     """Steps of a delivery to people: whoever is on the suppression list gets nothing more, and whoever has
     opted out of a topic gets nothing of that. Both are asked once a batch. A recipient that turns out to be
     gone enters the list."""
@@ -337,8 +337,8 @@ class Recipients(Generic[M]):
             return next(iter(unwanted.values()))
         for recipient, why in unwanted.items():
             self._tools.ledger.suppress_one(claim, recipient, why.sentence)
-        line = "sent to some of its recipients"
-        self._tools.tally.over("SuppressedInPart", line, suppressed=len(unwanted))
+        said = "sent to some of its recipients"
+        self._tools.tally.over("SuppressedInPart", said, suppressed=len(unwanted))
         return left
 
     def mark_gone(self, message: M, reason: str) -> None:
@@ -358,7 +358,7 @@ def to_people(
     settings: SuppressingSender, adapter: Adapter[M, R], tools: Tools, line_seconds: float | None = None
 ) -> Delivery[M, R]:
     """A delivery of messages that people may not want."""
-    people = Recipients[M](settings, tools)
+    people = RecipientSteps[M](settings, tools)
     steps = Steps(begin=people.begin, permit=people.permit, gone=people.mark_gone, line_seconds=line_seconds)
     return Delivery(settings, adapter, tools, steps)
 

@@ -29,7 +29,7 @@ Wait = float | None
 """Seconds until the record should come back; None: it is finished with."""
 
 
-class Record(Struct, frozen=True):
+class QueueRecord(Struct, frozen=True):
     """One record of a queue: its item, how often it was received, its group (None: it has none), the
     function's time left in milliseconds, and since when it waits (epoch seconds; None: nobody can tell)."""
 
@@ -50,7 +50,7 @@ class Delivers(Protocol[T]):
     def begin(self, messages: Sequence[T]) -> None:
         """A batch begins with these messages."""
 
-    def deliver(self, message: T | Invalid, record: Record) -> Wait:
+    def deliver(self, message: T | Invalid, record: QueueRecord) -> Wait:
         """Take one message as far as it goes."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
@@ -93,9 +93,9 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.waits: list[float] = []
 
-    def over(self, metric: str, line: str, **details: object) -> Wait:
+    def over(self, metric: str, sentence: str, **details: object) -> Wait:
         """Count and log where a record's way ends."""
-        logger.info(line, extra=details)
+        logger.info(sentence, extra=details)
         self.counts[metric] += 1
         return None
 
@@ -170,7 +170,9 @@ class Worker:
         self._tools.tally.write()
         return {"batchItemFailures": [{"itemIdentifier": each} for each in waits]}
 
-    def _opened(self, record: Mapping[str, Any], remaining: Callable[[], int]) -> tuple[Any, Record] | None:
+    def _opened(
+        self, record: Mapping[str, Any], remaining: Callable[[], int]
+    ) -> tuple[Any, QueueRecord] | None:
         """The record, read; None where it is no message at all."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
@@ -180,9 +182,9 @@ class Worker:
             return None
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
-        return message, Record(item, receives, group, remaining, queues.put_at(record))
+        return message, QueueRecord(item, receives, group, remaining, queues.put_at(record))
 
-    def _work(self, opened: tuple[Any, Record] | None) -> Wait:
+    def _work(self, opened: tuple[Any, QueueRecord] | None) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""
         if opened is None:
             self._tools.tally.counts["Malformed"] += 1

@@ -8,7 +8,7 @@ from mailroom.aws import clients, queues
 from mailroom.aws.dynamo import batch_get, string
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Dispatcher
-from mailroom.environment import DispatchScheduled
+from mailroom.environment import DispatchScheduledSettings
 from mailroom.errors import Malformed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, key_of, scheduled
@@ -61,7 +61,7 @@ class Due:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: DispatchScheduled) -> "Due":
+    def of(cls, settings: DispatchScheduledSettings) -> "Due":
         """What a function's settings describe."""
         mailbox = Mailbox(clients.dynamodb(), settings.mailbox_table)
         return cls(Dispatcher.of(settings), mailbox, Ledger.of(settings), clients.sqs(), settings.queue_url)

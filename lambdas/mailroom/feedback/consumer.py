@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from mailroom.aws import clients, queues
-from mailroom.environment import Feedback as Settings
+from mailroom.environment import FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.reader import PartlyMalformed, read
 from mailroom.ledger.ledger import Ledger
@@ -49,7 +49,7 @@ class Feedback:
     """Works for the feedback queue."""
 
     def __init__(
-        self, settings: Settings, ledger: Ledger, suppressions: Suppressions, sqs: "SQSClient"
+        self, settings: FeedbackSettings, ledger: Ledger, suppressions: Suppressions, sqs: "SQSClient"
     ) -> None:
         self._settings = settings
         self._ledger = ledger
@@ -57,7 +57,7 @@ class Feedback:
         self._sqs = sqs
 
     @classmethod
-    def of(cls, settings: Settings) -> "Feedback":
+    def of(cls, settings: FeedbackSettings) -> "Feedback":
         """What a function's settings describe."""
         list_ = Suppressions.of(settings.suppressions_table)
         return cls(settings, Ledger.of(settings), list_, clients.sqs())

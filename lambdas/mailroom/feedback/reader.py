@@ -30,7 +30,7 @@ def read(body: str, topics: Container[str], region: str = "") -> list[Event]:
 
     `topics` are the SNS topics that are believed, `region` is where a number without a country belongs.
     Raises Malformed for what cannot be understood, PartlyMalformed where that is a part of a batch. No fault
-    and no line of the log quotes the body.
+    and no log line quotes the body.
     """
     events: list[Event] = []
     fault: Malformed | None = None
@@ -48,10 +48,10 @@ def _read(value: Any, topics: Container[str], region: str) -> list[Event]:
     if isinstance(value, dict) and value.get("source") == twilio.SOURCE:
         return twilio.read(value, region)
     words = opened(value, topics)
-    return [] if words is None else _said(words, region)
+    return [] if words is None else _by_type(words, region)
 
 
-def _said(words: Mapping[str, Any], region: str) -> list[Event]:
+def _by_type(words: Mapping[str, Any], region: str) -> list[Event]:
     kind = words.get("eventType", words.get("notificationType"))
     if not isinstance(kind, str):
         raise Malformed("neither an event of SES nor one of an SMS nor a callback of Twilio")

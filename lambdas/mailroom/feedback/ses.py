@@ -24,7 +24,7 @@ class Header(Struct, frozen=True):
     value: str | None = None
 
 
-class Mail(Struct, frozen=True, rename="camel"):
+class MailObject(Struct, frozen=True, rename="camel"):
     """The mail that an event is about. An identity's notices have no tags, and headers where asked for."""
 
     timestamp: str = ""
@@ -35,26 +35,26 @@ class Mail(Struct, frozen=True, rename="camel"):
     tags: dict[str, list[str]] | None = None
 
 
-class Recipient(Struct, frozen=True, rename="camel"):
+class EventRecipient(Struct, frozen=True, rename="camel"):
     """One that bounced, complained or waits; the code is there where a delivery status notification was."""
 
     email_address: str = ""
     diagnostic_code: str | None = None
 
 
-class Section(Struct, frozen=True, rename="camel"):
+class EventObject(Struct, frozen=True, rename="camel"):
     """The object that describes the event: what any of the types may hold, as far as it is used."""
 
     timestamp: str | None = None
     recipients: list[str] | None = None
     bounce_type: str | None = None
     bounce_sub_type: str | None = None
-    bounced_recipients: list[Recipient] | None = None
+    bounced_recipients: list[EventRecipient] | None = None
     complaint_feedback_type: str | None = None
     complaint_sub_type: str | None = None
-    complained_recipients: list[Recipient] | None = None
+    complained_recipients: list[EventRecipient] | None = None
     delay_type: str | None = None
-    delayed_recipients: list[Recipient] | None = None
+    delayed_recipients: list[EventRecipient] | None = None
     reason: str | None = None
     error_message: str | None = None
 
@@ -69,7 +69,7 @@ class Meaning(Struct, frozen=True):
     detail: str = ""
 
 
-Reader = Callable[[Section, int], Iterator[Meaning]]
+Reader = Callable[[EventObject, int], Iterator[Meaning]]
 """From the object and the event's time in epoch milliseconds."""
 
 
@@ -86,14 +86,16 @@ class Destination:
         read = {each: _mailbox(each) for each in destination}
         self.known = tuple(dict.fromkeys(each for each in read.values() if each is not None))
         self.several = len({form or text for text, form in read.items()}) > 1
-        self._told = bool(read)
+        self._named = bool(read)
 
     def among(self, named: Iterable[str]) -> tuple[str, ...]:
         """The mail's recipients among `named`, each once."""
-        if self._told and not self.several:
+        if self._named and not self.several:
             return self.known
         read = {each: _mailbox(each) for each in named}
-        meant = {each: form for each, form in read.items() if form and (form in self.known or not self._told)}
+        meant = {
+            each: form for each, form in read.items() if form and (form in self.known or not self._named)
+        }
         if len(meant) < len(read):
             logger.warning("recipients of an event left out", recipients=len(read) - len(meant))
         return tuple(dict.fromkeys(meant.values()))
@@ -115,7 +117,7 @@ def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
     Whatever its tags say, it is a mail's: no event of SES reaches another channel's item.
     """
     raw = words.get("mail")
-    mail = Mail() if raw is None else values.convert("`mail` of an SES event", raw, Mail)
+    mail = MailObject() if raw is None else values.convert("`mail` of an SES event", raw, MailObject)
     truncated = mail.headers_truncated in {True, "true"}
     found = find(mail.headers or (), mail.tags or {}, truncated=truncated)
     if found is None:
@@ -148,12 +150,12 @@ def read(kind: str, words: Mapping[str, Any]) -> list[Event]:
     return events
 
 
-def _section(kind: str, words: Mapping[str, Any]) -> tuple[Section, Reader]:
+def _section(kind: str, words: Mapping[str, Any]) -> tuple[EventObject, Reader]:
     name, telling = READERS[kind]
     found = words.get(name)
     if found is None and kind not in TELLING:
-        return Section(), telling
-    return values.convert(f"`{name}` of an SES event", found, Section), telling
+        return EventObject(), telling
+    return values.convert(f"`{name}` of an SES event", found, EventObject), telling
 
 
 def _concerned(meaning: Meaning, destination: Destination) -> tuple[Meaning, tuple[str, ...]]:
@@ -211,15 +213,15 @@ def _only(references: set[Reference]) -> Reference | None:
     return references.pop() if len(references) == 1 else None
 
 
-def _sent(_section: Section, _at: int) -> Iterator[Meaning]:
+def _sent(_section: EventObject, _at: int) -> Iterator[Meaning]:
     yield Meaning("sent", {})
 
 
-def _delivery(section: Section, at: int) -> Iterator[Meaning]:
+def _delivery(section: EventObject, at: int) -> Iterator[Meaning]:
     yield Meaning("delivered", {"deliveredAt": at}, section.recipients or [])
 
 
-def _bounce(section: Section, at: int) -> Iterator[Meaning]:
+def _bounce(section: EventObject, at: int) -> Iterator[Meaning]:
     """One for each diagnostic code: a mail's recipients may bounce for different reasons.
 
     Permanent is a hard bounce. Transient is SES having given up for now, or an out-of-office reply.
@@ -239,14 +241,14 @@ def _bounce(section: Section, at: int) -> Iterator[Meaning]:
         )
 
 
-def _by_code(recipients: list[Recipient]) -> dict[str, list[str]]:
+def _by_code(recipients: list[EventRecipient]) -> dict[str, list[str]]:
     codes: dict[str, list[str]] = {}
     for each in recipients:
         codes.setdefault(sentence(each.diagnostic_code or ""), []).append(each.email_address)
     return codes or {"": []}
 
 
-def _complaint(section: Section, at: int) -> Iterator[Meaning]:
+def _complaint(section: EventObject, at: int) -> Iterator[Meaning]:
     """`not-spam` is the opposite of a complaint: somebody took the mail out of the spam folder (RFC 6430).
 
     The time is the report's own, `timestamp`; `arrivalDate` is when the mail had arrived (RFC 5965).
@@ -263,14 +265,14 @@ def _complaint(section: Section, at: int) -> Iterator[Meaning]:
     yield Meaning("complained", facts, named, suppress, f"complaint ({kind or 'no type'})")
 
 
-def _delay(section: Section, at: int) -> Iterator[Meaning]:
+def _delay(section: EventObject, at: int) -> Iterator[Meaning]:
     kind = word(section.delay_type)
     named = [each.email_address for each in section.delayed_recipients or []]
     yield Meaning(None, _filled({"delayedAt": at, "delay_type": kind}), named, detail=f"delayed ({kind})")
 
 
 def _refused(code: str, what: str) -> Reader:
-    def read(section: Section, at: int) -> Iterator[Meaning]:
+    def read(section: EventObject, at: int) -> Iterator[Meaning]:
         reason = section.reason or section.error_message
         facts: Facts = {"undeliveredAt": at, "error_code": code}
         yield Meaning("undelivered", facts, detail=f"{what}: {reason}" if reason else what)
@@ -279,13 +281,13 @@ def _refused(code: str, what: str) -> Reader:
 
 
 def _fact(name: str) -> Reader:
-    def read(_section: Section, at: int) -> Iterator[Meaning]:
+    def read(_section: EventObject, at: int) -> Iterator[Meaning]:
         yield Meaning(None, {name: at})
 
     return read
 
 
-def _nothing(_section: Section, _at: int) -> Iterator[Meaning]:
+def _nothing(_section: EventObject, _at: int) -> Iterator[Meaning]:
     """A change of a contact's subscriptions: of the mail it says only that it was sent."""
     yield Meaning(None, {})
 

@@ -30,7 +30,7 @@ _NO_HANDSET = "30006"
 """A landline, or a carrier that cannot be reached. 30005, an unknown handset, may only be switched off."""
 
 
-class Callback(Struct, frozen=True):
+class TwilioCallback(Struct, frozen=True):
     """What the queue holds. `received_at`, epoch milliseconds, is the event's time: Twilio sends no time."""
 
     reference: str
@@ -44,7 +44,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
     RawDlrDoneDate is kept as it is and is no `deliveredAt`: it is a carrier's own clock, to the minute, and
     Twilio says that its time zone varies.
     """
-    callback = values.convert("a callback of Twilio", words, Callback)
+    callback = values.convert("a callback of Twilio", words, TwilioCallback)
     found = Reference.read(callback.reference)
     at = values.milliseconds("received_at", callback.received_at)
     fields = callback.fields

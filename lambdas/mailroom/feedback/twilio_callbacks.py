@@ -17,11 +17,11 @@ from msgspec import Struct
 from twilio.request_validator import RequestValidator, add_port, remove_port
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
-from mailroom.environment import TwilioCallbacks as Settings
+from mailroom.environment import TwilioCallbacksSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
@@ -59,7 +59,7 @@ class CallbackRequest(Struct, frozen=True):
     fields: dict[str, str]
 
 
-class _Request(http_event.Request, frozen=True, kw_only=True, rename="camel"):
+class _Request(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
     """The API hands the path on decoded. No path that is taken here has anything to decode."""
 
     raw_path: str
@@ -70,7 +70,11 @@ class TwilioCallbacks:
     """Answers the requests of an HTTP API (payload format 2.0)."""
 
     def __init__(
-        self, settings: Settings, secret: Secret, sqs: "SQSClient", clock: Clock = time.time
+        self,
+        settings: TwilioCallbacksSettings,
+        secret: CachedSecret,
+        sqs: "SQSClient",
+        clock: Clock = time.time,
     ) -> None:
         self._secret = secret
         self._sqs = sqs
@@ -79,9 +83,9 @@ class TwilioCallbacks:
         self._origins = _origins(settings.public_url)
 
     @classmethod
-    def of(cls, settings: Settings) -> "TwilioCallbacks":
+    def of(cls, settings: TwilioCallbacksSettings) -> "TwilioCallbacks":
         """What a function's settings describe."""
-        secret = Secret(clients.secretsmanager(), settings.twilio_secret_arn, time.time, SECRET_SECONDS)
+        secret = CachedSecret(clients.secretsmanager(), settings.twilio_secret_arn, time.time, SECRET_SECONDS)
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:

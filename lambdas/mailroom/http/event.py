@@ -31,7 +31,7 @@ class Context(Struct, frozen=True, rename="camel"):
     """The host by which API Gateway found this API: its own, or a custom domain of it."""
 
 
-class Request(Struct, frozen=True, kw_only=True, rename="camel"):
+class HttpRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     """The event, as far as all readers use it; a subclass adds what one of them needs."""
 
     request_context: Context = Context()
@@ -67,7 +67,7 @@ class Request(Struct, frozen=True, kw_only=True, rename="camel"):
             raise HttpError(400, "the body is not the base64 of UTF-8") from None
 
 
-R = TypeVar("R", bound=Request)
+R = TypeVar("R", bound=HttpRequest)
 
 
 def read(event: Mapping[str, Any], form: type[R]) -> R:

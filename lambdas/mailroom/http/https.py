@@ -18,7 +18,7 @@ from http.client import HTTPException, HTTPResponse, IncompleteRead
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.http.url_policy import Target
+from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 4 * 1024 * 1024
@@ -127,14 +127,16 @@ class Https:
         self._connect = connect
         self._connect_seconds = connect_seconds
 
-    def post(self, target: Target, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Answer:
+    def post(
+        self, target: RequestTarget, headers: Mapping[str, str], body: bytes, deadline: Deadline
+    ) -> Answer:
         """The status and the headers that answer one POST. Raises NotSent or Unclear."""
         return self.request("POST", target, headers, body, deadline, whole=False)
 
     def request(
         self,
         method: str,
-        target: Target,
+        target: RequestTarget,
         headers: Mapping[str, str],
         body: bytes,
         deadline: Deadline,
@@ -155,7 +157,7 @@ class Https:
         except (OSError, HTTPException, ValueError) as error:
             raise Unclear(_reason(error, "broke off")) from None
 
-    def _open(self, target: Target, deadline: Deadline) -> socket.socket:
+    def _open(self, target: RequestTarget, deadline: Deadline) -> socket.socket:
         """A connection to the first address that takes one; the others share what time is left."""
         trouble: OSError = OSError("no address")
         for tried, address in enumerate(target.addresses):
@@ -166,7 +168,7 @@ class Https:
                 trouble = error
         raise trouble
 
-    def _open_at(self, address: str, target: Target, deadline: Deadline) -> socket.socket:
+    def _open_at(self, address: str, target: RequestTarget, deadline: Deadline) -> socket.socket:
         sock = self._connect((address, target.port), deadline.left())
         if target.scheme == "http":
             return sock
@@ -187,7 +189,7 @@ def tls() -> ssl.SSLContext:
     return context
 
 
-def _head(method: str, target: Target, headers: Mapping[str, str], length: int) -> bytes:
+def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length: int) -> bytes:
     fields = {"Host": target.authority, **headers}
     if length or method == "POST":
         fields["Content-Length"] = str(length)

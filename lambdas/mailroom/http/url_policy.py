@@ -84,7 +84,7 @@ class BadUrl(Exception):
     """The URL is at fault, now and at every later try; the sentence says what would be right."""
 
 
-class Target(Struct, frozen=True):
+class RequestTarget(Struct, frozen=True):
     """Where a request goes. `host` is only for TLS and the Host header: connect to an address."""
 
     scheme: str
@@ -116,7 +116,7 @@ class UrlPolicy:
         self._networks = Networks(networks)
         self._resolve = resolve
 
-    def read(self, url: str) -> Target:
+    def read(self, url: str) -> RequestTarget:
         """The URL's parts, still without addresses; nothing is asked of the network. Raises BadUrl."""
         if len(url) > MAX_URL:
             raise BadUrl(f"has {len(url)} characters; use at most {MAX_URL}")
@@ -132,7 +132,7 @@ class UrlPolicy:
         if scheme not in self._schemes:
             raise BadUrl(f"has the scheme {scheme!r:.20}; use {' or '.join(self._schemes)}")
         host, port = self._authority(authority, DEFAULT_PORTS[scheme])
-        return Target(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
+        return RequestTarget(scheme, host, port, rest if rest.startswith("/") else f"/{rest}")
 
     def validate(self, field: str, url: str | None) -> None:
         """Raise Invalid for a URL that can never be sent to; its host's addresses are checked when it is."""
@@ -142,7 +142,7 @@ class UrlPolicy:
             except BadUrl as fault:
                 raise Invalid(field, str(fault)) from None
 
-    def check(self, url: str, seconds: float) -> Target:
+    def check(self, url: str, seconds: float) -> RequestTarget:
         """The target with its addresses, every one of them checked; `seconds` is the time to resolve in.
 
         Raises BadUrl, and Unresolved where it may go well later.
@@ -160,7 +160,7 @@ class UrlPolicy:
                 raise BadUrl(
                     f"{target.host} {problem}" if literal else f"an address of {target.host} {problem}"
                 )
-        return Target(target.scheme, target.host, target.port, target.path_and_query, tuple(addresses))
+        return RequestTarget(target.scheme, target.host, target.port, target.path_and_query, tuple(addresses))
 
     def _authority(self, authority: str, default_port: int) -> tuple[str, int]:
         if "@" in authority:

@@ -59,7 +59,7 @@ class Erasure(LedgerItems):
         if "error" in item:
             sets |= error_of(str(item["error"].get("code", "")), ERASED)
         if "history" in item:
-            sets["history"] = {"L": [_line(each) for each in item["history"]]}
+            sets["history"] = {"L": [_bare(each) for each in item["history"]]}
         change = Change(
             sets,
             _SEEN,
@@ -70,7 +70,7 @@ class Erasure(LedgerItems):
         return emptied
 
 
-def _line(entry: Mapping[str, Any]) -> Value:
+def _bare(entry: Mapping[str, Any]) -> Value:
     kept: Sets = {}
     for name in _OF_HISTORY:
         if name in entry:

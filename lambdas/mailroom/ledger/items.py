@@ -26,7 +26,7 @@ from mailroom.aws.dynamo import (
     try_update,
     update,
 )
-from mailroom.clock import Clock, iso, milliseconds
+from mailroom.clock import Clock, epoch, iso, milliseconds
 from mailroom.message.message import Key
 from mailroom.message.outcome import Facts, Status, before
 
@@ -83,9 +83,9 @@ class LedgerItems:
         code: str | None = None,
         returns: Literal["NONE", "ALL_OLD", "ALL_NEW"] = "NONE",
     ) -> dict[str, Any]:
-        """One update, with a line in the bounded history where `entry` names one. Raises ConditionFailed.
+        """One update, with an entry in the bounded history where `entry` names one. Raises ConditionFailed.
 
-        A full history is no reason to lose the fact itself: then it is written without its line.
+        A full history is no reason to lose the fact itself: then it is written without its entry.
         """
         now = self._clock()
         change.sets["updatedAt"] = string(iso(now))
@@ -254,11 +254,11 @@ def _short(value: object) -> str | None:
 
 
 def _note(change: Change, status: Status, code: str | None, now: float) -> None:
-    """Add a line for the history, on condition that there is room for it."""
-    line = {"at": number(milliseconds(now)), "status": string(status)}
+    """Add an entry to the history, on condition that there is room for it."""
+    noted = {"at": number(milliseconds(now)), "status": string(status)}
     if code is not None:
-        line["code"] = string(code)
-    change.sets["history"] = {"L": [{"M": line}]}
+        noted["code"] = string(code)
+    change.sets["history"] = {"L": [{"M": noted}]}
     change.condition = f"({change.condition}) AND (attribute_not_exists(history) OR size(history) < :room)"
     change.values = {**change.values, ":no_history": _NO_HISTORY, ":room": _ROOM}
     change.forms = {**change.forms, **_APPEND}
@@ -331,3 +331,53 @@ def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -
     if "startedAt" not in item:
         return OutOfSequence()
     return InProgress(max(0, int(item["startedAt"]) + lease_ms - now_ms) / 1000)
+
+
+class LedgerChange(Struct, frozen=True):
+    """The item before ({}: it is new) and after, in plain Python."""
+
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """The message's."""
+        return Key(self.new["id"], self.new["event_type"])
+
+    @property
+    def status(self) -> str:
+        """Where it stands now."""
+        return str(self.new.get("status", ""))
+
+    @property
+    def attempts(self) -> int:
+        """Attempts that have ended."""
+        return int(self.new.get("attempts", 0))
+
+    @property
+    def generation(self) -> int:
+        """How often it was reopened."""
+        return int(self.new.get("generation", 0))
+
+    @property
+    def at(self) -> float:
+        """When, in epoch seconds: the same however often the stream tells of it."""
+        return epoch(self.new["updatedAt"])
+
+    @property
+    def moved(self) -> bool:
+        """Whether its status is another than before. A claim always stands between two that are the same."""
+        return self.new.get("status") != self.old.get("status")
+
+    @property
+    def reopened(self) -> bool:
+        """Whether it was resent by hand: that begins a life, and is no outcome of one."""
+        return int(self.old.get("generation", 0)) != self.generation
+
+
+def change_of(record: Mapping[str, Any]) -> LedgerChange | None:
+    """The change in a stream's record; None where an item went, which is no outcome."""
+    images = record["dynamodb"]
+    if record["eventName"] == "REMOVE" or "NewImage" not in images:
+        return None
+    return LedgerChange(plain(images.get("OldImage", {})), plain(images["NewImage"]))

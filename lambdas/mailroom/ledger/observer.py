@@ -1,7 +1,7 @@
 """Brings a provider's events into the ledger: any order, any number of them ends the same.
 
 Two rules make it so. A status is replaced by one of a higher rank alone (see `status`), and a fact is written
-where it is new. What was told of an attempt that the message has left behind changes nothing.
+where it is new. What is said of an attempt that the message has left behind changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -145,14 +145,14 @@ def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) 
 def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
     """How a message to several stands: as soon as one bounced or complained, so; delivered or undelivered
     when all of them are known, for until then either could be wrong and a status never moves back."""
-    told = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
+    sent = [entry for _, entry in sorted(entries.items()) if entry.get("status") != "suppressed"]
     worst: tuple[Status, ...] = ("complained", "bounced")
     for status in worst:
-        if any(entry.get("status") == status for entry in told):
+        if any(entry.get("status") == status for entry in sent):
             return Verdict(status, status, _SOME)
-    if not told or any(entry.get("status") not in _KNOWN for entry in told):
+    if not sent or any(entry.get("status") not in _KNOWN for entry in sent):
         return Verdict("sent", "sent")
-    if any(entry["status"] == "undelivered" for entry in told):
+    if any(entry["status"] == "undelivered" for entry in sent):
         return Verdict("undelivered", "undelivered", _SOME)
     return Verdict("delivered", "delivered")
 

@@ -147,17 +147,17 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("updatedAt"),
         times={name: _moment(item[name]) for name in TIMES if name in item},
         details={name: item[name] for name in DETAILS if name in item},
-        history=[_line(each) for each in item.get("history", ())],
+        history=[_shown(each) for each in item.get("history", ())],
         callbacks=_entries(item.get("callbacks")),
         recipients=_entries(item.get("recipients")),
     )
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    return {name: _line(entry) for name, entry in (entries or {}).items()}
+    return {name: _shown(entry) for name, entry in (entries or {}).items()}
 
 
-def _line(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _shown(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _moment(value) if _is_time(name, value) else value for name, value in entry.items()}
 
 

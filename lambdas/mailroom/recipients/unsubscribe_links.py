@@ -13,7 +13,7 @@ from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from itsdangerous.encoding import base64_decode, base64_encode, want_bytes
 from msgspec import Meta, Struct
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.errors import Malformed
 
 MAX_TOKEN = 800
@@ -26,7 +26,8 @@ RENEW_SECONDS = 5
 ONE_CLICK = "List-Unsubscribe=One-Click"
 """What a mail promises that a mail program may post (RFC 8058)."""
 
-_SALT = b"mailroom.unsubscribe.unsubscribe"
+_SALT = b"mailroom.unsubscribe"
+"""No module's name, though it looks like one: links in mails of years ago are signed with it."""
 _SIGNING: dict[str, Any] = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
 _SHAPE = '{"key": "<random>", "previous": ["<an older key>"]}, where "previous" may be left out'
 
@@ -53,7 +54,7 @@ class Tokens:
     """Signs with the secret's `key`, and takes what was signed with any of `previous` too: a new key does not
     make the links of old mails worthless. For a signature that is wrong the secret is read anew."""
 
-    def __init__(self, secret: Secret) -> None:
+    def __init__(self, secret: CachedSecret) -> None:
         self._secret = secret
 
     def sign(self, choice: Choice) -> str:
@@ -83,7 +84,7 @@ class Tokens:
 class Links:
     """Links below `base_url`, which says where the page is."""
 
-    def __init__(self, secret: Secret, base_url: str) -> None:
+    def __init__(self, secret: CachedSecret, base_url: str) -> None:
         """Raises ValueError where the links would be longer than a header may be."""
         self._base = base_url.rstrip("/")
         self._tokens = Tokens(secret)
@@ -106,7 +107,7 @@ def _choice(said: Any) -> Choice:
 def _serializer_of(text: str) -> URLSafeSerializer:
     try:
         keys = msgspec.json.decode(text, type=_Keys)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         keys = None  # its words may quote the secret
     if keys is None:
         raise InvalidSigningKey(

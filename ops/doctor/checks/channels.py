@@ -9,13 +9,13 @@ from typing import Any
 import requests
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_at
 from mailroom.channels.twilio_api import client as twilio_client
-from mailroom.channels.webhook.signing import Signer, UnusableKey
+from mailroom.channels.webhook.standard_webhooks import Signer, UnusableKey
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
 from mailroom.http.https import NotSent, Unclear
@@ -216,7 +216,7 @@ _POLICY = "Look at the bucket's policy, and at what stands between here and S3."
 def signing_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The key that webhooks and callbacks are signed with, tried on an empty one."""
 
-    def sign(secret: Secret) -> object:
+    def sign(secret: CachedSecret) -> object:
         return Signer(secret, 0, time.time).headers("doctor.example", "msg_doctor", "{}")
 
     for each in stage.senders("webhook"):
@@ -227,7 +227,7 @@ def signing_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
 def opt_out_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The key that links for opting out are signed with, tried on a link that leads nowhere."""
 
-    def sign(secret: Secret) -> object:
+    def sign(secret: CachedSecret) -> object:
         return Tokens(secret).sign(Choice("doctor", "doctor"))
 
     arns = {each.environment.get("UNSUBSCRIBE_SECRET_ARN", "") for each in stage.senders("mail")} - {""}
@@ -239,11 +239,11 @@ def opt_out_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _key(
-    stage: ExaminedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str
+    stage: ExaminedStage, arn: str, what: str, sign: Callable[[CachedSecret], object], value: str
 ) -> CheckFinding:
     client = stage.client("secretsmanager")
     try:
-        sign(Secret(client, arn, time.time))
+        sign(CachedSecret(client, arn, time.time))
     except (UnusableKey, InvalidSigningKey) as fault:
         # The whole ARN: its last part is the secret's name and six random characters, which is no name.
         fix = f"aws secretsmanager put-secret-value --secret-id {arn} --secret-string {value}"

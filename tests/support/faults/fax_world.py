@@ -13,10 +13,9 @@ from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.channels.fax.retry_mover import RetryMover
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.environment import FaxSender
-from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.outcomes import Outcomes
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
@@ -90,14 +89,7 @@ class FaxWorld:
         settings = replace(_settings(self.max_attempts), **changed)
         there = self.network.provider(settings.fax_provider, account)
         provider: Any = self.outside.watch(there, "submit", "fetch", "find", "cancel")
-        adapter = FaxAdapter(
-            settings.fax_provider,
-            lambda: provider,
-            self._payloads,
-            senders=settings.fax_senders,
-            media_seconds=60,
-            clock_skew_seconds=60,
-        )
+        adapter = FaxAdapter(settings, lambda: provider, self._payloads)
         tools = Tools(
             self.ledger,
             self._payloads,

@@ -11,15 +11,13 @@ from botocore.exceptions import ReadTimeoutError
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.push.sns import SnsPush
-from mailroom.channels.sms.adapter import SmsAdapter
+from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.sms.contract import SmsRequest
-from mailroom.channels.sms.delivery import text_delivery
 from mailroom.channels.sms.twilio import evidence
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.environment import Feedback as FeedbackSettings
-from mailroom.environment import PushSender, SmsSender
+from mailroom.environment import FeedbackSettings, PushSender, SmsSender
 from mailroom.feedback.consumer import Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Reference

@@ -14,10 +14,9 @@ from typing import Any
 
 from mailroom.aws.dynamo import plain
 from mailroom.channels.contracts import CONTRACTS
-from mailroom.environment import Dispatch
-from mailroom.environment import Outcomes as OutcomesSettings
+from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
-from mailroom.outcomes.outcomes import Outcomes, Schedule
+from mailroom.outcomes import Outcomes, RetrySchedule
 from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
 from ops.requeue.selection import MessageRef
@@ -131,7 +130,7 @@ def _stage(
 ) -> Here:
     for table in dynamodb.tables.values():
         table.about["CreationDateTime"] = datetime.fromtimestamp(clock(), UTC)
-    settings = Dispatch(
+    settings = DispatchSettings(
         ledger_table="ledger",
         ledger_ttl_seconds=1e9,
         payload_bucket="payloads",
@@ -180,7 +179,7 @@ def _requeued(
     stage: Here, find: Callable[[Reconciler], Candidates], *, vouched: bool
 ) -> tuple[int, int] | None:
     longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
-    stale_after = StaleAfter(OLDER_THAN, longest, Schedule(fax_world.RETRY_SECONDS, 1, 900))
+    stale_after = StaleAfter(OLDER_THAN, longest, RetrySchedule(fax_world.RETRY_SECONDS, 1, 900))
     with suppress(Stopped):
         reconciler = Reconciler(stage, stale_after, vouched=vouched)
         candidates = find(reconciler)

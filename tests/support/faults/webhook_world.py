@@ -10,18 +10,17 @@ from msgspec import structs
 from standardwebhooks import Webhook as Signature
 
 from mailroom.aws.dynamo import plain
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.channels.webhook.signing import Signer
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Signer, StandardWebhooks
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Deadline, Unanswered
-from mailroom.http.url_policy import Target, UrlPolicy
+from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Message
-from mailroom.outcomes.callbacks import Callback
+from mailroom.outcomes import Callback
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
 from tests.support.faults.world import create_table
@@ -46,7 +45,7 @@ class Receivers:
         self.taken: dict[str, list[Any]] = defaultdict(list)
         self.forged = 0
 
-    def post(self, target: Target, headers: Item, body: bytes, deadline: Deadline) -> Answer:
+    def post(self, target: RequestTarget, headers: Item, body: bytes, deadline: Deadline) -> Answer:
         fate = target.path_and_query.split("/")[1]
         self._tries[headers["webhook-id"]] += 1
         tries = self._tries[headers["webhook-id"]]
@@ -126,7 +125,7 @@ class WebhookWorld:
         https: Any = self.outside.watch(self.receivers, "post")
         secrets: Any = self.outside.watch(self._secrets, "get_secret_value")
         policy = UrlPolicy(ports=[443], resolve=lambda host, seconds: ["93.184.216.34"])
-        signer = Signer(Secret(secrets, "signing", self.clock), 86400, self.clock)
+        signer = Signer(CachedSecret(secrets, "signing", self.clock), 86400, self.clock)
         adapter = StandardWebhooks(policy, signer, https, seconds=15, retry_after_cap=3600)
         tools = Tools(
             self.ledger,

@@ -12,7 +12,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.dispatch.due import Due, Mailbox
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
@@ -130,7 +130,7 @@ class World:
         return Dispatcher(
             {"mail": {"normal": MAIL, "bulk": BULK}},
             ledger=self.ledger,
-            schedules=Schedules(
+            schedules=ScheduleWriter(
                 self.outside.watch(self.scheduler, "create_schedule"),
                 "mailroom",
                 role_arn="role",

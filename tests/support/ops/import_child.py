@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 from botocore.exceptions import ClientError
 
-from mailroom.campaigns.files.formats import FileEntry
+from mailroom.campaigns.file_formats import FileEntry
 from ops.imports import importing
 from ops.imports.command import options_of
 from ops.imports.progress import RejectedLines

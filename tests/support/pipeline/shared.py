@@ -10,7 +10,7 @@ from local.demo.checks import callbacks
 from local.demo.checks.callbacks import ReceivedCallback
 from local.demo.client import Item, StageClient, plain, typed
 from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
-from mailroom.channels.webhook.signing import host_key
+from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.http.url_policy import host_of
 from tests.support.pipeline.items import correlation
 

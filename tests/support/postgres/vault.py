@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from mailroom.environment import Database
+from mailroom.environment import DatabaseSettings
 
 ARN = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:app-AbCdEf"
 
@@ -27,6 +27,6 @@ class Vault:
         return {"SecretString": text, "CreatedDate": datetime(2026, 11, 21, tzinfo=UTC)}
 
 
-def settings(**changes: Any) -> Database:
+def settings(**changes: Any) -> DatabaseSettings:
     """A database's settings."""
-    return Database(**({"secret_arn": ARN, "sslmode": "disable"} | changes))
+    return DatabaseSettings(**({"secret_arn": ARN, "sslmode": "disable"} | changes))

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mailroom.api.application import Application, routes_of
 from mailroom.api.document import Described
-from mailroom.environment import MessagesApi as Settings
+from mailroom.environment import MessagesApiSettings
 from tests.support.unit.api_answers import Answer, check_described
 from tests.support.unit.events import lambda_context
 from tests.support.unit.shared import BUCKET, LEDGER, MAILBOX, TTL, FakeClock
@@ -36,7 +36,7 @@ ENVIRONMENT = {
 }
 
 
-def settings(**changes: Any) -> Settings:
+def settings(**changes: Any) -> MessagesApiSettings:
     base: dict[str, Any] = {
         "ledger_table": LEDGER,
         "ledger_ttl_seconds": TTL,
@@ -47,7 +47,7 @@ def settings(**changes: Any) -> Settings:
         "callback_ports": [443],
         "public_url": PUBLIC_URL,
     }
-    return Settings(**{**base, **changes})
+    return MessagesApiSettings(**{**base, **changes})
 
 
 def decoded_path(path: str) -> str:

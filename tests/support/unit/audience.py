@@ -12,7 +12,7 @@ from msgspec import structs
 
 from mailroom.campaigns.audience import Audience, Connections, Found, Page, Recipient
 from mailroom.campaigns.definition import Csv, JsonLines
-from mailroom.campaigns.files.s3 import FileAudience
+from mailroom.campaigns.file_audience import FileAudience
 
 LOCATION = "s3://lists/people/all.txt"
 RUN, TIME = "2026-11-18T13:00Z", "2026-11-18T13:00:00Z"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.environment import Outcomes as Settings
-from mailroom.outcomes.outcomes import Outcomes
+from mailroom.environment import OutcomesSettings
+from mailroom.outcomes import Outcomes
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.shared import NOW, Aws, FakeClock, image
@@ -54,7 +54,7 @@ class Consequences:
             "channels": ["mail", "fax"],
             "retry_delay_cap_seconds": 43200,
         }
-        self.outcomes = Outcomes(Settings(**{**given, **changes}), self.sqs, clock)  # type: ignore[arg-type]
+        self.outcomes = Outcomes(OutcomesSettings(**{**given, **changes}), self.sqs, clock)  # type: ignore[arg-type]
 
     def handle(self, *records: dict[str, Any]) -> set[str]:
         return self.outcomes.handle(records)

@@ -7,7 +7,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, NOW, TTL, Aws, FakeClock, Item
 
@@ -32,7 +32,7 @@ def made(
     return Dispatcher(
         {"mail": routes},
         ledger=Ledger(dynamodb or aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-        schedules=Schedules(
+        schedules=ScheduleWriter(
             scheduler or aws.scheduler,
             GROUP,
             role_arn=ROLE,

@@ -14,7 +14,7 @@ from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import failures, sqs_event
 from tests.support.unit.fakes import Meddler
-from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, SENDERS, FakeLine
+from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, FakeLine
 from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 
 FUNCTION_SECONDS = 900.0
@@ -22,8 +22,8 @@ FAX_QUEUES = ("fax.fifo", "fax-retry", "webhook")
 
 
 def adapter_of(line: FakeLine, aws: Aws, **changes: Any) -> FaxAdapter:
-    settings: dict[str, Any] = {"senders": SENDERS, "media_seconds": 3600, "clock_skew_seconds": 5}
-    return FaxAdapter("fake", lambda: line, Payloads(aws.s3, BUCKET), **{**settings, **changes})
+    settings = FaxSender(**{**FAX_SETTINGS, "fax_provider": "fake", **changes})
+    return FaxAdapter(settings, lambda: line, Payloads(aws.s3, BUCKET))
 
 
 class FaxPost:

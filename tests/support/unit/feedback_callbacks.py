@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from twilio.request_validator import RequestValidator
 
-from mailroom.environment import TwilioCallbacks as Settings
+from mailroom.environment import TwilioCallbacksSettings
 from mailroom.feedback.twilio_callbacks import TwilioCallbacks
 from mailroom.message.message import Reference
 from tests.support.unit.feedback_words import NUMBER, SID
@@ -101,7 +101,7 @@ class Door:
     """The callbacks' function with a secret, a queue and a clock of its own."""
 
     def __init__(self, clock: Any, text: str = SECRET, public_url: str = PUBLIC_URL) -> None:
-        settings = Settings(
+        settings = TwilioCallbacksSettings(
             twilio_secret_arn=ARN, public_url=public_url, feedback_queue_url="https://sqs/feedback"
         )
         self.secrets, self.queue = Secrets(text), Queue()

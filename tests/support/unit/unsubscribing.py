@@ -5,10 +5,10 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.recipients.choices import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
-from mailroom.unsubscribe.unsubscribe import Unsubscribe
+from mailroom.unsubscribe import Unsubscribe
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import PREFERENCES, Aws
 from tests.support.unit.webhooks import Secrets, secret
@@ -25,7 +25,7 @@ def keys(key: str = KEY, *previous: str) -> Secrets:
     return Secrets(json.dumps({"key": key, **({"previous": [*previous]} if previous else {})}))
 
 
-def kept(client: Secrets, clock: Any = lambda: 0.0) -> Secret:
+def kept(client: Secrets, clock: Any = lambda: 0.0) -> CachedSecret:
     return secret(client, clock)
 
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from mailroom.aws.secret import READ_AGAIN_SECONDS, Secret
+from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.signing import Signer, StageKey
-from mailroom.channels.webhook.standard_webhooks import StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Signer, StageKey, StandardWebhooks
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
-from mailroom.http.url_policy import Target, UrlPolicy
+from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.message.message import parse
 from tests.support.unit.fakes import client_error
 from tests.support.unit.shared import NOW, Item
@@ -65,8 +64,8 @@ THROTTLED = client_error("ThrottlingException", "Rate exceeded")
 DOWN = client_error("InternalServiceError", "try later", 500)
 
 
-def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS) -> Secret:
-    return Secret(client, ARN, clock, seconds)  # type: ignore[arg-type]
+def secret(client: Secrets, clock: Callable[[], float], seconds: float = READ_AGAIN_SECONDS) -> CachedSecret:
+    return CachedSecret(client, ARN, clock, seconds)  # type: ignore[arg-type]
 
 
 def signer(client: Secrets, clock: Callable[[], float], stage_key: StageKey | None = None) -> Signer:
@@ -78,9 +77,9 @@ class Wire(Https):
 
     def __init__(self, *answers: int | Answer | Unanswered) -> None:
         self._answers = [*answers]
-        self.posts: list[tuple[Target, dict[str, str], bytes]] = []
+        self.posts: list[tuple[RequestTarget, dict[str, str], bytes]] = []
 
-    def post(self, target: Target, headers: Any, body: bytes, deadline: Deadline) -> Answer:
+    def post(self, target: RequestTarget, headers: Any, body: bytes, deadline: Deadline) -> Answer:
         self.posts.append((target, dict(headers), body))
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         if isinstance(answer, Unanswered):

@@ -6,7 +6,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from tests.support.unit.events import lines_about
 from tests.support.unit.post import Log
 from tests.support.unit.shared import NOW, Aws, FakeClock
@@ -80,7 +80,7 @@ def test_a_version_never_shows_its_text(clock: FakeClock) -> None:
 def test_secrets_manager_answers_so(aws: Aws, clock: FakeClock) -> None:
     client = boto3.client("secretsmanager")
     arn = client.create_secret(Name="mailroom-test-webhook-signing", SecretString="one")["ARN"]
-    kept = Secret(client, arn, clock)
+    kept = CachedSecret(client, arn, clock)
     assert kept.previous() is None
     assert kept.current().text == "one"
     assert datetime.now(UTC) - datetime.fromtimestamp(kept.current().created, UTC) < timedelta(minutes=5)

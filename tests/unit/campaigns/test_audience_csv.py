@@ -8,8 +8,8 @@ import pytest
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.definition import Csv
-from mailroom.campaigns.files.lines import MAX_RECORD_BYTES
-from mailroom.campaigns.files.s3 import FileAudience
+from mailroom.campaigns.file_audience import FileAudience
+from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
 from tests.support.unit.audience import LOCATION, Bucket, csv, faults, keys, page, pages, people
 
@@ -211,7 +211,7 @@ def test_a_quote_that_is_not_closed_before_an_endless_line_costs_both() -> None:
 
 
 def test_a_file_of_one_endless_line_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mailroom.campaigns.files.lines.MAX_LINE_BYTES", 2**20)
+    monkeypatch.setattr("mailroom.campaigns.file_formats.MAX_LINE_BYTES", 2**20)
     with pytest.raises(Invalid, match="line 2 has over 1 MiB; put a line break behind each entry"):
         keys(csv(b"id\n" + b"x" * 2**21))
 
@@ -239,7 +239,7 @@ def test_whatever_a_csv_writer_writes_is_read_the_same() -> None:
         write = writer(text, lineterminator=ends, quoting=QUOTE_ALL if all_quoted else QUOTE_MINIMAL)
         write.writerows([["id", "a", "b"], *rows])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("mailroom.campaigns.files.s3.CHUNK_BYTES", chance.randint(3, 60))
+            patch.setattr("mailroom.campaigns.file_audience.CHUNK_BYTES", chance.randint(3, 60))
             found = people(csv(text.getvalue().encode()), chance.randint(1, 12))
         assert [[each.key, each.attributes["a"], each.attributes["b"]] for each in found] == rows
 

@@ -4,7 +4,7 @@ import pytest
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.bodies import Chunk, chunk_of
-from mailroom.campaigns.files.lines import MAX_RECORD_BYTES
+from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
 from tests.support.unit.audience import RUN, TIME, faults, jsonl, keys, page, pages, people
 

@@ -13,8 +13,8 @@ import pytest
 from local.processes import most_megabytes
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.definition import Csv
-from mailroom.campaigns.files.lines import CHUNK_BYTES
-from mailroom.campaigns.files.s3 import FileAudience
+from mailroom.campaigns.file_audience import FileAudience
+from mailroom.campaigns.file_formats import CHUNK_BYTES
 from tests.support.unit.audience import LOCATION, Bucket, Content, csv, page, pages
 
 LINES = 1_000_000

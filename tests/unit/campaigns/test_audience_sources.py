@@ -8,16 +8,16 @@ from botocore.exceptions import ClientError
 
 from mailroom.campaigns.audience import Recipient
 from mailroom.campaigns.definition import (
-    Audience,
+    AudienceDefinition,
     Csv,
     Definition,
+    DynamoTable,
     JsonLines,
     Module,
     Modules,
     Postgresql,
-    Table,
 )
-from mailroom.campaigns.files.s3 import FileAudience
+from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.postgresql import PostgresqlAudience
 from mailroom.campaigns.sources import Sources, TableAudience
 from mailroom.errors import Invalid
@@ -27,18 +27,18 @@ from tests.support.unit.shared import BUCKET, MAILBOX, Aws
 PLACE = f"s3://{BUCKET}/lists/people 1%.csv"
 
 
-def asked(audience: Audience) -> Definition:
+def asked(audience: AudienceDefinition) -> Definition:
     return Definition("weekly", "mail", audience)
 
 
-def made(audience: Audience, aws: Aws) -> Any:
+def made(audience: AudienceDefinition, aws: Aws) -> Any:
     return Sources(Modules())(asked(audience))
 
 
 def test_each_kind_has_its_audience(aws: Aws) -> None:
     assert isinstance(made(Csv(PLACE, "id"), aws), FileAudience)
     assert isinstance(made(JsonLines(PLACE, "id"), aws), FileAudience)
-    assert isinstance(made(Table("people", "id"), aws), TableAudience)
+    assert isinstance(made(DynamoTable("people", "id"), aws), TableAudience)
     assert isinstance(made(Postgresql("app", "SELECT 1 AS id", "id"), aws), PostgresqlAudience)
     with pytest.raises(Invalid, match=r"the campaign's folder has no campaign\.py"):
         made(Module(), aws).page(page())
@@ -106,7 +106,7 @@ def put(aws: Aws, **item: Any) -> None:
 def test_a_table_is_read_by_pages(aws: Aws, size: int) -> None:
     for number in range(9):
         put(aws, id={"S": f"p{number}"}, email={"S": f"p{number}@example.com"}, visits={"N": "3"})
-    found = people(made(Table(MAILBOX, "id", ("email",)), aws), size)
+    found = people(made(DynamoTable(MAILBOX, "id", ("email",)), aws), size)
     assert sorted(each.key for each in found) == [f"p{number}" for number in range(9)]
     assert found[0].attributes == {
         "event_type": "mail",
@@ -119,7 +119,7 @@ def test_an_item_at_fault_is_named_by_its_key_where_that_may_be_shown(aws: Aws) 
     put(aws, id={"S": "a"}, user={"N": "17"})
     put(aws, id={"S": "b"}, email={"S": "b@example.com"})
     put(aws, id={"S": "c"}, user={"S": "line\nbreak"}, email={"S": "c@example.com"})
-    said = faults(made(Table(MAILBOX, "user", ("email",)), aws))
+    said = faults(made(DynamoTable(MAILBOX, "user", ("email",)), aws))
     assert sorted(re.sub(r"item \d", "item N", each) for each in said) == [
         "item N of the page, column user: holds a line break or control character; use plain text",
         "item N of the page, column user: is empty; every entry needs a key of its own",
@@ -137,5 +137,5 @@ def test_a_key_of_bytes_goes_through_a_cursor(aws: Aws) -> None:
         aws.dynamodb.put_item(
             TableName="bytes", Item={"pk": {"B": bytes([number, 255])}, "user": {"N": f"{number}"}}
         )
-    assert sorted(keys(made(Table("bytes", "user"), aws), 1)) == ["0", "1", "2"]
+    assert sorted(keys(made(DynamoTable("bytes", "user"), aws), 1)) == ["0", "1", "2"]
     aws.dynamodb.delete_table(TableName="bytes")

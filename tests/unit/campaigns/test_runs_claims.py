@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mailroom.campaigns.runs import OutOfSequence, PageClaim, Passed, Runs, Unsent
+from mailroom.campaigns.runs import PageClaim, PageOutOfSequence, Passed, Runs, Unsent
 from mailroom.ledger.items import InProgress
 from tests.support.unit.shared import RUNS, Aws, FakeClock
 
@@ -59,11 +59,11 @@ def test_a_page_whose_next_one_nobody_claimed_sends_that_one_on(runs: Runs) -> N
 
 @pytest.mark.parametrize("page", [2, 3])
 def test_a_page_before_which_another_is_due_is_out_of_sequence(runs: Runs, page: int) -> None:
-    assert runs.claim(*RUN, "s-1", page) == OutOfSequence()
+    assert runs.claim(*RUN, "s-1", page) == PageOutOfSequence()
 
 
 def test_a_page_of_no_run_is_out_of_sequence(runs: Runs) -> None:
-    assert runs.claim("weekly", "r-9", "s-1", 1) == OutOfSequence()
+    assert runs.claim("weekly", "r-9", "s-1", 1) == PageOutOfSequence()
 
 
 def test_a_page_of_a_run_that_is_over_has_passed(runs: Runs) -> None:

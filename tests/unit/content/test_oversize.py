@@ -11,7 +11,7 @@ from mailroom.aws.dynamo import image_of, plain
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, ROUTING, Payloads
-from mailroom.dispatch.validator import Validator
+from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.mailbox import (

@@ -14,7 +14,7 @@ from msgspec import structs
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.channels.sms.twilio import reason_of
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import masked, redact
@@ -91,7 +91,7 @@ def dispatcher(aws: Aws, clock: FakeClock) -> Dispatcher:
     made = Dispatcher(
         {channel: {"normal": "https://sqs.example/queue"} for channel in CONTRACTS},
         ledger=Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-        schedules=Schedules(
+        schedules=ScheduleWriter(
             aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
         ),
         payloads=Payloads(aws.s3, BUCKET),

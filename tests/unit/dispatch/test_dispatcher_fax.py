@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from mailroom.content.payloads import Payloads
-from mailroom.dispatch.dispatcher import Dispatcher, Schedules
+from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.http.url_policy import UrlPolicy
-from mailroom.ledger.change import LedgerChange
+from mailroom.ledger.items import LedgerChange
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes.callbacks import callback_of
+from mailroom.outcomes import callback_of
 from tests.support.unit.dispatching import ROLE, TARGET, at, numbered
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_KEY, LINE, OTHER_LINE, TOLD, fax, fax_item, found
@@ -33,7 +33,7 @@ def made(fax_queues: Aws, clock: FakeClock, sqs: Meddler) -> MakeDispatcher:
     def make(**changes: Any) -> Dispatcher:
         given: dict[str, Any] = {
             "ledger": Ledger(aws.dynamodb, LEDGER, lease=0, ttl=TTL, clock=clock),
-            "schedules": Schedules(
+            "schedules": ScheduleWriter(
                 aws.scheduler, GROUP, role_arn=ROLE, target_arn=TARGET, dead_letter_arn=TARGET + "-dlq"
             ),
             "payloads": Payloads(aws.s3, BUCKET),

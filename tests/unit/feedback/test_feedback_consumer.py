@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.channels.sms.contract import Sms
-from mailroom.environment import Feedback as Settings
+from mailroom.environment import FeedbackSettings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
 from mailroom.ledger.ledger import Ledger
 from mailroom.recipients.choices import Suppressions
@@ -33,7 +33,7 @@ class Desk:
     def __init__(self, aws: Aws, clock: FakeClock, dynamodb: Any = None) -> None:
         client = dynamodb or aws.dynamodb
         self.sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
-        settings_ = Settings(
+        settings_ = FeedbackSettings(
             ledger_table=LEDGER,
             ledger_ttl_seconds=TTL,
             payload_bucket="unused",

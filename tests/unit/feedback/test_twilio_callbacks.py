@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twilio.request_validator import RequestValidator
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.sms.twilio import RETRIED
 from mailroom.feedback.reader import read
 from mailroom.message.message import Key, Reference
@@ -269,10 +269,10 @@ def test_a_secret_that_cannot_be_read_opens_to_nobody(
 
 
 def test_a_secret_without_a_value_opens_to_nobody(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(_: Secret) -> None:
+    def none(_: CachedSecret) -> None:
         raise LookupError("the secret has no current value; put one")
 
-    monkeypatch.setattr(Secret, "current", none)
+    monkeypatch.setattr(CachedSecret, "current", none)
     assert door.answers(post()) == 500
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mailroom.http.url_policy import BadUrl, Target, Unresolved, UrlPolicy
+from mailroom.http.url_policy import BadUrl, RequestTarget, Unresolved, UrlPolicy
 
 PUBLIC = ["203.0.114.7", "93.184.215.14", "8.8.8.8", "1.1.1.1", "172.32.0.1", "100.128.0.1", "192.0.1.1"]
 PUBLIC_6 = [
@@ -80,7 +80,7 @@ def no_resolver(host: str, seconds: float) -> list[str]:
     raise AssertionError(f"{host} was resolved")
 
 
-def found(*addresses: str, networks: tuple[str, ...] = ()) -> Target:
+def found(*addresses: str, networks: tuple[str, ...] = ()) -> RequestTarget:
     """The target of a name with those addresses."""
     return UrlPolicy(networks=networks, resolve=lambda _host, _seconds: [*addresses]).check(
         "https://a.example/x", 5

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailroom.http.url_policy import BadUrl, Target, UrlPolicy
+from mailroom.http.url_policy import BadUrl, RequestTarget, UrlPolicy
 
 GUARD = UrlPolicy(schemes=["https", "http"], ports=[])
 
@@ -21,38 +21,40 @@ def reason(url: str, guard: UrlPolicy = GUARD) -> str:
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("https://hooks.example.com", Target("https", "hooks.example.com", 443, "/")),
-        ("https://hooks.example.com/", Target("https", "hooks.example.com", 443, "/")),
-        ("https://hooks.example.com?a=1", Target("https", "hooks.example.com", 443, "/?a=1")),
-        ("HTTPS://Hooks.EXAMPLE.com/A/b", Target("https", "hooks.example.com", 443, "/A/b")),
+        ("https://hooks.example.com", RequestTarget("https", "hooks.example.com", 443, "/")),
+        ("https://hooks.example.com/", RequestTarget("https", "hooks.example.com", 443, "/")),
+        ("https://hooks.example.com?a=1", RequestTarget("https", "hooks.example.com", 443, "/?a=1")),
+        ("HTTPS://Hooks.EXAMPLE.com/A/b", RequestTarget("https", "hooks.example.com", 443, "/A/b")),
         (
             "https://hooks.example.com:8443/a?b=c/d?e",
-            Target("https", "hooks.example.com", 8443, "/a?b=c/d?e"),
+            RequestTarget("https", "hooks.example.com", 8443, "/a?b=c/d?e"),
         ),
-        ("http://hooks.example.com/a#part", Target("http", "hooks.example.com", 80, "/a")),
-        ("https://xn--bcher-kva.example/", Target("https", "xn--bcher-kva.example", 443, "/")),
-        ("https://a_b.example/@x:y", Target("https", "a_b.example", 443, "/@x:y")),
-        ("https://203.0.113.7/a", Target("https", "203.0.113.7", 443, "/a")),
-        ("https://[2001:DB8::1]:8443/a", Target("https", "2001:db8::1", 8443, "/a")),
-        ("https://[2001:0db8:0:0:0:0:0:1]/", Target("https", "2001:db8::1", 443, "/")),
-        ("https://7.example/", Target("https", "7.example", 443, "/")),
-        ("https://localhost/", Target("https", "localhost", 443, "/")),
+        ("http://hooks.example.com/a#part", RequestTarget("http", "hooks.example.com", 80, "/a")),
+        ("https://xn--bcher-kva.example/", RequestTarget("https", "xn--bcher-kva.example", 443, "/")),
+        ("https://a_b.example/@x:y", RequestTarget("https", "a_b.example", 443, "/@x:y")),
+        ("https://203.0.113.7/a", RequestTarget("https", "203.0.113.7", 443, "/a")),
+        ("https://[2001:DB8::1]:8443/a", RequestTarget("https", "2001:db8::1", 8443, "/a")),
+        ("https://[2001:0db8:0:0:0:0:0:1]/", RequestTarget("https", "2001:db8::1", 443, "/")),
+        ("https://7.example/", RequestTarget("https", "7.example", 443, "/")),
+        ("https://localhost/", RequestTarget("https", "localhost", 443, "/")),
     ],
 )
-def test_a_url_is_read_into_its_parts(url: str, target: Target) -> None:
+def test_a_url_is_read_into_its_parts(url: str, target: RequestTarget) -> None:
     assert GUARD.read(url) == target
 
 
 @pytest.mark.parametrize(
     ("target", "header"),
     [
-        (Target("https", "a.example", 443, "/"), "a.example"),
-        (Target("https", "a.example", 80, "/"), "a.example:80"),
-        (Target("http", "a.example", 80, "/"), "a.example"),
-        (Target("https", "2001:db8::1", 8443, "/"), "[2001:db8::1]:8443"),
+        (RequestTarget("https", "a.example", 443, "/"), "a.example"),
+        (RequestTarget("https", "a.example", 80, "/"), "a.example:80"),
+        (RequestTarget("http", "a.example", 80, "/"), "a.example"),
+        (RequestTarget("https", "2001:db8::1", 8443, "/"), "[2001:db8::1]:8443"),
     ],
 )
-def test_the_host_header_has_the_port_where_it_is_not_the_schemes_own(target: Target, header: str) -> None:
+def test_the_host_header_has_the_port_where_it_is_not_the_schemes_own(
+    target: RequestTarget, header: str
+) -> None:
     assert target.authority == header
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
 from mailroom.http.provider import seconds_until
-from mailroom.http.url_policy import Target
+from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Script, Server, saying, serving, status
 from tests.support.unit.shared import NOW, FakeClock
 
@@ -19,7 +19,7 @@ HEADERS = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook"}
 def post(
     server: Server, seconds: float = 5, path: str = "/a?b=c", addresses: tuple[str, ...] = ("127.0.0.1",)
 ) -> Answer:
-    target = Target("http", "hooks.example", server.port, path, addresses)
+    target = RequestTarget("http", "hooks.example", server.port, path, addresses)
     return Https().post(target, HEADERS, b'{"a":1}', Deadline(seconds))
 
 
@@ -140,7 +140,7 @@ def test_a_body_that_drips_changes_nothing_of_the_status_and_holds_it_no_longer(
 
 def test_a_server_that_does_not_read_holds_it_no_longer_either() -> None:
     full = socket.create_server(("127.0.0.1", 0))
-    target = Target("http", "hooks.example", full.getsockname()[1], "/", ("127.0.0.1",))
+    target = RequestTarget("http", "hooks.example", full.getsockname()[1], "/", ("127.0.0.1",))
     with full, pytest.raises(Unanswered, match="did not answer in time"):
         Https().post(target, HEADERS, b"x" * 50_000_000, Deadline(0.2))
 
@@ -186,7 +186,7 @@ def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None
     ours, theirs = socket.socketpair()
     theirs.sendall(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
     theirs.close()
-    target = Target("http", "hooks.example", 80, "/", ("8.8.8.8",))
+    target = RequestTarget("http", "hooks.example", 80, "/", ("8.8.8.8",))
     answer = Https(connect=lambda _address, _seconds: ours).post(target, HEADERS, b"{}", Deadline(5))
     assert answer.status == 410
 
@@ -215,7 +215,7 @@ def connecting(*troubles: OSError | None, port: int) -> tuple[Https, list[tuple[
 def test_the_checked_addresses_are_tried_in_order_and_share_the_time() -> None:
     with serving(status(200)) as server:
         https, asked = connecting(OSError(101, "unreachable"), TimeoutError(), port=server.port)
-        target = Target(
+        target = RequestTarget(
             "http", "hooks.example", server.port, "/", ("2600::1", "8.8.8.8", "1.1.1.1", "9.9.9.9")
         )
         assert https.post(target, HEADERS, b"{}", Deadline(8)).status == 200
@@ -226,7 +226,7 @@ def test_the_checked_addresses_are_tried_in_order_and_share_the_time() -> None:
 def test_a_request_that_went_out_is_not_made_again_at_the_next_address() -> None:
     with serving(saying(b"")) as server:
         https, asked = connecting(port=server.port)
-        target = Target("http", "hooks.example", server.port, "/", ("8.8.8.8", "1.1.1.1"))
+        target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8", "1.1.1.1"))
         with pytest.raises(Unanswered):
             https.post(target, HEADERS, b"{}", Deadline(5))
     assert (len(asked), len(server.requests)) == (1, 1)
@@ -236,6 +236,6 @@ def test_a_request_that_went_out_is_not_made_again_at_the_next_address() -> None
 def test_a_header_cannot_break_out_of_its_line(value: str) -> None:
     with serving(status(200)) as server:
         https, _ = connecting(port=server.port)
-        target = Target("http", "hooks.example", server.port, "/", ("8.8.8.8",))
+        target = RequestTarget("http", "hooks.example", server.port, "/", ("8.8.8.8",))
         with pytest.raises(ValueError, match="not a header's value"):
             https.post(target, {"webhook-id": value}, b"{}", Deadline(5))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mailroom.http.https import Answer, Deadline, Https, Unanswered, tls
-from mailroom.http.url_policy import Target
+from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Server, certificate, server_tls, serving, status
 
 
@@ -26,7 +26,7 @@ def post(server: Server, host: str, trusted: Path | None, seconds: float = 5) ->
     context = tls()
     if trusted is not None:
         context.load_verify_locations(trusted)
-    target = Target("https", host, server.port, "/", ("127.0.0.1",))
+    target = RequestTarget("https", host, server.port, "/", ("127.0.0.1",))
     return Https(context).post(target, {}, b"{}", Deadline(seconds))
 
 
@@ -84,7 +84,7 @@ def test_nothing_below_tls_1_2_is_spoken(folder: Path) -> None:
 
 def test_a_server_without_tls_gets_no_request() -> None:
     with serving(lambda sock: sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
-        target = Target("https", "hooks.example", server.port, "/", ("127.0.0.1",))
+        target = RequestTarget("https", "hooks.example", server.port, "/", ("127.0.0.1",))
         with pytest.raises(Unanswered):
             Https().post(target, {}, b"{}", Deadline(0.3))
     assert b"POST" not in b"".join(server.requests)
@@ -92,7 +92,7 @@ def test_a_server_without_tls_gets_no_request() -> None:
 
 def test_a_handshake_that_never_ends_holds_it_no_longer_than_the_deadline() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        target = Target("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
+        target = RequestTarget("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
         began = time.monotonic()
         with pytest.raises(Unanswered, match="did not answer in time"):
             Https().post(target, {}, b"{}", Deadline(0.2))

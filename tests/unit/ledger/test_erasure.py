@@ -5,15 +5,13 @@ from typing import Any
 import pytest
 
 from mailroom.aws.dynamo import number
-from mailroom.ledger.change import LedgerChange
 from mailroom.ledger.erasure import KEPT, Erasure
-from mailroom.ledger.items import Completed
+from mailroom.ledger.items import Completed, LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
 from mailroom.message.message import Key
 from mailroom.message.outcome import Event
-from mailroom.outcomes.callbacks import callback_of
-from mailroom.outcomes.outcomes import Schedule, retry_of
+from mailroom.outcomes import RetrySchedule, callback_of, retry_of
 from tests.support.told import told
 from tests.support.unit.shared import LEDGER, NOW_MS, TTL, Aws, FakeClock, claimed, mail
 
@@ -135,7 +133,7 @@ def test_emptying_has_no_consequence_in_the_ledgers_stream(
     change = LedgerChange(old, aws.item())
     assert not change.moved
     assert callback_of(change, 20) is None
-    assert retry_of(change, Schedule(600, 1, 600)) is None
+    assert retry_of(change, RetrySchedule(600, 1, 600)) is None
 
 
 def test_cancelling_is_told_to_who_asked_for_callbacks(

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from mailroom.ledger.change import LedgerChange
-from mailroom.outcomes.outcomes import REASON_CHARACTERS, Failures
+from mailroom.ledger.items import LedgerChange
+from mailroom.outcomes import REASON_CHARACTERS, Failures
 from tests.support.unit.consequences import Consequences, change
 
 CHANNELS = ("mail", "fax")

@@ -10,7 +10,7 @@ import pytest
 from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import iso
 from mailroom.message.message import parse
-from mailroom.outcomes.callbacks import Callback
+from mailroom.outcomes import Callback
 from tests.support.unit.consequences import FAX, Consequences, busy, change
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.post import Counted

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.recipients.unsubscribe_links import ONE_CLICK as HEADER
-from mailroom.unsubscribe.page import FIELD, IN, OUT
-from mailroom.unsubscribe.unsubscribe import MAX_BODY_BYTES, MAX_FIELDS
+from mailroom.unsubscribe import FIELD, IN, MAX_BODY_BYTES, MAX_FIELDS, OUT
 from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.post import Log
 from tests.support.unit.shared import Aws, FakeClock

@@ -95,7 +95,7 @@ def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest
 @pytest.mark.process
 def test_neither_templates_nor_providers_are_imported() -> None:
     script = (
-        "import sys; import mailroom.unsubscribe.unsubscribe; "
+        "import sys; import mailroom.unsubscribe; "
         "print([each for each in "
         "('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
         "if each in sys.modules])"

@@ -7,18 +7,18 @@ from html.parser import HTMLParser
 
 import pytest
 
+from mailroom import unsubscribe as page
 from mailroom.recipients.unsubscribe_links import Choice
-from mailroom.unsubscribe import page
-from mailroom.unsubscribe.page import HEADERS, shortened
+from mailroom.unsubscribe import HEADERS, shortened
 
 CHOICE = Choice("vincent@example.com", "followers")
 PAGES = {
-    "asking": page.asking(CHOICE),
-    "opted out": page.opted_out(CHOICE),
-    "opted in": page.opted_in(CHOICE),
-    "unknown": page.unknown(),
-    "refused": page.refused(),
-    "failed": page.failed(),
+    "asking": page.asking_page(CHOICE),
+    "opted out": page.opted_out_page(CHOICE),
+    "opted in": page.opted_in_page(CHOICE),
+    "unknown": page.unknown_page(),
+    "refused": page.refused_page(),
+    "failed": page.failed_page(),
 }
 
 
@@ -119,7 +119,7 @@ def test_an_address_is_shortened_so_that_its_owner_knows_it(recipient: str, show
 NASTY = '<script>alert("x")</script>&\'"'
 
 
-@pytest.mark.parametrize("make", [page.asking, page.opted_out, page.opted_in])
+@pytest.mark.parametrize("make", [page.asking_page, page.opted_out_page, page.opted_in_page])
 def test_whatever_stands_in_a_name_is_text(make: object) -> None:
     assert callable(make)
     html = make(Choice("<b>@<img src=x>", NASTY))
@@ -131,7 +131,7 @@ def test_whatever_stands_in_a_name_is_text(make: object) -> None:
 
 @pytest.mark.parametrize("topic", ["أخبار الأسبوع", "ニュース", "Größe & Länge"])
 def test_a_topic_of_any_language_stands_there_as_it_is_and_turns_nothing_round(topic: str) -> None:
-    found = Elements(page.asking(Choice("vincent@example.com", topic)))
+    found = Elements(page.asking_page(Choice("vincent@example.com", topic)))
     assert topic in found.text["bdi"]
     assert topic in found.text["title"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -14,9 +14,6 @@ from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.address import to_e164
 from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable
-
-if TYPE_CHECKING:
-    from types_boto3_secretsmanager import SecretsManagerClient
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
@@ -40,34 +37,16 @@ class FaxAdapter:
 
     contract = Fax
 
-    def __init__(
-        self,
-        provider: str,
-        open_: Callable[[], FaxProvider],
-        payloads: Payloads,
-        *,
-        senders: list[str],
-        media_seconds: int,
-        clock_skew_seconds: float,
-    ) -> None:
-        self.provider = provider
-        self._opened = OpenedProvider(provider, "the fax provider's secret", open_)
+    def __init__(self, settings: FaxSender, open_: Callable[[], FaxProvider], payloads: Payloads) -> None:
+        self.provider: str = settings.fax_provider
+        self._settings = settings
+        self._opened = OpenedProvider(self.provider, "the fax provider's secret", open_)
         self._payloads = payloads
-        self._senders = senders
-        self._media_seconds = media_seconds
-        self._skew = clock_skew_seconds
 
     @classmethod
     def of(cls, settings: FaxSender) -> "FaxAdapter":
         """The adapter that a function's settings describe."""
-        return cls(
-            settings.fax_provider,
-            partial(_open, settings, clients.secretsmanager()),
-            Payloads(clients.s3(), settings.payload_bucket),
-            senders=settings.fax_senders,
-            media_seconds=settings.media_seconds,
-            clock_skew_seconds=settings.clock_skew_seconds,
-        )
+        return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     @property
     def account(self) -> str:
@@ -84,7 +63,8 @@ class FaxAdapter:
 
     def look_up(self, message: Fax, since: int, known: Container[str]) -> Evidence:
         """Ask the provider which faxes to that number it has; those of other messages are `known`."""
-        to, reference, oldest = message.line, _reference(message), since / 1000 - self._skew
+        oldest = since / 1000 - self._settings.clock_skew_seconds
+        to, reference = message.line, _reference(message)
         found = self._opened.ask(lambda api: api.find(to, reference, oldest))
         ours = [each for each in found if each not in known]
         if not ours:
@@ -102,26 +82,27 @@ class FaxAdapter:
 
     def _sender(self, message: Fax) -> str:
         if message.from_ is None:
-            return self._senders[0]
+            return self._settings.fax_senders[0]
         number = to_e164(message.from_)
-        if number not in self._senders:
-            known = ", ".join(self._senders)
+        if number not in self._settings.fax_senders:
+            known = ", ".join(self._settings.fax_senders)
             raise Invalid("from", f"is not among this stage's fax numbers; use one of {known}")
         return number
 
     def _media_url(self, message: Fax) -> str:
         if message.pdf_url is not None:
             return message.pdf_url
-        return self._payloads.presigned("payload_ref", message.payload_ref or "", self._media_seconds)
+        seconds = self._settings.media_seconds
+        return self._payloads.presigned("payload_ref", message.payload_ref or "", seconds)
 
 
 def _reference(message: Fax) -> str:
     return f"{message.key.correlation}.{message.attempt}"
 
 
-def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
+def _open(settings: FaxSender) -> FaxProvider:
     """The provider of the settings. Only its own package is imported."""
-    secret = _credentials(client, settings.fax_secret_arn)
+    secret = _credentials(settings.fax_secret_arn)
     common: dict[str, Any] = {
         "base_url": settings.fax_base_url,
         "quality": settings.fax_quality,
@@ -138,11 +119,11 @@ def _open(settings: FaxSender, client: "SecretsManagerClient") -> FaxProvider:
     return SignalWire(project, token, ttl_minutes=settings.fax_ttl_minutes, **common)
 
 
-def _credentials(client: "SecretsManagerClient", arn: str) -> Mapping[str, Any]:
-    text = client.get_secret_value(SecretId=arn).get("SecretString", "")
+def _credentials(arn: str) -> Mapping[str, Any]:
+    text = clients.secretsmanager().get_secret_value(SecretId=arn).get("SecretString", "")
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return {}
 
 

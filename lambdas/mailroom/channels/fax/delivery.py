@@ -13,14 +13,14 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered, Fax, FaxState, Pending, Undelivered, item_of
 from mailroom.delivery.delivery import Delivery, Steps
-from mailroom.delivery.worker import Record, Tools, Wait
+from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.http.url_policy import UrlPolicy
 from mailroom.ledger.items import Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
-from mailroom.outcomes.callbacks import OF_THE_LINE
+from mailroom.outcomes import OF_THE_LINE
 from mailroom.telemetry import logger
 
 _HOUR = 3600
@@ -62,7 +62,7 @@ class FaxDelivery:
         """As of any message."""
         return self._first.retry_wait(receives, least)
 
-    def deliver(self, message: Fax | Invalid, record: Record) -> Wait:
+    def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Wait:
         """Take a fax as far as it goes: as any message, but under the group of its line, and no other."""
         if isinstance(message, Invalid):
             return self._refuse(message, record)
@@ -70,11 +70,11 @@ class FaxDelivery:
             return self._send_on(message, record)
         return self._first.deliver(message, record)
 
-    def _refuse(self, fault: Invalid, record: Record) -> Wait:
+    def _refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """A bad copy of a fax that is under way must not lock whatever line it came under."""
         return None if self._first.refuse(fault, record) is None else queues.AT_ONCE
 
-    def _send_on(self, fax: Fax, record: Record) -> Wait:
+    def _send_on(self, fax: Fax, record: QueueRecord) -> Wait:
         """Under another group it could be faxed beside one that is on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
@@ -102,7 +102,7 @@ class FaxDelivery:
                 "or into the queue at its time",
             )
 
-    def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: Record) -> Wait:
+    def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
         provider_id = sent.provider_id
         self._tally.counts["Submitted"] += 1
         now = int(self._tools.clock() * 1000)
@@ -114,7 +114,7 @@ class FaxDelivery:
         self._first.measure(message, record)
         return self._follow(claim, message, provider_id, now, record)
 
-    def _recovered(self, claim: Claimed, message: Fax, sent: Sent, record: Record) -> Wait:
+    def _recovered(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
         provider_id = sent.provider_id
         if claim.provider_id is not None and claim.provider != self._adapter.provider:
             return self._elsewhere(claim)
@@ -134,7 +134,9 @@ class FaxDelivery:
         ends = (claim.submitted_at or 0) / 1000 + self._settings.longest_fax_seconds
         return max(self._settings.misconfigured_seconds, ends - self._tools.clock())
 
-    def _follow(self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: Record) -> Wait:
+    def _follow(
+        self, claim: Claimed, message: Fax, provider_id: str, submitted: int, record: QueueRecord
+    ) -> Wait:
         """Ask how it stands until it ends, or until the function's time does."""
         while True:
             state = self._state(provider_id)
@@ -157,7 +159,7 @@ class FaxDelivery:
             self._tally.counts["PollErrors"] += 1
             return Pending("unknown")
 
-    def _time_to_poll(self, record: Record) -> bool:
+    def _time_to_poll(self, record: QueueRecord) -> bool:
         """Whether another poll, and the record of what it finds, are over in time."""
         settings = self._settings
         needed = settings.poll_seconds + settings.submit_seconds + settings.record_seconds

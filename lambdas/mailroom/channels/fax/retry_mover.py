@@ -9,7 +9,7 @@ from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax.contract import Fax, item_of
 from mailroom.clock import END_OF_TIME, Clock
-from mailroom.environment import RetryFax
+from mailroom.environment import RetryFaxSettings
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import decode, encode, parse
 from mailroom.telemetry import count, logger
@@ -33,7 +33,7 @@ class RetryMover:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: RetryFax) -> "RetryMover":
+    def of(cls, settings: RetryFaxSettings) -> "RetryMover":
         """What a function's settings describe."""
         return cls(clients.sqs(), settings.queue_url, settings.fax_queue_url)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret, unreadable
+from mailroom.aws.secret import CachedSecret, unreadable
 from mailroom.channels.mail.contract import (
     UNSUBSCRIBE,
     UNSUBSCRIBE_POST,
@@ -181,7 +181,7 @@ class SesMail:
 
 
 def _links(settings: MailSender) -> Links:
-    secret = Secret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
+    secret = CachedSecret(clients.secretsmanager(), settings.unsubscribe_secret_arn, time.time)
     return Links(secret, settings.unsubscribe_url)
 
 

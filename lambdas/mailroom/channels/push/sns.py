@@ -186,7 +186,7 @@ class SnsPush:
     def _platforms(self, message: Push) -> Sequence[str]:
         """The platforms that it may reach. Raises Invalid for what is not the stage's."""
         if message.is_token:
-            return (_platform(self._applications[message.application]),)
+            return (self._applications[message.application].rpartition(":app/")[2].partition("/")[0],)
         self._check_region(message.recipient)
         endpoint = ENDPOINT.fullmatch(message.recipient)
         if endpoint is None:
@@ -229,10 +229,6 @@ class SnsPush:
         if message.expires_at is None:
             return None
         return int(max(1, min(MAX_TTL, epoch(message.expires_at) - self._clock())))
-
-
-def _platform(application: str) -> str:
-    return application.rsplit(":app/", 1)[1].split("/", 1)[0]
 
 
 _EXISTS = re.compile(r"Endpoint (arn:aws[a-z-]*:sns:\S+) already exists with the same [Tt]oken")

@@ -12,6 +12,8 @@ from mailroom.channels.provider import OpenedProvider, Provider
 from mailroom.channels.sms.contract import Sms, SmsRequest, check_text, sms_in
 from mailroom.clock import epoch
 from mailroom.content.payloads import Payloads
+from mailroom.delivery.delivery import Adapter, Delivery, to_people
+from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
@@ -169,3 +171,18 @@ def checked(name: str, text: str, most: int) -> Segments:
         wide = "; characters outside GSM-7 make it longer" if found.encoding == "UCS-2" else ""
         raise Invalid(name, f"takes {found.count} segments in {found.encoding}; use at most {most}{wide}")
     return found
+
+
+_HOUR = 3600
+
+
+def text_delivery(
+    settings: SmsSender, adapter: Adapter[Sms, SmsRequest], tools: Tools
+) -> Delivery[Sms, SmsRequest]:
+    """A look-up finds a message by its number and its text, and two that are alike may be on their way: those
+    that the ledger knows as others' are none of it.
+
+    The ledger goes by our own clock, and records after the submit: an hour is generous, for an id that is
+    missing would be taken for this message's, and this message would be lost.
+    """
+    return to_people(settings, adapter, tools, line_seconds=settings.clock_skew_seconds + _HOUR)

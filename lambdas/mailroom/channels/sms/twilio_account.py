@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from mailroom.aws.secret import Secret
+from mailroom.aws.secret import CachedSecret
 from mailroom.channels.provider import Unconfigured
 
 if TYPE_CHECKING:
@@ -35,14 +35,14 @@ class TwilioAccount(Struct, frozen=True):
 
 def account_at(client: "SecretsManagerClient", arn: str) -> TwilioAccount:
     """The account in a secret, as it stands there now. Raises Unconfigured, or botocore's errors."""
-    return account_of(Secret(client, arn, time.time).current().text)
+    return account_of(CachedSecret(client, arn, time.time).current().text)
 
 
 def account_of(text: str) -> TwilioAccount:
     """The account in a secret's text. Raises Unconfigured, which says what to put there."""
     try:
         account = msgspec.json.decode(text, type=TwilioAccount)
-    except (msgspec.DecodeError, UnicodeError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         account = None  # its words may quote the secret
     if account is None or not (account.account_sid and account.auth_token):
         raise Unconfigured(f"Twilio's secret is not {_SHAPE}; put its credentials there")

@@ -10,15 +10,15 @@ import msgspec
 
 from mailroom.aws.dynamo import Sets, number, string
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.standard_webhooks import Post, Said, StandardWebhooks
+from mailroom.channels.webhook.standard_webhooks import Post, PostResult, StandardWebhooks
 from mailroom.clock import milliseconds
 from mailroom.delivery.delivery import Delivery, Steps
-from mailroom.delivery.worker import Record, Tools, Wait
+from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import WebhookSender
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Rejected, Retry, Sent
-from mailroom.outcomes.callbacks import Callback
+from mailroom.outcomes import Callback
 from mailroom.telemetry import logger
 
 JITTER = 0.2
@@ -55,7 +55,7 @@ class WebhookDelivery:
     def begin(self, messages: Sequence[Webhook | Callback]) -> None:
         """Nothing is asked for a batch: it has one record."""
 
-    def deliver(self, message: Webhook | Callback | Invalid, record: Record) -> Wait:
+    def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Wait:
         """Take one record as far as it goes."""
         if isinstance(message, Callback):
             return self._call_back(message, record)
@@ -69,7 +69,7 @@ class WebhookDelivery:
         delay = self._settings.delays[receives - 1] * (1 - JITTER * self._tools.jitter())
         return max(delay, min(least, self._settings.retry_after_cap_seconds))
 
-    def _failed_again(self, record: Record, host: str | None) -> None:
+    def _failed_again(self, record: QueueRecord, host: str | None) -> None:
         """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
         if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=host, tries=record.receives)
@@ -78,19 +78,19 @@ class WebhookDelivery:
     def _last(self, receives: int) -> bool:
         return receives > len(self._settings.delays)
 
-    def _call_back(self, callback: Callback, record: Record) -> Wait:
+    def _call_back(self, callback: Callback, record: QueueRecord) -> Wait:
         if not self._messages.in_time(record):
             return 0
         self._tools.pace.wait()
-        said = self._webhooks.exchange(Post(callback.url, callback.webhook_id, encode(callback.payload)))
-        match said.outcome:
+        result = self._webhooks.exchange(Post(callback.url, callback.webhook_id, encode(callback.payload)))
+        match result.outcome:
             case Sent():
                 self._tally.counts["CallbacksDelivered"] += 1
-                self._note_safely(callback, "delivered", said, record)
+                self._note_safely(callback, "delivered", result, record)
                 return None
             case Rejected(reason):
                 # Nothing is left to do but to say so: where that fails the record comes back for it.
-                self._note(callback, "failed", said, record)
+                self._note(callback, "failed", result, record)
                 return self._tally.over(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
                 )
@@ -105,26 +105,26 @@ class WebhookDelivery:
                 self._tally.counts["Misconfigured"] += 1
                 wait = self._settings.misconfigured_seconds
         if self._last(record.receives):
-            self._note_safely(callback, "failed", said, record)
+            self._note_safely(callback, "failed", result, record)
             return 0
         return wait
 
-    def _note_safely(self, callback: Callback, status: str, said: Said, record: Record) -> None:
+    def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
         """The same where the record's way is settled: the note is a courtesy to whoever looks, and neither a
         second delivery nor a dead letter that stays away is a price for it."""
         try:
-            self._note(callback, status, said, record)
+            self._note(callback, status, result, record)
         except Exception:  # noqa: BLE001 - logged; what became of the callback stands
             logger.exception("callback's result not recorded", status=status, callback=callback.name)
 
-    def _note(self, callback: Callback, status: str, said: Said, record: Record) -> None:
-        result: Sets = {
+    def _note(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
+        entry: Sets = {
             "status": string(status),
             "at": number(milliseconds(self._tools.clock())),
-            "code": {"NULL": True} if said.status is None else number(said.status),
+            "code": {"NULL": True} if result.status is None else number(result.status),
             "tries": number(record.receives),
         }
-        self._tools.ledger.note_callback(callback.key, callback.name, result)
+        self._tools.ledger.note_callback(callback.key, callback.name, entry)
 
 
 def _callback(body: dict[str, Any]) -> Callback:

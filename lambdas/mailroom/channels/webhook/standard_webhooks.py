@@ -1,16 +1,26 @@
-"""Webhooks by the Standard Webhooks convention: a signed POST, whose receiver knows a repeat by its id."""
+"""Webhooks by the Standard Webhooks convention: a signed POST, whose receiver knows a repeat by its id.
 
+https://www.standardwebhooks.com. Each host has a key of its own, derived from the stage's secret: what one
+receiver knows signs nothing that another receiver believes, and nobody can work back from a host's key to
+the secret.
+"""
+
+import base64
+import binascii
 import hashlib
+import hmac
 import time
 from collections.abc import Container
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
+from standardwebhooks import Webhook as Signature
 
 from mailroom.aws import clients
-from mailroom.aws.secret import Secret, unreadable
+from mailroom.aws.secret import CachedSecret, unreadable
 from mailroom.channels.webhook.contract import Webhook
-from mailroom.channels.webhook.signing import Signer, StageKey, UnusableKey
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Deadline, Https, Unanswered
@@ -18,6 +28,91 @@ from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.message import encode
 from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
+
+KEY_BYTES = range(24, 65)
+_PREFIX = "whsec_"
+_LABEL = b"mailroom webhook key\0"
+"""Stands before the host. What is signed begins with a webhook-id, which has neither space nor NUL: so no
+signature under the same secret is ever a host's key."""
+
+
+class UnusableKey(ValueError):
+    """The secret is no signing key; the sentence says what to put there, and nothing of what is there."""
+
+
+class StageKey(Struct, frozen=True):
+    """The one key that all receivers of a stage shared before each host had its own. It signs as well until
+    `until` (epoch seconds), for receivers that have not changed over."""
+
+    secret: CachedSecret
+    until: float
+
+
+class Signer:
+    """Signs with the key of the host that is sent to. For `overlap` seconds after a new secret was put, the
+    key derived from the secret before signs too, so that receivers can change over in their own time."""
+
+    def __init__(
+        self, secret: CachedSecret, overlap: float, clock: Clock, stage_key: StageKey | None = None
+    ) -> None:
+        self._secret = secret
+        self._overlap = overlap
+        self._clock = clock
+        self._stage_key = stage_key
+
+    def headers(self, host: str, webhook_id: str, body: str) -> dict[str, str]:
+        """The three headers that let the receivers of `host` verify `body`. Raises UnusableKey, or what
+        reading a secret raised."""
+        now = self._clock()
+        second = int(now)  # cut here once: what is signed is what the header says
+        moment = datetime.fromtimestamp(second, UTC)
+        signatures = [Signature(key).sign(webhook_id, moment, body) for key in self._keys(host, now)]
+        return {
+            "webhook-id": webhook_id,
+            "webhook-timestamp": str(second),
+            "webhook-signature": " ".join(signatures),
+        }
+
+    def _keys(self, host: str, now: float) -> list[bytes]:
+        keys = [_derived(each, host) for each in self._in_use(self._secret, now)]
+        if self._stage_key is not None and now < self._stage_key.until:
+            keys += self._in_use(self._stage_key.secret, now)
+        return keys
+
+    def _in_use(self, secret: CachedSecret, now: float) -> list[bytes]:
+        current = secret.current()
+        keys = [_key(current.text)]
+        if now - current.created < self._overlap:
+            previous = secret.previous()
+            # One that is no key has never signed anything, so no receiver misses it.
+            with suppress(UnusableKey):
+                keys += [_key(previous.text)] if previous is not None else []
+        return keys
+
+
+def host_key(secret: str, host: str) -> str:
+    """The key that the receivers of `host` verify with, as libraries of the convention take it. `host` is
+    spelt as `UrlPolicy.read` spells it. Raises UnusableKey."""
+    return _PREFIX + base64.b64encode(_derived(_key(secret), host)).decode()
+
+
+def _derived(key: bytes, host: str) -> bytes:
+    return hmac.digest(key, _LABEL + host.encode(), "sha256")
+
+
+def _key(text: str) -> bytes:
+    bare = text.strip().removeprefix(_PREFIX).rstrip("=")
+    try:
+        key = base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        key = b""
+    if len(key) not in KEY_BYTES:
+        raise UnusableKey(
+            "the signing secret is no key; put base64 of 24 to 64 random bytes there, with or without whsec_ "
+            "(for example what `openssl rand -base64 32` prints)"
+        )
+    return key
+
 
 GONE = 410
 _FIXED = {"Content-Type": "application/json", "User-Agent": "mailroom-webhook", "Accept": "*/*"}
@@ -31,7 +126,7 @@ class Post(Struct, frozen=True):
     body: str
 
 
-class Said(Struct, frozen=True):
+class PostResult(Struct, frozen=True):
     """What came of a request; `status` None: there was no answer."""
 
     outcome: Outcome
@@ -88,7 +183,7 @@ class StandardWebhooks:
         """Make the request."""
         return self.exchange(request).outcome
 
-    def exchange(self, request: Post) -> Said:
+    def exchange(self, request: Post) -> PostResult:
         """Make the request, and say what the status was."""
         host = host_of(request.url)
         deadline = Deadline(self._seconds)
@@ -97,16 +192,16 @@ class StandardWebhooks:
             signed = self._signer.headers(target.host, request.webhook_id, request.body)
             answer = self._https.post(target, {**_FIXED, **signed}, request.body.encode(), deadline)
         except BadUrl as fault:
-            return Said(Rejected(f"url: {fault}"))
+            return PostResult(Rejected(f"url: {fault}"))
         except UnusableKey as fault:
-            return Said(Misconfigured(str(fault)))
+            return PostResult(Misconfigured(str(fault)))
         except (ClientError, BotoCoreError) as error:
-            return Said(unreadable("the signing secret", error))
+            return PostResult(unreadable("the signing secret", error))
         except Unresolved as trouble:
-            return Said(Retry(str(trouble)))
+            return PostResult(Retry(str(trouble)))
         except Unanswered as trouble:
-            return Said(Retry(f"{host} {trouble}"))
-        return Said(self._outcome(host, request.webhook_id, answer), answer.status)
+            return PostResult(Retry(f"{host} {trouble}"))
+        return PostResult(self._outcome(host, request.webhook_id, answer), answer.status)
 
     def look_up(self, message: Webhook, since: int, known: Container[str]) -> Evidence:  # noqa: ARG002 - no need
         """Nobody is asked: sending again is safe, for the receiver drops a webhook-id that it has had."""
@@ -125,9 +220,9 @@ def _signer(settings: WebhookSender) -> Signer:
     client = clients.secretsmanager()
     stage_key = None
     if settings.stage_key_secret_arn:
-        secret = Secret(client, settings.stage_key_secret_arn, time.time)
+        secret = CachedSecret(client, settings.stage_key_secret_arn, time.time)
         stage_key = StageKey(secret, settings.stage_key_until)
-    secret = Secret(client, settings.signing_secret_arn, time.time)
+    secret = CachedSecret(client, settings.signing_secret_arn, time.time)
     return Signer(secret, settings.signing_overlap_seconds, time.time, stage_key)
 
 

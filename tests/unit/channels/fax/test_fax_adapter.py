@@ -7,9 +7,10 @@ import pytest
 
 from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
 from mailroom.channels.provider import Unconfigured
+from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
-from tests.support.unit.fax import LINE, PDF, SENDERS, FakeLine, fax
+from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, SENDERS, FakeLine, fax
 from tests.support.unit.fax_post import adapter_of
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
 
@@ -90,8 +91,8 @@ def test_without_credentials_there_is_no_account_and_no_error_yet() -> None:
         raise Unconfigured("no secret")
 
     no_bucket: Any = None
-    adapter = FaxAdapter("fake", nobody, no_bucket, senders=SENDERS, media_seconds=60, clock_skew_seconds=5)
-    assert adapter.account == "fake"
+    settings = FaxSender(**FAX_SETTINGS)
+    assert FaxAdapter(settings, nobody, no_bucket).account == "signalwire"
 
 
 def test_a_provider_that_cannot_tell_is_no_evidence_of_anything(aws: Aws) -> None:

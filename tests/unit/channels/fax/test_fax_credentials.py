@@ -82,6 +82,7 @@ def test_credentials_that_the_provider_refused_are_read_again_for_the_next_fax(
         '{"project": "p", "token": ""}',
         '{"project": "p", "token": 7}',
         '{"api_key": "k"}',
+        pytest.param('{"project": ' + "[" * 50_000, id="nested too deeply"),
     ],
 )
 def test_a_secret_of_the_wrong_shape_is_a_fault_of_ours_and_says_what_to_put(

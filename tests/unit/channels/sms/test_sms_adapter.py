@@ -213,6 +213,16 @@ def test_without_credentials_nothing_was_sent() -> None:
     assert of.submit(request) == Sent("SM1")
 
 
+@pytest.mark.parametrize("fault", [KeyError("private"), LookupError("private"), RecursionError("private")])
+def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sent(fault: Exception) -> None:
+    of, _ = opened(fault, fault, FakeSms())
+    request = of.prepare(sms())
+    assert of.account == "twilio"
+    reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
+    assert of.submit(request) == Misconfigured(reason)
+    assert of.submit(request) == Sent("SM1")
+
+
 def test_the_account_is_named_by_its_provider_alone_while_its_credentials_cannot_be_read() -> None:
     of, _ = opened(Unconfigured("no secret"), FakeSms())
     assert (of.account, of.account) == ("twilio", "twilio/ours")
@@ -247,6 +257,7 @@ def test_an_account_logs_in_by_its_api_key_where_there_is_one() -> None:
         '{"account_sid": "AC1", "auth_token": 7}',
         '{"account_sid": "AC1", "auth_token": "private", "api_key": "SK1"}',
         '{"account_sid": "AC1", "auth_token": "private", "api_key_secret": "private"}',
+        pytest.param('{"private": ' + "[" * 100_000, id="nested too deeply"),
     ],
 )
 def test_a_secret_of_the_wrong_shape_says_what_to_put_and_nothing_of_itself(text: str) -> None:

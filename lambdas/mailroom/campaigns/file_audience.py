@@ -12,8 +12,17 @@ from botocore.exceptions import ClientError
 
 from mailroom.campaigns.audience import Found, Page, Rows, check_columns
 from mailroom.campaigns.definition import Csv, JsonLines
-from mailroom.campaigns.files.formats import CsvFormat, Format, JsonLinesFormat, read_entry, read_header
-from mailroom.campaigns.files.lines import CHUNK_BYTES, LOCATION, Lines, Position
+from mailroom.campaigns.file_formats import (
+    CHUNK_BYTES,
+    LOCATION,
+    CsvFormat,
+    Format,
+    JsonLinesFormat,
+    Lines,
+    Position,
+    read_entry,
+    read_header,
+)
 from mailroom.errors import Invalid
 
 if TYPE_CHECKING:

@@ -1,24 +1,143 @@
 """Turns changes of the ledger into consequences: callbacks, a fax's next attempt, the count of failures."""
 
+import hashlib
 import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
 from mailroom.clock import Clock
-from mailroom.environment import Outcomes as Settings
-from mailroom.ledger.change import LedgerChange, change_of
-from mailroom.message.message import encode
-from mailroom.outcomes.callbacks import callback_of
+from mailroom.environment import OutcomesSettings
+from mailroom.http.url_policy import host_of
+from mailroom.ledger.items import LedgerChange, change_of
+from mailroom.message.message import MAX_GROUP, Key, encode
 from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
+
+OF_THE_LINE = "Fax status: "
+"""How the error of a fax begins whose line, not whose request, was at fault."""
+SILENT = ("sending", "scheduled")
+"""Statuses that are no outcome: a message passes through them, after a crash even twice."""
+
+_SENTENCES = {
+    "sent": "{channel} sent successfully",
+    "delivered": "{channel} delivered",
+    "undelivered": "{channel} could not be delivered",
+    "bounced": "{channel} bounced",
+    "complained": "The recipient complained about the {lower}",
+    "suppressed": "{channel} suppressed",
+    "cancelled": "{channel} cancelled",
+    "failed": "Failed to send {lower}",
+    "retrying": "{channel} will be tried again",
+}
+_FAX_STATUSES = {"retrying": "tmp_fail", **dict.fromkeys(("failed", "cancelled", "suppressed"), "perm_fail")}
+
+
+class Callback(Struct, frozen=True):
+    """One body of the webhook queue. `name` is its key in the ledger item's `callbacks`.
+
+    `webhook_id` is derived from what it tells, so that a repeat has the same and a receiver can drop it.
+    """
+
+    webhook_id: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]{1,128}$")]
+    url: str
+    id: Annotated[str, Meta(min_length=1)]
+    event_type: Annotated[str, Meta(min_length=1)]
+    name: Annotated[str, Meta(min_length=1)]
+    payload: Any
+
+    @property
+    def key(self) -> Key:
+        """The message that it tells of."""
+        return Key(self.id, self.event_type)
+
+    @property
+    def group(self) -> str:
+        """The endpoint: one that is dead or slow must not hold up the others."""
+        return host_of(self.url)[:MAX_GROUP] or "unknown"
+
+
+def callback_of(change: LedgerChange, max_attempts: int) -> Callback | None:
+    """What to tell of a change; None where nobody asked, or where it is no outcome.
+
+    `max_attempts` is a fax's, for the sentences.
+    """
+    url = change.new.get("callback_url")
+    if not url or not change.moved or change.reopened or change.status in SILENT:
+        return None
+    name = f"{change.status}.{change.attempts}"
+    if change.generation:
+        name += f".{change.generation}"
+    key = change.key
+    digest = hashlib.sha256("\0".join((key.event_type, key.id, name)).encode()).hexdigest()
+    payload = _fax(change, max_attempts) if key.event_type == "fax" else _common(change)
+    return Callback(f"msg_{digest[:40]}", url, key.id, key.event_type, name, payload)
+
+
+def _common(change: LedgerChange) -> dict[str, Any]:
+    return {
+        "id": change.key.id,
+        "event_type": change.key.event_type,
+        "status": change.status,
+        "message": _sentence(change),
+        "timestamp": int(change.at),
+    }
+
+
+def _sentence(change: LedgerChange) -> str:
+    channel = change.key.event_type
+    default = _SENTENCES.get(change.status, "{channel}: {status}")
+    titled = channel.upper() if channel == "sms" else channel.capitalize()
+    said = default.format(channel=titled, lower=channel, status=change.status)
+    reason = _error(change).get("message")
+    return f"{said}: {reason}" if reason and change.status not in {"sent", "delivered"} else said
+
+
+def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
+    """In the words that users of a fax gateway know."""
+    return {
+        "fax_id": change.key.id,
+        "status": _FAX_STATUSES.get(change.status, change.status),
+        "message": _fax_sentence(change, max_attempts),
+        "timestamp": int(change.at),
+    }
+
+
+def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
+    error = _error(change)
+    match change.status:
+        case "sent":
+            return "Fax sent successfully"
+        case "retrying":
+            attempt = f"attempt {change.attempts} of {max_attempts}"
+            return f"Failed to deliver fax ({attempt}). Fax status: {error.get('code')}"
+        case "failed" if change.attempts and _of_the_line(error):
+            tries = "try" if change.attempts == 1 else "tries"
+            return (
+                f"Failed to deliver fax after {change.attempts} {tries}. "
+                f"Last attempt status: {error.get('code')}"
+            )
+        case "failed":
+            return f"Failed to deliver fax: {error.get('message')}"
+    return _sentence(change)
+
+
+def _of_the_line(error: Mapping[str, Any]) -> bool:
+    """Whether an attempt's own end is the reason, and not something that ended it before it began."""
+    return str(error.get("message", "")).startswith(OF_THE_LINE)
+
+
+def _error(change: LedgerChange) -> Mapping[str, Any]:
+    error = change.new.get("error", {})
+    return error if isinstance(error, Mapping) else {}
+
 
 FAILED = ("failed", "undelivered", "bounced", "complained")
 """Statuses that a producer did not wish for. `suppressed` is none: nothing went wrong, nothing was sent."""
@@ -59,7 +178,7 @@ def _reason(change: LedgerChange) -> str:
 _SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "callback_url")
 
 
-class Schedule(Struct, frozen=True):
+class RetrySchedule(Struct, frozen=True):
     """When it is tried again: after `delay` seconds, each further time `growth` times that, up to `cap`."""
 
     delay: float
@@ -72,7 +191,7 @@ class Schedule(Struct, frozen=True):
         return min(self.cap, grown)
 
 
-def retry_of(change: LedgerChange, schedule: Schedule) -> dict[str, Any] | None:
+def retry_of(change: LedgerChange, schedule: RetrySchedule) -> dict[str, Any] | None:
     """The body of the fax queue for what comes next; None where this change calls for no attempt."""
     if change.key.event_type != "fax" or change.status != "retrying" or not change.moved:
         return None
@@ -90,16 +209,16 @@ class Outcomes:
     """Works for the ledger's stream. Repeating it is harmless: a callback keeps its id, and a second copy
     of an attempt is dropped by the claim."""
 
-    def __init__(self, settings: Settings, sqs: "SQSClient", clock: Clock = time.time) -> None:
+    def __init__(self, settings: OutcomesSettings, sqs: "SQSClient", clock: Clock = time.time) -> None:
         self._settings = settings
         self._sqs = sqs
         self._clock = clock
-        self._schedule = Schedule(
+        self._schedule = RetrySchedule(
             settings.retry_delay_seconds, settings.retry_growth, settings.retry_delay_cap_seconds
         )
 
     @classmethod
-    def of(cls, settings: Settings) -> "Outcomes":
+    def of(cls, settings: OutcomesSettings) -> "Outcomes":
         """What a function's settings describe."""
         return cls(settings, clients.sqs())
 

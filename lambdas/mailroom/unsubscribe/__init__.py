@@ -1,1 +1,0 @@
-"""The page behind an unsubscribe link."""
