@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.answer import Checked, Diagnosis, State
 from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, print_line, screen, table_of
 
@@ -14,7 +15,7 @@ Only = Annotated[
     str,
     typer.Option(
         help="Only these subjects, with commas between: stacks, functions, queues, alarms, tables, clock, "
-        "and channels: mail, sms, push, fax, webhook.",
+        f"and channels: {', '.join(CONTRACTS)}.",
         show_default="all",
     ),
 ]
