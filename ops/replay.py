@@ -8,15 +8,12 @@ from typing import Annotated, Any, Literal
 import boto3
 import typer
 from msgspec import Struct, structs
-from rich import box
-from rich.table import Table
 
 from mailroom.clock import iso
-from ops.clients import config_for_invocations
-from ops.progress import bar
+from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
-from ops.screen import AsJson, Stage, Yes, aws_faults, plain, print_json, screen
-from ops.stage import name
+from ops.screen import aws_faults, bar, plain, print_answer, print_line, screen, table_of
+from ops.stage import config_for_invocations, name, unprocessed_bucket
 from ops.times import duration, short
 
 _PREFIX = "aws/lambda/"
@@ -27,7 +24,7 @@ _STRANGE = "unreadable"
 _MOST_NAMED = 50
 
 
-class StreamBatch(Struct, frozen=True):
+class FailedBatch(Struct, frozen=True):
     """One batch: its object in the bucket, its function ("": the object is no batch), how many records it
     has, why Lambda gave up on it, since when it waits (ISO 8601, UTC), what became of it, and why it is left
     ("": it is not). Of a dry run all are `ready`."""
@@ -51,9 +48,9 @@ class Replayed(Struct):
     records: int = 0
     replayed: int = 0
     left: int = 0
-    batches: list[StreamBatch] = []
+    batches: list[FailedBatch] = []
 
-    def take(self, batch: StreamBatch) -> None:
+    def take(self, batch: FailedBatch) -> None:
         """Count one."""
         self.found += 1
         self.records += batch.records
@@ -93,10 +90,7 @@ def replay(
                 if found is not None:
                     answer.take(found[0] if dry_run else batches.replay(*found))
                 advance(at, len(waiting))
-    if as_json:
-        print_json(answer)
-    else:
-        _show(answer)
+    print_answer(answer, _show, as_json=as_json)
     raise typer.Exit(1 if answer.left else 0)
 
 
@@ -110,7 +104,7 @@ class FailedBatches:
         self._s3 = session.client("s3")
         self._lambda = session.client("lambda", config=config_for_invocations())
         account = session.client("sts").get_caller_identity()["Account"]
-        self._bucket = name(stage, f"unprocessed-{account}-{session.region_name}")
+        self._bucket = unprocessed_bucket(stage, account, session.region_name)
         self._functions = {name(stage, short) for short in ("dispatch", "outcomes")}
 
     def waiting(self) -> list[tuple[datetime, str]]:
@@ -120,7 +114,7 @@ class FailedBatches:
         objects = (each for page in pages for each in page.get("Contents", []))
         return sorted((each["LastModified"], each["Key"]) for each in objects)
 
-    def read(self, key: str, since: datetime) -> tuple[StreamBatch, dict[str, Any]] | None:
+    def read(self, key: str, since: datetime) -> tuple[FailedBatch, dict[str, Any]] | None:
         """The batch in an object, and the event that holds its records; None: the object is gone. An object
         that is no batch has neither a function nor records."""
         try:
@@ -136,12 +130,12 @@ class FailedBatches:
             # arn:aws:lambda:region:account:function:name, and :$LATEST at times
             function = context["functionArn"].split(":")[6]
             event = {**event, "Records": [*event["Records"]]}
-            batch = StreamBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
+            batch = FailedBatch(key, function, len(event["Records"]), context["condition"], at, "ready")
         except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-            return StreamBatch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
+            return FailedBatch(key, "", 0, _STRANGE, at, "ready"), {"Records": []}
         return batch, event
 
-    def replay(self, batch: StreamBatch, event: dict[str, Any]) -> StreamBatch:
+    def replay(self, batch: FailedBatch, event: dict[str, Any]) -> FailedBatch:
         """Hand a batch to its function. If all of it went through, it is moved out of the way and `replayed`;
         else it is `left`."""
         why = self._handed_over(batch, event)
@@ -152,7 +146,7 @@ class FailedBatches:
         self._s3.delete_object(Bucket=bucket, Key=batch.key)
         return structs.replace(batch, result="replayed")
 
-    def _handed_over(self, batch: StreamBatch, event: dict[str, Any]) -> str:
+    def _handed_over(self, batch: FailedBatch, event: dict[str, Any]) -> str:
         """Why not all of it went through; "": it did."""
         # Whoever can write to the bucket must not choose what is invoked.
         if batch.function not in self._functions:
@@ -175,7 +169,7 @@ def _question(count: int, since: float, stage: str) -> str:
 
 def _show(answer: Replayed) -> None:
     if answer.batches:
-        table = Table("since", "function", "records", "condition", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = table_of("since", "function", "records", "condition")
         for each in answer.batches:
             since = each.since[:19].replace("T", " ")
             function = plain(each.function or "unknown")
@@ -183,7 +177,7 @@ def _show(answer: Replayed) -> None:
         screen.print(table)
         # Whole, however narrow the terminal: a key is there to be copied.
         for each in answer.batches:
-            screen.print(plain(f"{each.key}: {each.why}" if each.why else each.key), soft_wrap=True)
+            print_line(f"{each.key}: {each.why}" if each.why else each.key)
     if not answer.dry_run:
         screen.print(f"{answer.replayed} batches replayed, {answer.left} left.")
         if answer.left:

@@ -1,9 +1,9 @@
 """What the commands share: where they print, which stage they mean, and how they end where AWS refuses."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import typer
@@ -11,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from rich import box
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -18,14 +19,7 @@ from mailroom.aws.dynamo import UnprocessedKeys
 
 screen = Console()
 errors = Console(stderr=True)
-
-Stage = Annotated[
-    str,
-    typer.Option(envvar="MAILROOM_STAGE", help="The stage, in the account of the credentials."),
-]
-WrittenStage = Annotated[str, typer.Option(envvar="MAILROOM_STAGE", help="The stage, as cdk.json has it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+T = TypeVar("T")
 
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -121,9 +115,57 @@ def print_line(text: str, style: str = "", console: Console = screen) -> None:
     console.print(plain(text), style=style, soft_wrap=True)
 
 
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask."""
+    if not yes:
+        typer.confirm(question, abort=True, err=True)
+
+
+class Advance(Protocol):
+    """Takes how much is done, of how much (None: not known yet), and what is being done (None: as before)."""
+
+    def __call__(self, done: int, total: int | None = None, name: str | None = None) -> None: ...
+
+
+@contextmanager
+def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
+    """A progress bar on stderr; `quiet`: none."""
+    with Progress(console=errors, disable=quiet, transient=True) as progress:
+        task = progress.add_task(name, total=None)
+
+        def advance(done: int, total: int | None = None, name: str | None = None) -> None:
+            bound = None if total is None else max(done, total)
+            progress.update(task, completed=done, total=bound, description=name)
+
+        yield advance
+
+
 def table_of(*columns: str | Column, **options: Any) -> Table:
     """A table as all commands print theirs."""
-    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
+    return Table(*columns, **{"box": box.SIMPLE_HEAD, "pad_edge": False, **options})
+
+
+def right(heading: str = "", footer: str = "") -> Column:
+    """A column of figures."""
+    return Column(heading, footer, justify="right")
+
+
+def fold(heading: str = "", **options: Any) -> Column:
+    """A column of words that are long, which it breaks and does not cut."""
+    return Column(heading, overflow="fold", **options)
+
+
+def whole(heading: str) -> Column:
+    """A column of words that are never broken."""
+    return Column(heading, no_wrap=True)
+
+
+def print_answer(answer: T, show: Callable[[T], None], *, as_json: bool) -> None:
+    """Print a command's answer: as JSON for programs, or as `show` prints it for people."""
+    if as_json:
+        print_json(answer)
+    else:
+        show(answer)
 
 
 def print_json(answer: object) -> None:

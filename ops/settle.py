@@ -12,9 +12,10 @@ from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
 from mailroom.message.message import Key
 from ops.messages.status import show, view_of
+from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.screen import AsJson, NotDeployed, Refused, Stage, Yes, aws_faults, plain, print_json, screen
+from ops.screen import NotDeployed, Refused, aws_faults, plain, print_json, print_line
 from ops.stage import function_variables
 from ops.times import short
 
@@ -91,9 +92,9 @@ def settle(
     if as_json:
         print_json(answer)
     elif answer.why:
-        screen.print(plain(f"Not settled: {answer.why}."), soft_wrap=True)
+        print_line(f"Not settled: {answer.why}.")
     else:
-        screen.print(plain(f"{answer.id} ({answer.event_type}) is settled as {word}."), soft_wrap=True)
+        print_line(f"{answer.id} ({answer.event_type}) is settled as {word}.")
     raise typer.Exit(0 if answer.result == "settled" else 1)
 
 

@@ -1,4 +1,4 @@
-"""A deployed stage: names, how full queues are, and what its stack has set for its functions.
+"""A deployed stage: names, clients, how full queues are, and what its stack has set for its functions.
 
 The stage may be of another version than this command.
 """
@@ -6,6 +6,7 @@ The stage may be of another version than this command.
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from botocore.config import Config
 from msgspec import Struct
 
 from mailroom import environment
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=Struct)
 
+_FUNCTION_SECONDS = 930
+"""The longest that a function runs, and some: an invocation that was given up would go on all the same."""
 _COUNTS: Any = tuple(f"ApproximateNumberOfMessages{of}" for of in ("", "NotVisible", "Delayed"))
 
 
@@ -42,6 +45,25 @@ def prefix(stage: str) -> str:
 def name(stage: str, part: str) -> str:
     """The name of a table, a queue or a function, such as mailroom-dev-ledger."""
     return f"{prefix(stage)}{part}"
+
+
+def unprocessed_bucket(stage: str, account: str, region: str) -> str:
+    """The name of the bucket where Lambda leaves what the streams gave up on."""
+    return name(stage, f"unprocessed-{account}-{region}")
+
+
+def queue_urls(sqs: "SQSClient", stage: str) -> dict[str, str]:
+    """The URLs of a stage's queues by their short names, such as fax-dlq.fifo."""
+    pages = sqs.get_paginator("list_queues").paginate(
+        QueueNamePrefix=prefix(stage), PaginationConfig={"PageSize": 1000}
+    )
+    urls = sorted(url for page in pages for url in page.get("QueueUrls", ()))
+    return {url.rpartition("/")[2].removeprefix(prefix(stage)): url for url in urls}
+
+
+def is_dead(queue: str) -> bool:
+    """Whether a queue of that short name is a dead-letter queue."""
+    return queue.removesuffix(".fifo").endswith("-dlq")
 
 
 def depth(sqs: "SQSClient", url: str) -> Depth:
@@ -72,3 +94,21 @@ def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
             f"The settings of {name} are not as this version knows them: {error}. Deploy this version, or "
             "use the command of the version that is deployed."
         ) from None
+
+
+def config_for_puts(workers: int) -> Config:
+    """For many puts at once. What is repeated meets its own first."""
+    return Config(
+        connect_timeout=5,
+        read_timeout=20,
+        max_pool_connections=workers,
+        retries={"mode": "standard", "total_max_attempts": 3},
+        # Both are a third of what a put costs this machine, and items are checked before.
+        parameter_validation=False,
+        user_agent="mailroom",
+    )
+
+
+def config_for_invocations() -> Config:
+    """For invocations that take as long as a function may, and are not repeated in secret."""
+    return Config(read_timeout=_FUNCTION_SECONDS, retries={"total_max_attempts": 1})

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from mailroom.channels.webhook.signing import UnusableKey, host_key
 from mailroom.http.url_policy import BadUrl, UrlPolicy
-from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, print_json
+from ops.options import AsJson, Stage
+from ops.screen import NotDeployed, Refused, aws_faults, print_json
 from ops.stage import name
 
 

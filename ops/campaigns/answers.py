@@ -3,14 +3,13 @@
 from collections.abc import Iterable
 
 from msgspec import Struct, structs
-from rich import box
 from rich.panel import Panel
 from rich.table import Table
 
 from mailroom.campaigns.runs import Run, State
 from ops.campaigns.dry_run import DryRunAnswer
 from ops.campaigns.files import CampaignRow
-from ops.screen import lines, plain, screen
+from ops.screen import fold, lines, plain, print_line, right, screen, table_of, whole
 
 SHOWN_FAULTS = 20
 MEANING = {
@@ -77,15 +76,12 @@ def run_status(run: Run) -> RunStatus:
 def print_run(run: Run) -> None:
     """One run in full."""
     screen.print(plain(f"{run.campaign}, run {run.run}"), style="bold")
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column()
-    table.add_column(justify="right")
-    table.add_column(overflow="fold")
+    table = table_of("", right(), fold(), box=None, show_header=False)
     for row in _rows(run):
         table.add_row(*map(plain, row))
     screen.print(table)
     if run.trouble:
-        screen.print(plain(f"Page {run.next_page} was not collected: {run.trouble}"), soft_wrap=True)
+        print_line(f"Page {run.next_page} was not collected: {run.trouble}")
     print_faults(run.faults, run.refused)
 
 
@@ -108,11 +104,7 @@ def _rows(run: Run) -> Iterable[tuple[str, str, str]]:
 
 def runs_table(runs: Iterable[Run]) -> Table:
     """Several runs, a line each."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("run", no_wrap=True)
-    table.add_column("state")
-    for heading in ("pages", "recipients", "refused", "composed"):
-        table.add_column(heading, justify="right")
+    table = table_of(whole("run"), "state", *map(right, ("pages", "recipients", "refused", "composed")))
     for run in runs:
         figures = (run.pages, run.recipients, run.refused, run.composed)
         table.add_row(plain(run.run), run.state, *(f"{each:,}" for each in figures))
@@ -121,9 +113,8 @@ def runs_table(runs: Iterable[Run]) -> Table:
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     """The campaigns, a line each."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("campaign", "channel", "audience", "schedule", "standing", "last run"):
-        table.add_column(heading, overflow="fold")
+    headings = ("campaign", "channel", "audience", "schedule", "standing", "last run")
+    table = table_of(*map(fold, headings))
     for row in rows:
         shown = structs.replace(row, standing=row.standing.replace("_", " "))
         table.add_row(*map(plain, structs.astuple(shown)))
@@ -134,7 +125,7 @@ def print_faults(faults: Iterable[str], refused: int) -> None:
     """The first sentences about bad entries, and how many more there are."""
     shown = list(faults)[:SHOWN_FAULTS]
     for fault in shown:
-        screen.print(plain(f"- {fault}"), soft_wrap=True)
+        print_line(f"- {fault}")
     if refused > len(shown):
         screen.print(f"and {refused - len(shown):,} more.")
 

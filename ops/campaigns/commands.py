@@ -6,7 +6,6 @@ from typing import Annotated
 
 import boto3
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mailroom.campaigns.runs import Run
 from ops.campaigns import answers as view
@@ -15,7 +14,8 @@ from ops.campaigns.answers import CampaignsAnswer, RunsAnswer, RunStarted, run_s
 from ops.campaigns.deployed import DeployedCampaigns, RunStart
 from ops.campaigns.dry_run import DryRun, Samples
 from ops.campaigns.files import CampaignFiles, campaign_rows
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, screen
+from ops.options import AsJson, Stage, Yes
+from ops.screen import aws_faults, bar, confirm, errors, plain, print_answer, print_json, print_line, screen
 
 app = typer.Typer(
     no_args_is_help=True, help="Send messages to many: start a campaign, see how far it is, stop it."
@@ -79,8 +79,7 @@ def start(
         starting = campaigns.starting(name, run, new=new or dry_run)
         if dry_run:
             raise typer.Exit(_dry_run(files, starting, stage, as_json=as_json))
-        if not yes:
-            typer.confirm(_question(starting, stage), abort=True, err=True)
+        confirm(_question(starting, stage), yes=yes)
         campaigns.start(starting)
         _say_started(starting, as_json=as_json and not wait)
         if wait:
@@ -171,13 +170,12 @@ def _say_started(starting: RunStart, *, as_json: bool) -> None:
 
 def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) -> int:
     """Wait until a run is in the mailbox, and print it. The exit code: 1 where not all of it is."""
-    with _bar(quiet=as_json) as progress:
-        task = progress.add_task("collecting", total=None)
+    with bar("collecting", quiet=as_json) as advance:
 
         def seen(run: Run) -> None:
             done = waiting.accounted(run, starting)
-            total = None if run.state == "collecting" else max(run.recipients, done)
-            progress.update(task, description=run.state, completed=done, total=total)
+            total = None if run.state == "collecting" else run.recipients
+            advance(done, total, f"{run.state}, {done:,} accounted for")
 
         ended = waiting.wait(campaigns, starting, seen, time.sleep)
     if as_json:
@@ -185,25 +183,16 @@ def _wait(campaigns: DeployedCampaigns, starting: RunStart, *, as_json: bool) ->
     elif ended.run:
         view.print_run(ended.run)
     if ended.problem:
-        errors.print(plain(ended.problem), style="red", soft_wrap=True)
+        print_line(ended.problem, "red", errors)
     return 1 if ended.problem else 0
 
 
 def _dry_run(files: CampaignFiles, starting: RunStart, stage: str, *, as_json: bool) -> int:
     """Count an audience and print three of its messages. The exit code: 1 where one of them would fail."""
     samples = Samples(files.templates, files.stage(stage).get("sms", {}).get("default_region") or "")
-    with _bar(quiet=as_json) as progress:
-        task = progress.add_task("recipients counted", total=None)
+    with bar("counting recipients", quiet=as_json) as advance:
         answer = DryRun(boto3.Session(), starting, stage).run(
-            samples, lambda recipients: progress.update(task, completed=recipients)
+            samples, lambda count: advance(count, name=f"{count:,} recipients counted")
         )
-    if as_json:
-        print_json(answer)
-    else:
-        view.print_dry_run(answer)
+    print_answer(answer, view.print_dry_run, as_json=as_json)
     return 1 if answer.failed or any(each.problem for each in answer.samples) else 0
-
-
-def _bar(*, quiet: bool) -> Progress:
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    return Progress(*columns, console=errors, disable=quiet, transient=True)

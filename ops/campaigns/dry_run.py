@@ -16,8 +16,8 @@ from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse
 from ops import stage as stages
 from ops.campaigns.deployed import RunStart, without_campaigns
-from ops.clients import config_for_invocations
 from ops.screen import Refused
+from ops.stage import config_for_invocations
 
 SAMPLES = 3
 MAX_FAULTS = 20

@@ -43,7 +43,9 @@ def wait(
         if run is not None:
             seen(run)
         over, beside = run is not None and _is_over(run, start), campaigns.depth() > 0
-        moves = run != before or (beside and not (run and over and _is_exact(run, start)))
+        # A recipient that was counted twice would hide one without an outcome.
+        exact = run is not None and accounted(run, start) <= run.recipients
+        moves = run != before or (beside and not (over and exact))
         before, quiet = run, 0 if moves else quiet + 1
         if quiet >= (LOST_POLLS if not over else BESIDE_POLLS if beside else QUIET_POLLS):
             return Ended(run, _problem(run, start, campaigns, campaigns.dead() - dead))
@@ -62,11 +64,6 @@ def _is_over(run: Run, start: RunStart) -> bool:
     if run.state == "collected":
         return run.failed == 0 and accounted(run, start) >= run.recipients
     return run.state != "collecting"
-
-
-def _is_exact(run: Run, start: RunStart) -> bool:
-    """Whether no recipient was counted twice: a second count would hide a recipient without an outcome."""
-    return accounted(run, start) <= run.recipients
 
 
 def _problem(run: Run | None, start: RunStart, campaigns: DeployedCampaigns, dead: int) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
-from ops.screen import AsJson, WrittenStage, errors, plain, print_json, print_line, screen, table_of
+from ops.options import AsJson, WrittenStage
+from ops.screen import errors, plain, print_answer, print_line, right, screen, table_of
 
 if TYPE_CHECKING:
     from ops.cost.answer import ChannelCost, Cost
@@ -76,10 +77,7 @@ def cost(
     except SettingsError as error:
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
-    if as_json:
-        print_json(found)
-    else:
-        _show(found)
+    print_answer(found, _show, as_json=as_json)
 
 
 def _counts(texts: Sequence[str]) -> dict[str, int]:
@@ -102,7 +100,8 @@ def _show(cost: "Cost") -> None:
             note = f"Not included is what the provider of {each.channel} takes: {each.not_included}."
             print_line(note)
     screen.print(_fixed(cost))
-    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{_each(cost)}."), style="bold")
+    per_1000 = f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""
+    screen.print(plain(f"Together: {money(cost.dollars)} US dollars a month{per_1000}."), style="bold")
     for sentence in _sentences(cost):
         print_line(sentence)
 
@@ -121,18 +120,17 @@ def small(dollars: float) -> str:
     return f"{dollars:.4f}" if dollars >= 0.00005 else "< 0.0001"
 
 
-def _each(cost: "Cost") -> str:
-    return f", {small(cost.dollars_per_1000)} a thousand messages" if cost.dollars_per_1000 else ""
-
-
 def _channel(channel: "ChannelCost") -> Table:
     lane = f", lane {channel.lane}" if channel.lane != "normal" else ""
     what = "requests of the HTTP API" if channel.channel == "api" else f"messages by {channel.channel}{lane}"
-    table = table_of(show_footer=True, title_justify="left")
-    table.title = f"{channel.messages:,} {what}"
-    table.add_column("part", "together")
-    table.add_column("a thousand", small(channel.dollars_per_1000), justify="right")
-    table.add_column("a month", money(channel.dollars), justify="right")
+    table = table_of(
+        Column("part", "together"),
+        right("a thousand", small(channel.dollars_per_1000)),
+        right("a month", money(channel.dollars)),
+        show_footer=True,
+        title_justify="left",
+        title=f"{channel.messages:,} {what}",
+    )
     for name, price in channel.parts.items():
         table.add_row(name, small(price / channel.messages * 1000), money(price))
     return table
@@ -147,11 +145,14 @@ def _fixed(cost: "Cost") -> Table:
         "keys": resources.keys,
         "secrets": resources.secrets,
     }
-    table = table_of(show_footer=True, title_justify="left")
-    table.title = f"The stage {cost.stage} itself"
-    table.add_column("part", "together")
-    table.add_column("how many", justify="right")
-    table.add_column("a month", money(cost.fixed.dollars), justify="right")
+    table = table_of(
+        Column("part", "together"),
+        right("how many"),
+        right("a month", money(cost.fixed.dollars)),
+        show_footer=True,
+        title_justify="left",
+        title=f"The stage {cost.stage} itself",
+    )
     for name, price in cost.fixed.parts.items():
         count = counts.get(name)
         table.add_row(name, "" if count is None else f"{count}", money(price))

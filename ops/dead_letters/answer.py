@@ -91,15 +91,15 @@ def shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLett
     error = item.get("trouble") or item.get("error")
     return ShownDeadLetter(
         queue,
-        seen.letter.message_id,
+        seen.dead_letter.message_id,
         seen.subject.kind,
         seen.cause,
-        seen.letter.receives,
-        iso(seen.letter.sent_at / 1000),
+        seen.dead_letter.receives,
+        iso(seen.dead_letter.sent_at / 1000),
         None if seen.first_seen is None else iso(seen.first_seen / 1000),
         None if key is None else key.id,
         None if key is None else key.event_type,
         item.get("status"),
         error if isinstance(error, dict) else None,
-        seen.letter.body if body else None,
+        seen.dead_letter.body if body else None,
     )

@@ -18,21 +18,25 @@ from ops.dead_letters.answer import (
     shown,
 )
 from ops.dead_letters.queues import DeadQueue, DeadQueues
-from ops.dead_letters.redrive import MAX_RATE, Advance, Redrive
-from ops.progress import bar
+from ops.dead_letters.redrive import MAX_RATE, Redrive
+from ops.options import AsJson, Stage, Yes
 from ops.screen import (
-    AsJson,
+    Advance,
     Refused,
-    Stage,
-    Yes,
     aws_faults,
+    bar,
+    confirm,
     errors,
+    fold,
     lines,
     plain,
+    print_answer,
     print_json,
     print_line,
+    right,
     screen,
     table_of,
+    whole,
 )
 
 app = typer.Typer(no_args_is_help=True, help="What queues gave up on: see it, see why, put it back.")
@@ -78,11 +82,11 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
     total, hidden = depth.all, depth.in_flight
     if not depth.visible or not most:
         return DeadLetterCounts(queue.queue, total, hidden, complete=not total)
-    with queues.scan(queue) as letters:
-        seen = list(islice(letters, most))
-        complete = len(seen) == total if len(seen) == most else letters.complete()
+    with queues.scan(queue) as dead_letters:
+        seen = list(islice(dead_letters, most))
+        complete = len(seen) == total if len(seen) == most else dead_letters.complete()
     causes = Counter(each.cause.code for each in seen)
-    oldest = min((each.letter.sent_at for each in seen), default=None)
+    oldest = min((each.dead_letter.sent_at for each in seen), default=None)
     return DeadLetterCounts(
         queue.queue,
         total,
@@ -95,12 +99,9 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
 
 
 def _table(found: list[DeadLetterCounts]) -> Table:
-    table = table_of()
-    table.add_column("queue", no_wrap=True)
-    table.add_column("letters", justify="right")
-    table.add_column("hidden", justify="right")
-    table.add_column("oldest", no_wrap=True)
-    table.add_column("causes", overflow="fold", ratio=1)
+    table = table_of(
+        whole("queue"), right("letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
+    )
     for each in found:
         causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())
         if each.causes and each.looked_at < each.letters:
@@ -156,15 +157,15 @@ def _find(
     incomplete: list[str] = []
     looked_at = 0
     for queue in queues.named(name):
-        with queues.scan(queue) as letters:
-            for each in letters:
+        with queues.scan(queue) as dead_letters:
+            for each in dead_letters:
                 if len(found) == limit:
                     break
                 looked_at += 1
                 key = each.subject.key
-                if which in (None, each.letter.message_id, key and key.id):
+                if which in (None, each.dead_letter.message_id, key and key.id):
                     found.append(shown(each, queue.queue, body=body))
-            if len(found) < limit and not letters.complete():
+            if len(found) < limit and not dead_letters.complete():
                 incomplete.append(queue.queue)
     return DeadLettersShown(stage, looked_at, found, incomplete)
 
@@ -225,13 +226,9 @@ def redrive(
         if dry_run or (not planned.found and not planned.only and planned.running is None):
             answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
         else:
-            if not yes:
-                typer.confirm("Put them back?", abort=True, err=True)
+            confirm("Put them back?", yes=yes)
             answer = _run(planned, quiet=as_json)
-    if as_json:
-        print_json(answer)
-    else:
-        _print_end(answer)
+    print_answer(answer, _print_end, as_json=as_json)
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
 
 

@@ -1,9 +1,8 @@
 """Dead letters put back by this process: received, sent, and only then deleted.
 
-For some of a queue's letters, which SQS's own task cannot choose, and for services that have no such task.
-Who dies between sending and deleting leaves a letter in both queues: the ledger drops the second copy of a
-message, a receiver that of a callback.
-"""
+For some of a queue's dead letters, which SQS's own task cannot choose, and for services that have no such
+task. Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second
+copy of a message, a receiver that of a callback."""
 
 import hashlib
 import time
@@ -15,21 +14,21 @@ from mailroom.aws import queues
 from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, SEEN_AGAIN, dead_letter_of
 from ops.dead_letters.queues import DeadQueue
+from ops.tables import batches
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
 
 HIDDEN_SECONDS = 300
-"""For this long nobody else gets a letter that is being moved, or one that is passed over."""
+"""For this long nobody else gets a dead letter that is being moved, or one that is passed over."""
 
 
 class DeadLetterMover:
-    """Moves letters of one queue. `rate`: letters a second at most; None: as fast as it goes.
+    """Moves dead letters of one queue. `rate`: dead letters a second at most; None: as fast as it goes.
 
-    Of a FIFO queue a chosen letter goes only with all that stand before it in its line, or it would overtake
-    them. `found` are the ids of those that were asked for and met, `kept` counts the letters of these that
-    were not moved, `behind` says of some of them what stands before.
-    """
+    Of a FIFO queue a chosen dead letter goes only with all that stand before it in its line, or it would
+    overtake them. `found` are the ids of those that were asked for and met, `kept` counts the dead letters of
+    these that were not moved, `behind` says of some of them what stands before."""
 
     def __init__(
         self,
@@ -55,15 +54,15 @@ class DeadLetterMover:
         self.behind: dict[str, list[str]] = {}
 
     def move(self, most: int | None, only: Collection[str] = ()) -> Iterator[int]:
-        """Move up to `most` letters (None: all that there are), or `only` those with these ids (SQS's or
+        """Move up to `most` dead letters (None: all that there are), or `only` those with these ids (SQS's or
         their messages'); yields how many after each call. What was received and not moved is there for
         everybody again at the end."""
         moved = 0
         try:
-            while (most is None or moved < most) and (letters := self._receive()):
-                chosen = self._chosen(letters, only)[: None if most is None else most - moved]
+            while (most is None or moved < most) and (dead_letters := self._receive()):
+                chosen = self._chosen(dead_letters, only)[: None if most is None else most - moved]
                 self.kept += len(chosen)
-                for batch in _batches(chosen, self._batch):
+                for batch in batches(chosen, _size, self._batch, queues.MAX_BYTES):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += len(gone)
@@ -71,16 +70,17 @@ class DeadLetterMover:
                     yield len(gone)
                     if self._queue.fifo and len(gone) < len(batch):
                         return
-                    self._wait(len(batch), began)
+                    if self._rate is not None:
+                        self._sleep(max(0.0, len(batch) / self._rate - (self._clock() - began)))
         finally:
             queues.set_visibility(self._client, self._queue.url, [(each, 0) for each in self._held.values()])
 
-    def _chosen(self, letters: list[Any], only: Collection[str]) -> list[Any]:
+    def _chosen(self, dead_letters: list[Any], only: Collection[str]) -> list[Any]:
         """Those that are asked for, but for what would overtake another of its line."""
         if not only:
-            return letters
+            return dead_letters
         chosen = []
-        for each in letters:
+        for each in dead_letters:
             asked = self._ids(each) & set(only)
             line = self._passed[each["Attributes"]["MessageGroupId"]] if self._queue.fifo else []
             self.found |= asked
@@ -93,20 +93,20 @@ class DeadLetterMover:
             line.append(each["MessageId"])
         return chosen
 
-    def _ids(self, letter: Any) -> set[str]:
+    def _ids(self, dead_letter: Any) -> set[str]:
         """By which ids one may ask for it."""
-        key = subject_of(dead_letter_of(self._queue.name, letter)).key
-        return {letter["MessageId"]} if key is None else {letter["MessageId"], key.id}
+        key = subject_of(dead_letter_of(self._queue.name, dead_letter)).key
+        return {dead_letter["MessageId"]} if key is None else {dead_letter["MessageId"], key.id}
 
     def _receive(self) -> list[Any]:
-        """Up to ten letters that were not received before; []: there are no more, or too many of those that
-        are passed over have come again."""
+        """Up to ten dead letters that were not received before; []: there are no more, or too many of those
+        that are passed over have come again."""
         for _ in range(SEEN_AGAIN):
-            letters = self._read()
+            dead_letters = self._read()
             known = self._held.keys() | self._sent
-            self._held |= {each["MessageId"]: each["ReceiptHandle"] for each in letters}
-            new = [each for each in letters if each["MessageId"] not in known]
-            if new or not letters:
+            self._held |= {each["MessageId"]: each["ReceiptHandle"] for each in dead_letters}
+            new = [each for each in dead_letters if each["MessageId"] not in known]
+            if new or not dead_letters:
                 return new
         return []
 
@@ -122,12 +122,12 @@ class DeadLetterMover:
         return list(reply.get("Messages", []))
 
     def _send(self, batch: list[Any]) -> list[Any]:
-        """The letters that the queue took; they are out of the dead-letter queue then."""
+        """The dead letters that the queue took; they are out of the dead-letter queue then."""
         entries = [self._entry(at, each) for at, each in enumerate(batch)]
         reply = self._client.send_message_batch(QueueUrl=self._queue.source_url, Entries=entries)
         taken = reply.get("Successful", ())
         gone = [batch[int(each["Id"])] for each in taken]
-        # A letter keeps its id when it dies again: what was moved once is not moved twice.
+        # A dead letter keeps its id when it dies again: what was moved once is not moved twice.
         self._sent |= {each["MessageId"] for each in taken if "MessageId" in each}
         if gone:
             self._client.delete_message_batch(
@@ -140,53 +140,35 @@ class DeadLetterMover:
             del self._held[each["MessageId"]]
         return gone
 
-    def _entry(self, at: int, letter: Any) -> Any:
-        entry: dict[str, Any] = {"Id": str(at), "MessageBody": letter["Body"]}
+    def _entry(self, at: int, dead_letter: Any) -> Any:
+        entry: dict[str, Any] = {"Id": str(at), "MessageBody": dead_letter["Body"]}
         # Without the scheduler's words: it is sent now, and a later death has another cause.
         attributes = {
             name: {part: value[part] for part in ("DataType", "StringValue", "BinaryValue") if part in value}
-            for name, value in letter.get("MessageAttributes", {}).items()
+            for name, value in dead_letter.get("MessageAttributes", {}).items()
             if name not in OF_THE_SCHEDULER
         }
         if attributes:
             entry["MessageAttributes"] = attributes
-        system = letter["Attributes"]
+        system = dead_letter["Attributes"]
         if "MessageGroupId" in system:
             entry["MessageGroupId"] = system["MessageGroupId"]
         if self._queue.fifo:
-            entry["MessageDeduplicationId"] = _fresh(letter)
+            entry["MessageDeduplicationId"] = _fresh(dead_letter)
         return entry
 
-    def _wait(self, sent: int, began: float) -> None:
-        if self._rate is not None:
-            self._sleep(max(0.0, sent / self._rate - (self._clock() - began)))
 
-
-def _fresh(letter: Any) -> str:
+def _fresh(dead_letter: Any) -> str:
     """A deduplication id of this move only. SQS takes a message under an id that it knows of the last five
-    minutes, says yes, and delivers nothing: under its old one the letter would be lost. A call that the SDK
-    repeats has the same one, and the ledger drops any copy."""
-    return hashlib.sha256(f"{letter['MessageId']} {letter['ReceiptHandle']}".encode()).hexdigest()
+    minutes, says yes, and delivers nothing: under its old one the dead letter would be lost. A call that the
+    SDK repeats has the same one, and the ledger drops any copy."""
+    return hashlib.sha256(f"{dead_letter['MessageId']} {dead_letter['ReceiptHandle']}".encode()).hexdigest()
 
 
-def _batches(letters: list[Any], most: int) -> Iterator[list[Any]]:
-    """Runs of dead letters that one call takes, in order."""
-    batch: list[Any] = []
-    size = 0
-    for each in letters:
-        bytes_ = len(each["Body"].encode()) + _attributes_size(each)
-        if batch and (len(batch) == most or size + bytes_ > queues.MAX_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += bytes_
-    if batch:
-        yield batch
-
-
-def _attributes_size(letter: Any) -> int:
-    attributes = letter.get("MessageAttributes", {})
-    return sum(
+def _size(dead_letter: Any) -> int:
+    """Bytes, as SQS counts them."""
+    attributes = dead_letter.get("MessageAttributes", {})
+    return len(dead_letter["Body"].encode()) + sum(
         len(name.encode())
         + len(value["DataType"].encode())
         + len(value.get("StringValue", "").encode())

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from msgspec import Struct
 
-from mailroom.aws.dynamo import Sets, batch_get, string
+from mailroom.aws.dynamo import batch_get, string
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
+from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
 from ops.screen import NotDeployed, Refused
 
 if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_sqs import SQSClient
 
-_DEAD = ("-dlq", "-dlq.fifo")
 HIDDEN_SECONDS = 270.0
 """A dead letter stays hidden for this long, and a little longer, if this process dies before it puts it
 back."""
@@ -51,7 +50,7 @@ class ExplainedDeadLetter(Struct, frozen=True):
     """A dead letter, and what is known of it. `item` is the ledger's ({}: none), `first_seen` is when the
     function dead-letters first reported it (epoch milliseconds; None: not yet)."""
 
-    letter: DeadLetter
+    dead_letter: DeadLetter
     subject: Subject
     cause: Cause
     item: dict[str, Any]
@@ -62,20 +61,18 @@ class DeadQueues:
     """One stage's dead-letter queues."""
 
     def __init__(self, session: boto3.Session, stage: str) -> None:
-        self.client: SQSClient = session.client("sqs")
-        self._dynamodb: DynamoDBClient = session.client("dynamodb")
+        self.client = session.client("sqs")
+        self._dynamodb = session.client("dynamodb")
         self._prefix = stages.prefix(stage)
         self._stage = stage
 
     def found(self) -> list[DeadQueue]:
         """All there are, by name. Raises NotDeployed where the stage has none."""
-        pages = self.client.get_paginator("list_queues").paginate(
-            QueueNamePrefix=self._prefix, PaginationConfig={"PageSize": 1000}
-        )
-        urls = [url for page in pages for url in page.get("QueueUrls", ()) if url.endswith(_DEAD)]
+        named = stages.queue_urls(self.client, self._stage)
+        urls = {name: url for name, url in named.items() if stages.is_dead(name)}
         if not urls:
             raise NotDeployed(f"dead-letter queue of {self._stage}")
-        return sorted((self._queue(url) for url in urls), key=lambda each: each.queue)
+        return sorted((self._queue(*each) for each in urls.items()), key=lambda each: each.queue)
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -105,32 +102,31 @@ class DeadQueues:
         finally:
             pass_.put_back()
 
-    def explain(self, letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
+    def explain(self, dead_letters: list[DeadLetter]) -> Iterator[ExplainedDeadLetter]:
         """What is known of each of these. The cause is read anew from the ledger, because it may have changed
-        since the letter died."""
+        since the dead letter died."""
         ledger, log = stages.name(self._stage, "ledger"), stages.name(self._stage, "dead-letters")
-        subjects = {each.message_id: subject_of(each) for each in letters}
+        subjects = {each.message_id: subject_of(each) for each in dead_letters}
         keys = dict.fromkeys(each.key for each in subjects.values() if each.key is not None)
         found = batch_get(
             self._dynamodb,
             {
-                ledger: [_where(key) for key in keys],
+                ledger: [where(key) for key in keys],
                 log: [{"message_id": string(each)} for each in subjects],
             },
             consistent=True,
         )
         items = {Key(each["id"], each["event_type"]): each for each in found[ledger]}
         reported = {each["message_id"]: int(each["first_seen"]) for each in found[log]}
-        for letter in letters:
-            subject = subjects[letter.message_id]
+        for dead_letter in dead_letters:
+            subject = subjects[dead_letter.message_id]
             item = items.get(subject.key, {}) if subject.key is not None else {}
-            cause = cause_of(letter, subject, item)
-            yield ExplainedDeadLetter(letter, subject, cause, item, reported.get(letter.message_id))
+            cause = cause_of(dead_letter, subject, item)
+            yield ExplainedDeadLetter(dead_letter, subject, cause, item, reported.get(dead_letter.message_id))
 
-    def _queue(self, url: str) -> DeadQueue:
+    def _queue(self, name: str, url: str) -> DeadQueue:
         reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         arn = reply["Attributes"]["QueueArn"]
-        name = url.rsplit("/", 1)[1].removeprefix(self._prefix)
         return DeadQueue(
             name.removesuffix(".fifo").removesuffix("-dlq"), name, url, arn, _source(url), _source(arn)
         )
@@ -144,21 +140,18 @@ def _source(dead: str) -> str:
 
 
 class ScanPass(DeadLetterQueue):
-    """Hands out the letters of a queue, each once. When it has ended, `complete` says whether those were all:
-    a pass holds a certain number, and in a long one the first letters come again before the last are seen."""
+    """Hands out the dead letters of a queue, each once. When it has ended, `complete` says whether those were
+    all: a pass holds a certain number, and in a long one the first dead letters come again before the last
+    are seen."""
 
     def __init__(self, client: "SQSClient", queue: DeadQueue, queues: DeadQueues) -> None:
         super().__init__(client, queue.name, queue.url, LONG_POLL_SECONDS)
         self._queues = queues
 
     def __iter__(self) -> Iterator[ExplainedDeadLetter]:
-        while not self.full and (letters := self.receive(HIDDEN_SECONDS)):
-            yield from self._queues.explain(letters)
+        while not self.full and (dead_letters := self.receive(HIDDEN_SECONDS)):
+            yield from self._queues.explain(dead_letters)
 
-    def delete(self, letter: DeadLetter) -> None:
+    def delete(self, dead_letter: DeadLetter) -> None:
         """Take one out for good."""
-        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(letter.message_id))
-
-
-def _where(key: Key) -> Sets:
-    return {"id": string(key.id), "event_type": string(key.event_type)}
+        self._client.delete_message(QueueUrl=self._url, ReceiptHandle=self._held.pop(dead_letter.message_id))

@@ -1,11 +1,10 @@
 """Putting a queue's dead letters back on their way: by SQS's own task or, where that cannot, one by one.
 
 The task goes on by itself, at a rate, and can be cancelled. SQS developer guide, "dead-letter queue redrive",
-and API reference, StartMessageMoveTask: at most 500 letters a second, one task a queue, FIFO queues too, the
-oldest first; what is moved is a new message with a new id, and its retention starts anew. Without a
-destination SQS sends each letter where it came from. It does not know that for letters that it did not bring
-there itself, such as EventBridge Scheduler's: so the destination is always named.
-"""
+and API reference, StartMessageMoveTask: at most 500 dead letters a second, one task a queue, FIFO queues too,
+the oldest first; what is moved is a new message with a new id, and its retention starts anew. Without a
+destination SQS sends each dead letter where it came from. It does not know that for dead letters that it did
+not bring there itself, such as EventBridge Scheduler's: so the destination is always named."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,6 +16,7 @@ from msgspec import Struct
 from ops.dead_letters.answer import Redriven, State
 from ops.dead_letters.mover import DeadLetterMover
 from ops.dead_letters.queues import DeadQueue, DeadQueues
+from ops.screen import Advance
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -30,7 +30,7 @@ POLLS_AFTER_CTRL_C = 5
 _UNKNOWN = ("InvalidAction", "UnknownOperationException", "UnknownOperation", "NotImplemented")
 """How a service that is not AWS's says that it has no such call."""
 _NAMED = 3
-"""Letters that a sentence names."""
+"""Dead letters that a sentence names."""
 _STATES: dict[str, State] = {
     "COMPLETED": "done",
     "CANCELLED": "cancelled",
@@ -38,8 +38,6 @@ _STATES: dict[str, State] = {
     "RUNNING": "running",
     "CANCELLING": "running",
 }
-Advance = Callable[[int, int], None]
-"""Is called with how many have been moved, of how many."""
 
 
 class NoMoveTasks(Exception):
@@ -90,7 +88,7 @@ class MoveTask:
         )
 
     def start(self, rate: int | None) -> None:
-        """Start one, with `rate` letters a second at most (None: SQS finds its own)."""
+        """Start one, with `rate` dead letters a second at most (None: SQS finds its own)."""
         bound = {} if rate is None else {"MaxNumberOfMessagesPerSecond": rate}
         newest = self._newest()
         self._before = 0 if newest is None else _started(newest)
@@ -148,9 +146,10 @@ class MoveTask:
 
 
 class Redrive:
-    """Redrives one queue: all that it has, or `only` the letters with these ids. Making one changes nothing.
+    """Redrives one queue: all that it has, or `only` the dead letters with these ids. Making one changes
+    nothing.
 
-    `found` letters lie there; `running` is a task that somebody has started.
+    `found` dead letters lie there; `running` is a task that somebody has started.
     """
 
     def __init__(
@@ -223,7 +222,7 @@ class Redrive:
     def answer(
         self, state: State, moved: int, meant: int, reason: str | None = None, *, dry_run: bool = False
     ) -> Redriven:
-        """How it stands, where `meant` letters should be moved."""
+        """How it stands, where `meant` dead letters should be moved."""
         return Redriven(
             self.stage,
             self.queue.queue,
@@ -243,7 +242,7 @@ def _started(task: Any) -> int:
 
 
 def _behind(lines: Mapping[str, Sequence[str]]) -> str | None:
-    """Which letters stand before those that would have overtaken them."""
+    """Which dead letters stand before those that would have overtaken them."""
     if not lines:
         return None
     said = "; ".join(f"{id_} stands behind {_some(before)}" for id_, before in sorted(lines.items()))

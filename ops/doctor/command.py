@@ -9,7 +9,8 @@ from rich.text import Text
 
 from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.answer import Checked, Diagnosis, State
-from ops.screen import AsJson, Stage, aws_faults, errors, plain, print_json, print_line, screen, table_of
+from ops.options import AsJson, Stage
+from ops.screen import aws_faults, errors, fold, plain, print_answer, print_line, screen, table_of, whole
 
 Only = Annotated[
     str,
@@ -42,10 +43,7 @@ def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, de
         diagnosis, tracebacks = examine(boto3.Session(), stage, subjects, quiet=as_json)
     for name, trace in tracebacks.items() if debug else ():
         errors.print(f"{name}:\n{trace}", markup=False, soft_wrap=True)
-    if as_json:
-        print_json(diagnosis)
-    else:
-        _show(diagnosis)
+    print_answer(diagnosis, _show, as_json=as_json)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 
 
@@ -79,11 +77,7 @@ def _show(diagnosis: Diagnosis) -> None:
 
 
 def _table(checks: list[Checked]) -> Table:
-    table = table_of()
-    table.add_column("")
-    table.add_column("state", no_wrap=True)
-    table.add_column("check", no_wrap=True)
-    table.add_column("what was found", overflow="fold")
+    table = table_of("", whole("state"), whole("check"), fold("what was found"))
     subject = name = ""
     for each in checks:
         if subject and each.subject != subject:

@@ -5,21 +5,21 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 
 import boto3
 from botocore.exceptions import ClientError, HTTPClientError
 from botocore.exceptions import ConnectionError as Unconnected
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from mailroom.clock import Clock, iso
 from ops.doctor.answer import Checked, CheckFinding, Diagnosis, failed, skipped, warning, worst
 from ops.doctor.checks import CHECKS, Check
 from ops.doctor.checks.stacks import clock as clock_check
-from ops.doctor.stage import ConfiguredStage, DeployedStage
-from ops.screen import NotDeployed, Refused, errors, unsigned
+from ops.doctor.stage import ConfiguredStage, ExaminedStage
+from ops.screen import NotDeployed, Refused, bar, unsigned
 
 SECONDS = 60.0
 """What all checks may take together; each call has bounds of its own, far below."""
@@ -36,10 +36,6 @@ class ChecksRun:
     tracebacks: dict[str, str] = field(default_factory=dict)
 
 
-Results = SimpleQueue[tuple[int, list[CheckFinding], str]]
-"""A check's number, its findings, and the traceback of one that is broken."""
-
-
 def examine(
     session: boto3.Session, name: str, subjects: Collection[str], *, quiet: bool, clock: Clock = time.time
 ) -> tuple[Diagnosis, dict[str, str]]:
@@ -48,13 +44,11 @@ def examine(
     Raises Refused where there is no such stage, or this machine's clock is off, and botocore's errors where
     AWS says nothing at all.
     """
-    stage = DeployedStage(session, name, ConfiguredStage.read(name), clock)
+    stage = ExaminedStage(session, name, ConfiguredStage.read(name), clock)
     _require(stage)
     checks = [each for each in CHECKS if each.subject in subjects]
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed}/{task.total}"))
-    with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
-        task = progress.add_task("looking", total=len(checks))
-        ran = run(stage, checks, lambda _: progress.advance(task))
+    with bar("looking", quiet=quiet) as advance:
+        ran = run(stage, checks, lambda ended: advance(ended, len(checks)))
     states = [each.state for each in ran.checked]
     diagnosis = Diagnosis(
         name, stage.account, stage.region, iso(clock()), worst(states), dict(Counter(states)), ran.checked
@@ -62,7 +56,7 @@ def examine(
     return diagnosis, ran.tracebacks
 
 
-def _require(stage: DeployedStage) -> None:
+def _require(stage: ExaminedStage) -> None:
     """Raise where there is nothing to examine. Where AWS does not take the signature, it is asked for the
     time, which needs none."""
     try:
@@ -81,22 +75,25 @@ def _require(stage: DeployedStage) -> None:
 
 
 def run(
-    stage: DeployedStage,
+    stage: ExaminedStage,
     checks: Sequence[Check],
-    ended: Callable[[Check], None] = lambda _: None,
+    ended: Callable[[int], None] = lambda _: None,
     seconds: float = SECONDS,
 ) -> ChecksRun:
-    """Run all checks; `ended` is told of each. A check that raises becomes a finding, never an error."""
-    results: Results = SimpleQueue()
+    """Run all checks; `ended` takes how many have ended. A check that raises becomes a finding."""
+    results = SimpleQueue[tuple[int, list[CheckFinding], str]]()
     for number, check in enumerate(checks):
         # Daemons: one that hangs must not keep the command from ending.
         threading.Thread(target=_one, args=(stage, number, check, results), daemon=True).start()
     ran, findings = ChecksRun(), dict[int, list[CheckFinding]]()
-    for number, found, trace in _until(results, len(checks), seconds):
-        findings[number] = found
-        if trace:
-            ran.tracebacks[checks[number].name] = trace
-        ended(checks[number])
+    deadline = time.monotonic() + seconds
+    with suppress(Empty):
+        while len(findings) < len(checks):
+            number, found, trace = results.get(timeout=max(0.0, deadline - time.monotonic()))
+            findings[number] = found
+            if trace:
+                ran.tracebacks[checks[number].name] = trace
+            ended(len(findings))
     late = [warning(f"Could not look: no answer within {seconds:.0f} s.", "Run it again.")]
     for number, check in enumerate(checks):
         for each in findings.get(number, late):
@@ -104,16 +101,10 @@ def run(
     return ran
 
 
-def _until(results: Results, count: int, seconds: float) -> Iterator[tuple[int, list[CheckFinding], str]]:
-    deadline = time.monotonic() + seconds
-    for _ in range(count):
-        try:
-            yield results.get(timeout=max(0.0, deadline - time.monotonic()))
-        except Empty:
-            return
-
-
-def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> None:
+def _one(
+    stage: ExaminedStage, number: int, check: Check, results: SimpleQueue[tuple[int, list[CheckFinding], str]]
+) -> None:
+    """Run a check. Puts its number, its findings, and the traceback of one that is broken."""
     found: list[CheckFinding] = []
     trace = ""
     try:
@@ -128,7 +119,7 @@ def _one(stage: DeployedStage, number: int, check: Check, results: Results) -> N
     results.put((number, found, trace))
 
 
-def _of_error(stage: DeployedStage, error: Exception) -> CheckFinding:
+def _of_error(stage: ExaminedStage, error: Exception) -> CheckFinding:
     """What AWS's error says of a check: may it not be asked, is it not known there, or is something wrong."""
     if not isinstance(error, ClientError):
         return failed(f"No answer: {error}", "Check the network from here, and the region.")

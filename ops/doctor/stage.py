@@ -18,7 +18,7 @@ from msgspec import Struct
 from mailroom import environment
 from mailroom.clock import Clock
 from ops.estimates.lanes import CDK_JSON, ConfiguredLane, Stages
-from ops.stage import prefix
+from ops.stage import prefix, queue_urls
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
 
@@ -81,7 +81,7 @@ class EventSource(Struct, frozen=True):
     last_result: str
 
 
-class DeployedStage:
+class ExaminedStage:
     """One stage in one account and region. Checks share it, each in a thread of its own: what several of them
     ask for is asked once."""
 
@@ -187,8 +187,7 @@ class DeployedStage:
     @cached_property
     def queues(self) -> dict[str, str]:
         """The URLs of the stage's queues by their short names, such as fax-dlq.fifo."""
-        urls = self.pages("sqs", "list_queues", "QueueUrls", QueueNamePrefix=self.prefix)
-        return {url.rpartition("/")[2].removeprefix(self.prefix): url for url in sorted(urls)}
+        return queue_urls(self.client("sqs"), self.name)
 
     @cached_property
     def alarms(self) -> list[dict[str, Any]]:

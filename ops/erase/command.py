@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated
 
 import boto3
 import typer
 from msgspec import Struct, structs
-from rich.progress import Progress, SpinnerColumn, TextColumn
 
 from mailroom.clock import iso
 from ops.erase.answer import Erased, ErasurePlace
 from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
-from ops.erase.tables import ErasureRun, Read, StageData
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
+from ops.erase.stage import ErasureRun, Read, StageData
+from ops.options import AsJson, Stage, Yes
+from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, screen, table_of
 
 _MOST_NAMED = 20
 _CHOICES = (
@@ -61,17 +62,15 @@ def erase(
         data = StageData(boto3.Session(), stage)
         person = Person(recipient, data.default_region, channel)
         counting = ErasureRun(data, person, keep_choices=keep_choices)
-        with _steps(quiet=as_json) as step:
-            first = _survey(counting, step)
+        step = partial(_step, quiet=as_json)
+        first = _survey(counting, step)
         if not as_json:
             _show_first(first)
         if dry_run:
             answer = _answer(counting, first, None)
         else:
-            if not yes:
-                typer.confirm(_question(first, stage, keep_choices), abort=True, err=True)
-            with _steps(quiet=as_json) as step:
-                answer = _erase(counting, first, step)
+            confirm(_question(first, stage, keep_choices), yes=yes)
+            answer = _erase(counting, first, step)
     if as_json:
         print_json(answer)
     elif not dry_run:
@@ -132,18 +131,17 @@ def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
 
 
 @contextmanager
-def _steps(*, quiet: bool) -> Iterator[Step]:
-    """Shows each step on stderr, with what it has read so far."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TextColumn("{task.completed:.0f} read"))
-    with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
+def _step(name: str, *, quiet: bool) -> Iterator[Read]:
+    """Shows a step on stderr, with what it has read so far."""
+    total = 0
+    with bar(name, quiet=quiet) as advance:
 
-        @contextmanager
-        def step(name: str) -> Iterator[Read]:
-            task = progress.add_task(name, total=None)
-            yield lambda count: progress.advance(task, count)
-            progress.remove_task(task)
+        def read(count: int) -> None:
+            nonlocal total
+            total += count
+            advance(total, name=f"{name}: {total:,} read")
 
-        yield step
+        yield read
 
 
 def _question(first: Survey, stage: str, keep_choices: bool) -> str:

@@ -3,7 +3,7 @@ that the streams gave up on, dead letters, and tables that this command does not
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from http import HTTPStatus
 from typing import Any
@@ -16,8 +16,9 @@ from mailroom.message.message import Key, decode
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
 from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without
-from ops.erase.tables import ErasureRun, ItemChanged, Read, key_of
+from ops.erase.stage import ErasureRun, ItemChanged, Read
 from ops.people.suppressions import FAULTS, Lists
+from ops.tables import key_of
 
 Step = Callable[[str], AbstractContextManager[Read]]
 """Begins a step of that name; what it yields counts everything that is read."""
@@ -108,7 +109,7 @@ def _choices(run: ErasureRun, table: str, read: Read) -> ErasurePlace:
 
 
 def _dead_letter_records(run: ErasureRun, own: set[Key], read: Read) -> ErasurePlace:
-    """Records of dead letters. A letter that still lies in its queue is recorded anew."""
+    """Records of dead letters. A dead letter that still lies in its queue is recorded anew."""
     place = ErasurePlace("dead-letters")
     for image in run.data.scan("dead-letters", read):
         about = key_of(image) if "id" in image else None
@@ -179,7 +180,8 @@ class _Batches:
     def erase(self, read: Read) -> ErasurePlace:
         """Look through all objects of the bucket; each holds a batch, 6 MB at most."""
         place = ErasurePlace("unprocessed")
-        for name in self._names():
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
+        for name in (each["Key"] for page in pages for each in page.get("Contents", ())):
             read(1)
             try:
                 reply = self._s3.get_object(Bucket=self._bucket, Key=name)
@@ -195,10 +197,6 @@ class _Batches:
             if self._run.apply and left is not None:
                 place.erased += self._write(name, left, reply["ETag"])
         return place
-
-    def _names(self) -> Iterator[str]:
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket)
-        yield from (each["Key"] for page in pages for each in page.get("Contents", ()))
 
     def _without(self, name: str, text: str) -> tuple[bool, dict[str, Any] | None]:
         """Whether an object tells of the person, and the document without them (None: it stays as it is)."""
@@ -280,7 +278,7 @@ class _DeadLetters:
         self._settle = settle
 
     def erase(self, own: set[Key], read: Read) -> ErasurePlace:
-        """`own` are messages only to the person. Their letters go if the ledger was emptied of them."""
+        """`own` are messages only to the person. Their dead letters go if the ledger was emptied of them."""
         place = ErasurePlace("dead-letter queues")
         for queue in self._queues.found():
             # Of a FIFO queue's group ten can be seen at once: those behind them come when these are gone.
@@ -290,23 +288,25 @@ class _DeadLetters:
         return place
 
     def _pass(self, queue: DeadQueue, own: set[Key], place: ErasurePlace, read: Read) -> int:
-        """One look through a queue; how many letters were deleted."""
+        """One look through a queue; how many dead letters were deleted."""
         deleted = 0
-        with self._queues.scan(queue) as letters:
-            for seen in letters:
+        with self._queues.scan(queue) as dead_letters:
+            for seen in dead_letters:
                 read(1)
                 if not self._is_theirs(seen, own):
                     continue
                 place.found += 1
                 if not self._run.apply:
                     continue
-                if _is_over(seen) or self._is_settled(seen):
-                    letters.delete(seen.letter)
+                key = seen.subject.key
+                # A message only to the person is settled first: from then on it is never sent.
+                if _is_over(seen) or (key is not None and self._is_to_them(seen) and self._settle(key)):
+                    dead_letters.delete(seen.dead_letter)
                     deleted += 1
                 else:
-                    what = f"{queue.queue}, letter {seen.letter.message_id}"
+                    what = f"{queue.queue}, letter {seen.dead_letter.message_id}"
                     self._run.leave("dead-letter queues", what, _DEAD_LETTER[seen.subject.kind])
-            if not letters.complete():
+            if not dead_letters.complete():
                 self._run.leave("dead-letter queues", queue.queue, _INCOMPLETE)
         place.erased += deleted
         return deleted
@@ -317,25 +317,21 @@ class _DeadLetters:
             return True
         if self._run.person.kind == "id":  # which stands in no text for itself
             return self._is_to_them(seen)
-        return self._run.person.is_in(seen.letter.body)
+        return self._run.person.is_in(seen.dead_letter.body)
 
     def _is_to_them(self, seen: ExplainedDeadLetter) -> bool:
         """Whether its body is a message only to the person."""
         if seen.subject.kind != "message" or seen.subject.key is None:
             return False
-        body = decode(seen.letter.body)  # it was read before: what is no JSON is malformed
+        body = decode(seen.dead_letter.body)  # it was read before: what is no JSON is malformed
         try:
-            item_of = _ITEM_OF.get(seen.letter.queue.partition("-")[0], dict)
+            item_of = _ITEM_OF.get(seen.dead_letter.queue.partition("-")[0], dict)
             image = image_of(item_of(body))
         except Invalid:
             return False
         return role_of(image, self._run.person) == "whole"
 
-    def _is_settled(self, seen: ExplainedDeadLetter) -> bool:
-        """Whether its body is a message only to the person, which now is never sent."""
-        return self._is_to_them(seen) and seen.subject.key is not None and self._settle(seen.subject.key)
-
 
 def _is_over(seen: ExplainedDeadLetter) -> bool:
-    """Whether the letter could be sent no more: its message was the person's, and is emptied."""
+    """Whether the dead letter could be sent no more: its message was the person's, and is emptied."""
     return seen.subject.kind in ("message", "event", "callback") and ERASED_AT in seen.item

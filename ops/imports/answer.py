@@ -3,22 +3,12 @@
 from typing import Literal
 
 from msgspec import Struct, structs
-from rich import box
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 from rich.table import Table
 
 from ops.campaigns.answers import panel
 from ops.campaigns.dry_run import Sample
 from ops.imports.items import LineFault
-from ops.screen import errors, plain, screen
+from ops.screen import fold, plain, print_line, right, screen, table_of
 
 State = Literal["done", "interrupted", "stopped"]
 
@@ -84,7 +74,7 @@ def show(answer: Imported) -> None:
         screen.print(panel(*structs.astuple(sample)))
     for fault in answer.faults:
         where = f"line {fault.line}, {fault.column}" if fault.column else f"line {fault.line}"
-        screen.print(plain(f"- {where}: {fault.problem}"), soft_wrap=True)
+        print_line(f"- {where}: {fault.problem}")
     more = answer.refused + answer.conflict - len(answer.faults)
     if more > 0:
         screen.print(f"and {more:,} more.")
@@ -92,21 +82,15 @@ def show(answer: Imported) -> None:
     if answer.dry_run:
         screen.print("A dry run: nothing was put or written.")
     if answer.rejected_file:
-        screen.print(
-            plain(f"Mend what was refused in {answer.rejected_file}, and import that file by itself."),
-            soft_wrap=True,
-        )
+        print_line(f"Mend what was refused in {answer.rejected_file}, and import that file by itself.")
     if answer.trouble:
         screen.print(plain(f"AWS did not take what it was given: {answer.trouble}."), style="red")
     if answer.resume:
-        screen.print(plain(answer.resume), soft_wrap=True)
+        print_line(answer.resume)
 
 
 def _table(answer: Imported) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("lines", justify="right")
-    table.add_column("")
-    table.add_column("", overflow="fold")
+    table = table_of(right("lines"), "", fold(""))
     table.add_row(f"{answer.lines:,}", "all", f"{answer.bytes_done:,} of {answer.bytes:,} bytes")
     for name, meaning in _MEANING:
         count = getattr(answer, name)
@@ -115,17 +99,3 @@ def _table(answer: Imported) -> Table:
         said = "would be put" if answer.dry_run and name == "put" else meaning
         table.add_row(f"{count:,}", name, said)
     return table
-
-
-def progress_bar(*, quiet: bool) -> Progress:
-    """Bytes, lines, speed and the time that is left, on standard error; `quiet`: nothing."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
-        TextColumn("{task.fields[lines]:,} lines"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=errors, disable=quiet, transient=True)

@@ -11,13 +11,14 @@ import boto3
 import typer
 
 from mailroom.channels.contracts import CONTRACTS
-from ops.clients import config_for_puts
 from ops.imports import answer as view
 from ops.imports.importing import Import, Job
 from ops.imports.items import Format, Options
 from ops.imports.source import Source
 from ops.messages.items import pairs, rules_of
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, print_json
+from ops.options import AsJson, Stage
+from ops.screen import Refused, aws_faults, errors, print_answer
+from ops.stage import config_for_puts
 
 EXIT = {"done": 0, "interrupted": 1, "stopped": 2}
 ENDINGS: dict[str, Format] = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -109,10 +110,7 @@ def import_(
                 importing = Import(job, dynamodb, workers, restart=restart)
                 with _interrupts(importing):
                     answer = importing.run()
-    if as_json:
-        print_json(answer)
-    else:
-        view.show(answer)
+    print_answer(answer, view.show, as_json=as_json)
     bad = answer.refused + answer.conflict > 0 or any(each.problem for each in answer.samples)
     raise typer.Exit(max(EXIT[answer.state], 1 if bad else 0))
 

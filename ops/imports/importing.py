@@ -14,12 +14,12 @@ from mailroom.campaigns.files.formats import FileEntry
 from mailroom.campaigns.files.lines import Position
 from mailroom.mailbox import MailboxWriter, PutResult
 from ops.campaigns.dry_run import Samples
-from ops.imports.answer import Imported, State, progress_bar, shown
+from ops.imports.answer import Imported, State, shown
 from ops.imports.items import Items, LineFault, Options
 from ops.imports.progress import ImportProgress, LineCounts, ProgressFile, RejectedLines
 from ops.imports.source import FileEntries, Source
 from ops.messages.items import Rules
-from ops.screen import Refused
+from ops.screen import Refused, bar
 from stacks.paths import TEMPLATES
 
 if TYPE_CHECKING:
@@ -82,8 +82,7 @@ class Job:
     def dry_run(self) -> Imported:
         """Judge every line and render the first three messages. Nothing is put or written."""
         counts, faults, samples = LineCounts(), list[LineFault](), list[dict[str, Any]]()
-        with progress_bar(quiet=self.quiet) as bar:
-            task = bar.add_task("checking", total=self.source.size, lines=0)
+        with bar("checking", quiet=self.quiet) as advance:
             for entry in self.entries.after(self.entries.start):
                 item = self.items.judged(entry)
                 if isinstance(item, LineFault):
@@ -92,7 +91,7 @@ class Job:
                 else:
                     counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
-                bar.update(task, completed=entry.end.offset, lines=counts.lines)
+                advance(entry.end.offset, self.source.size, f"checking, {counts.lines:,} lines")
         rendering = Samples(TEMPLATES, self.rules.default_region)
         rendered = [shown(rendering.render(each)) for each in samples]
         return self.answer("done", counts, faults, self.source.size, dry_run=True, samples=rendered)
@@ -148,10 +147,6 @@ class Import:
         self._numbered = job.items.numbered(job.entries.columns())
         self._progress, self._resumed = self._found(restart)
         self._before = self._progress.counts.lines
-        self._bar = progress_bar(quiet=job.quiet)
-        self._task = self._bar.add_task(
-            "importing", total=job.source.size, completed=self._progress.offset, lines=self._before
-        )
         self._state: State = "done"
         self._interrupted = False
         self._faults: list[LineFault] = []
@@ -169,10 +164,14 @@ class Import:
         self._rejected.begin(self._progress.rejected_bytes)
         self._note()
         try:
-            with self._bar, ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool:
+            with (
+                bar("importing", quiet=self._job.quiet) as advance,
+                ThreadPoolExecutor(self._workers, thread_name_prefix="put") as pool,
+            ):
                 try:
                     for begun in self._under_way(pool):
                         self._settle(begun)
+                        advance(self._progress.offset, self._job.source.size, self._doing())
                 finally:
                     self._writer.stop()
             self._note()
@@ -239,9 +238,10 @@ class Import:
         progress.offset, progress.line = begun.entry.end.offset, begun.entry.end.line
         if time.monotonic() - self._noted >= NOTED_EVERY:
             self._note()
-        wait = self._writer.wait
-        words = f"importing (throttled: each put rests {wait:.2f} s)" if wait else "importing"
-        self._bar.update(self._task, completed=progress.offset, lines=counts.lines, description=words)
+
+    def _doing(self) -> str:
+        wait, lines = self._writer.wait, f"importing, {self._progress.counts.lines:,} lines"
+        return f"{lines} (throttled: each put rests {wait:.2f} s)" if wait else lines
 
     def _outcome(self, begun: _Begun) -> tuple[str, LineFault | None]:
         """The count that an entry belongs to, and why it was not put."""

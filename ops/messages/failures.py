@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import boto3
 import typer
 from msgspec import Struct
-from rich import box
-from rich.table import Table
 
 from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen
+from ops.options import AsJson, Stage
+from ops.screen import Refused, aws_faults, errors, fold, plain, print_json, right, screen, table_of, whole
 from ops.stage import name
 from ops.times import short, span_of
 
@@ -204,21 +203,14 @@ def _masked_token(found: re.Match[str]) -> str:
 
 def _show(answer: FailuresAnswer, *, summary: bool) -> None:
     span = f"since {short(answer.since)} in {answer.stage}"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     if summary:
-        table.add_column("failed", justify="right")
-        table.add_column("channel")
-        table.add_column("reason")
+        table = table_of(right("failed"), "channel", "reason")
         for each in answer.counts:
             table.add_row(f"{each.count:,}", plain(each.event_type), plain(each.reason))
         said = f"{sum(each.count for each in answer.counts):,} failed {span}."
     else:
-        table.add_column("when (UTC)", no_wrap=True)
-        table.add_column("id", overflow="fold", min_width=12)
-        table.add_column("channel")
-        table.add_column("to", overflow="fold")
-        table.add_column("reason")
-        table.add_column("why", overflow="fold", ratio=1, min_width=20)
+        id_, why = fold("id", min_width=12), fold("why", ratio=1, min_width=20)
+        table = table_of(whole("when (UTC)"), id_, "channel", fold("to"), "reason", why)
         for one in answer.failures:
             when = short(one.at).removesuffix(" UTC")
             table.add_row(when, *map(plain, (one.id, one.event_type, one.to, one.reason, one.message)))

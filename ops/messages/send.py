@@ -17,10 +17,11 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
 from mailroom.message.message import decode
-from ops.clients import config_for_puts
 from ops.messages.items import attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
-from ops.screen import AsJson, Refused, Stage, aws_faults, errors, plain, print_json, screen
+from ops.options import AsJson, Stage
+from ops.screen import Refused, aws_faults, errors, print_answer, print_line, screen
+from ops.stage import config_for_puts
 
 if TYPE_CHECKING:
     from mailroom.client import State
@@ -106,10 +107,7 @@ def send(
                 sent = wait_for(
                     reader, sent, wait_seconds, seen=lambda each: shown.update(f"waiting: {each}")
                 )
-    if as_json:
-        print_json(sent)
-    else:
-        _show(sent)
+    print_answer(sent, _show, as_json=as_json)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
     raise typer.Exit(1 if bad else 0)
 
@@ -213,11 +211,11 @@ def _draft(
 
 
 def _show(sent: SendAnswer) -> None:
-    screen.print(plain(f"{sent.id}  ({sent.event_type}, {sent.stage})"), style="bold", soft_wrap=True)
+    print_line(f"{sent.id}  ({sent.event_type}, {sent.stage})", "bold")
     screen.print(_SAID[sent.result])
     if sent.status is not None:
         words = f"{sent.status}: {sent.error}" if sent.error else sent.status
-        screen.print(plain(f"It is {words}"), soft_wrap=True)
+        print_line(f"It is {words}")
     if sent.status not in GOOD and sent.result != "conflict":
         where = f"mailroom status {quote(sent.id)} --channel {sent.event_type} --stage {sent.stage}"
-        screen.print(plain(f"Where it is: {where}"), soft_wrap=True)
+        print_line(f"Where it is: {where}")

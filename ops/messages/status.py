@@ -9,12 +9,12 @@ import boto3
 import msgspec
 import typer
 from msgspec import Struct
-from rich import box
-from rich.table import Table
+from rich.table import Column, Table
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
 from ops.messages.advice import advice
-from ops.screen import AsJson, Stage, aws_faults, plain, print_json, screen
+from ops.options import AsJson, Stage
+from ops.screen import aws_faults, fold, plain, print_json, print_line, screen, table_of
 from ops.stage import name as stage_name
 from ops.times import short
 
@@ -81,7 +81,7 @@ def status(
             show(each)
     else:
         there = f"{channel} {id_}" if channel else id_
-        screen.print(plain(f"There is no message {there} in {stage}."), soft_wrap=True)
+        print_line(f"There is no message {there} in {stage}.")
     raise typer.Exit(0 if answer.messages else 1)
 
 
@@ -100,10 +100,8 @@ def view_of(found: MessageStatus, stage: str, now: float) -> MessageView:
 
 def show(message: MessageView) -> None:
     """Print one message."""
-    screen.print(plain(f"{message.id}  ({message.event_type})"), style="bold", soft_wrap=True)
-    facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_column(style="dim")
-    facts.add_column(overflow="fold")
+    print_line(f"{message.id}  ({message.event_type})", "bold")
+    facts = table_of(Column(style="dim"), fold(), box=None, show_header=False)
     since = f" since {short(message.since)}" if message.since else ""
     facts.add_row("status", plain(message.status + since), style=_STYLES.get(message.status))
     for name, value in _facts(message):
@@ -119,7 +117,7 @@ def show(message: MessageView) -> None:
         )
         screen.print(_table(("history", "status", "code"), rows))
     for line in message.advice:
-        screen.print(plain(f"→ {line}"), soft_wrap=True)
+        print_line(f"→ {line}")
 
 
 def _since(found: MessageStatus) -> str | None:
@@ -150,9 +148,7 @@ def _facts(message: MessageView) -> Iterator[tuple[str, str]]:
 
 
 def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+    table = table_of(*map(fold, headings))
     for row in rows:
         table.add_row(*map(plain, row))
     return table

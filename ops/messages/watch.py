@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
-from rich import box
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -19,12 +18,9 @@ from rich.text import Text
 
 from mailroom.clock import iso
 from ops import stage as stages
-from ops.screen import AsJson, NotDeployed, Refused, Stage, aws_faults, plain, print_json, screen
+from ops.options import AsJson, Stage
+from ops.screen import NotDeployed, Refused, aws_faults, plain, print_json, right, screen, table_of
 from ops.times import duration, short
-
-if TYPE_CHECKING:
-    from types_boto3_cloudwatch import CloudWatchClient
-    from types_boto3_sqs import SQSClient
 
 _WORKERS = 8
 _AGE = "ApproximateAgeOfOldestMessage"
@@ -49,11 +45,6 @@ class QueueSnapshot(Struct, frozen=True):
     def holds(self) -> int:
         """All its messages."""
         return self.visible + self.in_flight + self.delayed
-
-    @property
-    def is_dead(self) -> bool:
-        """Whether it is a dead-letter queue."""
-        return _is_dead(self.name)
 
 
 class RingingAlarm(Struct, frozen=True):
@@ -112,8 +103,8 @@ class Watcher:
     """Looks at one stage again and again. `channel`: only its queues."""
 
     def __init__(self, session: boto3.Session, stage: str, channel: str | None = None) -> None:
-        self._sqs: SQSClient = session.client("sqs")
-        self._cloudwatch: CloudWatchClient = session.client("cloudwatch")
+        self._sqs = session.client("sqs")
+        self._cloudwatch = session.client("cloudwatch")
         self._stage = stage
         self._prefix = stages.prefix(stage)
         self._channel = channel
@@ -133,19 +124,19 @@ class Watcher:
             change = depth.all - self._first.setdefault(name, depth.all)
             age = ages.get(name)
             queues.append(QueueSnapshot(name, depth.visible, depth.in_flight, depth.delayed, age, change))
-        waiting = sum(each.holds for each in queues if not each.is_dead)
-        dead = sum(each.holds for each in queues if each.is_dead)
+        waiting = sum(each.holds for each in queues if not stages.is_dead(each.name))
+        dead = sum(each.holds for each in queues if stages.is_dead(each.name))
         return Snapshot(iso(now), self._stage, queues, waiting, dead, alarms, note)
 
     def _urls(self) -> dict[str, str]:
-        pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=self._prefix)
-        urls = (url for page in pages for url in page.get("QueueUrls", []))
-        named = {url.rpartition("/")[2].removeprefix(self._prefix): url for url in urls}
+        named = stages.queue_urls(self._sqs, self._stage)
         if not named:
             raise NotDeployed(f"queue of {self._stage}")
         wanted = {name: url for name, url in named.items() if self._wanted(name)}
         if not wanted:
-            there = ", ".join(sorted(name.removesuffix(".fifo") for name in named if not _is_dead(name)))
+            there = ", ".join(
+                sorted(each.removesuffix(".fifo") for each in named if not stages.is_dead(each))
+            )
             raise Refused(f"{self._stage} has no queue of {self._channel!r:.60}; there are: {there}.")
         return wanted
 
@@ -207,14 +198,9 @@ def _snapshots(
         sleep(max(0.0, interval - (clock() - began)))
 
 
-def _is_dead(name: str) -> bool:
-    """Whether a queue of that short name is a dead-letter queue."""
-    return name.removesuffix(".fifo").endswith("-dlq")
-
-
 def _order(name: str) -> tuple[str, bool]:
     """A dead-letter queue behind its own."""
-    return name.removesuffix(".fifo").removesuffix("-dlq"), _is_dead(name)
+    return name.removesuffix(".fifo").removesuffix("-dlq"), stages.is_dead(name)
 
 
 def _query(at: int, queue: str) -> Any:
@@ -241,16 +227,13 @@ def _shown(snapshot: Snapshot) -> RenderableType:
 
 
 def _table(queues: list[QueueSnapshot]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("queue")
-    for heading in ("visible", "in flight", "delayed", "oldest", "change"):
-        table.add_column(heading, justify="right")
+    table = table_of("queue", *map(right, ("visible", "in flight", "delayed", "oldest", "change")))
     for each in queues:
         age = "" if each.oldest_seconds is None else duration(each.oldest_seconds)
         figures = (
             f"{number:,}" if number else "·" for number in (each.visible, each.in_flight, each.delayed)
         )
         change = f"{each.change:+,}" if each.change else ""
-        style = "red" if each.is_dead and each.holds else "dim" if not each.holds else ""
+        style = "red" if stages.is_dead(each.name) and each.holds else "dim" if not each.holds else ""
         table.add_row(plain(each.name), *figures, age, change, style=style)
     return table

@@ -11,8 +11,9 @@ from mailroom.aws.dynamo import string
 from mailroom.clock import iso
 from mailroom.message.address import bare, to_e164
 from mailroom.recipients.choices import OptOut, Preferences, opt_out_of
+from ops.options import AsJson, Stage
 from ops.people.suppressions import Recipient, forms
-from ops.screen import AsJson, Refused, Stage, aws_faults, print_json, print_line
+from ops.screen import Refused, aws_faults, print_json, print_line
 from ops.stage import name
 from ops.times import short
 

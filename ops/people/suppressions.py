@@ -14,7 +14,8 @@ from mailroom.clock import iso
 from mailroom.message.address import spellings, split, to_e164
 from mailroom.message.message import Message
 from mailroom.recipients.choices import Reason, Suppression, Suppressions
-from ops.screen import AsJson, Stage, Yes, aws_faults, errors, plain, print_json, print_line, screen, table_of
+from ops.options import AsJson, Stage, Yes
+from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of, whole
 from ops.stage import name
 from ops.times import short
 
@@ -26,8 +27,6 @@ CHANNELS = tuple(
 """Those whose recipients can be on the list."""
 FAULTS = (ClientError, BotoCoreError)
 """What `lift_from_ses` raises."""
-_ONLY = f"Only that channel: {', '.join(CHANNELS)}."
-_WHERE = f"The channel where it shall get messages again: {', '.join(CHANNELS)}."
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]
 
 
@@ -248,13 +247,14 @@ def _sentence(found: SuppressedRecipient) -> str:
 
 
 def _table(found: list[SuppressedRecipient]) -> Table:
-    table = table_of()
-    table.add_column("recipient", overflow="fold", min_width=20)
-    table.add_column("channel")
-    table.add_column("reason")
-    table.add_column("since (UTC)", no_wrap=True)
-    table.add_column("message", overflow="fold", min_width=12)
-    table.add_column("detail", overflow="fold", ratio=1)
+    table = table_of(
+        fold("recipient", min_width=20),
+        "channel",
+        "reason",
+        whole("since (UTC)"),
+        fold("message", min_width=12),
+        fold("detail", ratio=1),
+    )
     for each in found:
         table.add_row(
             plain(each.recipient),

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
-from ops.screen import AsJson, WrittenStage, errors, print_json, print_line, screen, table_of
+from ops.options import AsJson, WrittenStage
+from ops.screen import errors, print_json, print_line, right, screen, table_of
 from ops.times import exactly, speed_of
 
 if TYPE_CHECKING:
@@ -97,11 +98,7 @@ def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
     how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
     if lane.allowed:
         how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
-    table = table_of()
-    table.add_column("bound")
-    table.add_column("how")
-    table.add_column("a second", justify="right")
-    table.add_column("all take at least", justify="right")
+    table = table_of("bound", "how", right("a second"), right("all take at least"))
     for name, speed in plan.bounds.items():
         style = "bold" if name == plan.bound else "dim"
         table.add_row(name, how[name], speed_of(speed), exactly(plan.messages / speed), style=style)
@@ -125,9 +122,11 @@ def _changed(change: "SettingChange", output: "PlanOutput") -> str:
 
 
 def _costs(output: "PlanOutput") -> Table:
-    table = table_of(show_footer=True)
-    table.add_column("cost", "together")
-    table.add_column("US dollars", _money(sum(output.dollars.values())), justify="right")
+    table = table_of(
+        Column("cost", "together"),
+        right("US dollars", _money(sum(output.dollars.values()))),
+        show_footer=True,
+    )
     for name, price in output.dollars.items():
         table.add_row(name, _money(price))
     table.caption = DATED

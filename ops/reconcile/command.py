@@ -8,13 +8,13 @@ from typing import Annotated
 import boto3
 import typer
 
-from ops.progress import bar
+from ops.options import AsJson, Stage, Yes
 from ops.reconcile.answer import Reconciled
 from ops.reconcile.reconciler import Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
+from ops.screen import Refused, aws_faults, bar, errors, print_json, print_line, screen
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
@@ -94,7 +94,7 @@ def reconcile(
             answer = reconciler.evaluate(candidates, dry_run=dry_run)
         if not as_json:
             for sentence in _sentences(answer):
-                screen.print(plain(sentence), soft_wrap=True)
+                print_line(sentence)
         if answer.stuck and not dry_run:
             if not yes:
                 _confirm(answer, piped="-" in (ids or ()))

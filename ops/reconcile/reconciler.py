@@ -23,14 +23,15 @@ from ops.reconcile.states import (
 )
 from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage, key_of, parts, projected
+from ops.requeue.stage import DeployedStage, projected
 from ops.screen import Refused
 from ops.stage import depth
+from ops.tables import key_of, parts, segments
 
 TOGETHER = 100
 """Messages that are read and requeued at once: of 400 KB each, at most."""
 SEGMENTS = 8
-"""Of a table, read side by side; one page of each is held, a megabyte at most."""
+"""Of a table, read side by side."""
 _WORKERS = 8
 
 
@@ -65,7 +66,7 @@ class Reconciler:
         and of about how many."""
         candidates = Candidates([], {"mailbox": 0, "ledger": 0})
         for table in self._names:
-            for count, keys in self._pages(table):
+            for count, keys in segments(SEGMENTS, partial(self._page, table)):
                 candidates.looked_at[table] += count
                 candidates.keys += keys
                 progress(sum(candidates.looked_at.values()), self._items)
@@ -134,20 +135,8 @@ class Reconciler:
             failed += left
         return structs.replace(answer, put_back=dict(sorted(counts.items())), failed=failed)
 
-    def _pages(self, table: Table) -> Iterator[tuple[int, list[Key]]]:
-        """The pages of a table, several segments at once: how many items each has, and its candidates."""
-        starts: dict[int, Any] = dict.fromkeys(range(SEGMENTS))
-        with ThreadPoolExecutor(SEGMENTS) as pool:
-            while starts:
-                pages = pool.map(partial(self._page, table), starts.keys(), starts.values())
-                following = {}
-                for segment, (count, keys, last) in zip(starts, pages, strict=True):
-                    yield count, keys
-                    if last:
-                        following[segment] = last
-                starts = following
-
-    def _page(self, table: Table, segment: int, start: Any) -> tuple[int, list[Key], Any]:
+    def _page(self, table: Table, segment: int, start: Any) -> tuple[tuple[int, list[Key]], Any]:
+        """A page of a table: how many items it has, and its candidates; and where the segment goes on."""
         asked = projected(("id",) if table == "mailbox" else JUDGED_BY)
         if table == "ledger":
             asked["FilterExpression"] = "attribute_not_exists(completedAt)"
@@ -163,7 +152,7 @@ class Reconciler:
             keys = [key for key in items if key not in known]
         else:
             keys = [key for key, item in items.items() if is_overdue(item, now, self._stale_after)]
-        return reply["ScannedCount"], keys, reply.get("LastEvaluatedKey")
+        return (reply["ScannedCount"], keys), reply.get("LastEvaluatedKey")
 
     def _channels(self, ref: MessageRef) -> set[str]:
         """The channels that have a message of that id."""

@@ -26,6 +26,7 @@ from mailroom.ledger.change import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom.outcomes.outcomes import Schedule, retry_of
 from ops.requeue.stage import DeployedStage, Image
+from ops.tables import batches
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -140,7 +141,7 @@ class Requeuer:
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
         failed = 0
-        for batch in _batches(records):
+        for batch in batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()
             try:
                 failed += hand_over(self._stage.functions, self._stage.name(function), event)
@@ -193,20 +194,11 @@ def _change(message: StoredMessage) -> dict[str, Any]:
     return {"eventName": "MODIFY", "dynamodb": images}
 
 
-def _batches(records: Iterable[dict[str, Any]]) -> Iterator[list[str]]:
-    """The records as JSON, as many as an invocation takes."""
-    batch: list[str] = []
-    size = 0
+def _texts(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The records as JSON, numbered."""
     for at, record in enumerate(records):
         record["dynamodb"]["SequenceNumber"] = str(at)
-        text = json.dumps(record, default=_binary, ensure_ascii=False, separators=(",", ":"))
-        if batch and (len(batch) == _RECORDS or size + len(text.encode()) > _BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text.encode())
-    if batch:
-        yield batch
+        yield json.dumps(record, default=_binary, ensure_ascii=False, separators=(",", ":"))
 
 
 def _binary(value: Any) -> str:

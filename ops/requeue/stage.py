@@ -1,10 +1,9 @@
 """A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import boto3
 
@@ -12,20 +11,20 @@ from mailroom.aws.dynamo import MAX_KEYS, plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import Dispatch
+from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
-from ops.clients import config_for_invocations
 from ops.requeue.selection import MessageRef
 from ops.screen import Refused
-from ops.stage import function_settings
+from ops.stage import config_for_invocations, function_settings
 from ops.stage import name as stage_name
+from ops.tables import key_of, parts
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
 
-T = TypeVar("T")
 Image = dict[str, Any]
 """An item in DynamoDB's own form: what is handed on must not lose its types."""
 _IDLE_CALLS = 8
@@ -102,8 +101,8 @@ class DeployedStage:
         """
         found: dict[Key, Image] = {}
         for part in parts(dict.fromkeys(keys), MAX_KEYS):
-            wanted = [{"id": string(key.id), "event_type": string(key.event_type)} for key in part]
-            asked: Any = {table: {"Keys": wanted, "ConsistentRead": True, **projected(fields)}}
+            wanted = {"Keys": [where(key) for key in part], "ConsistentRead": True, **projected(fields)}
+            asked: Any = {table: wanted}
             idle = 0
             while asked:
                 reply = self.dynamodb.batch_get_item(RequestItems=asked)
@@ -118,21 +117,9 @@ class DeployedStage:
         return found
 
 
-def key_of(image: Mapping[str, Any]) -> Key:
-    """The key of an item in DynamoDB's form."""
-    return Key(image["id"]["S"], image["event_type"]["S"])
-
-
 def projected(fields: Sequence[str]) -> dict[str, Any]:
     """The arguments that ask for the key and these fields; nothing where all are wanted."""
     if not fields:
         return {}
     names = {f"#f{at}": name for at, name in enumerate(dict.fromkeys(("id", "event_type", *fields)))}
     return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
-
-
-def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
-    """Runs of values, in order, of so many at most."""
-    left = iter(values)
-    while run := list(islice(left, most)):
-        yield run

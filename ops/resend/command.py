@@ -7,14 +7,13 @@ from typing import Annotated
 
 import boto3
 import typer
-from rich import box
-from rich.table import Table
 
+from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.resend.answer import Resent, ResentMessage
 from ops.resend.resender import Resender
-from ops.screen import AsJson, Refused, Stage, Yes, aws_faults, errors, plain, print_json, screen
+from ops.screen import Refused, aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
 
 UNASKED = 10
 """So many are sent again without a question."""
@@ -93,11 +92,7 @@ def _messages(count: int) -> str:
 def _show(looked: Sequence[ResentMessage]) -> None:
     """What each is; where there are too many, those that cannot be sent first."""
     ordered = sorted(looked, key=lambda each: each.result == "ready")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("id", overflow="fold")
-    table.add_column("channel")
-    table.add_column("can be sent")
-    table.add_column("what it is", overflow="fold", ratio=1)
+    table = table_of(fold("id"), "channel", "can be sent", fold("what it is", ratio=1))
     for each in ordered[:_SHOWN]:
         can = "again" if each.result == "ready" else "no"
         table.add_row(plain(each.id), plain(each.event_type), can, plain(each.why))
@@ -112,6 +107,6 @@ def _say(answer: Resent, shown: Sequence[ResentMessage]) -> None:
     known = set(shown)
     for each in answer.messages:
         if each.result in ("unqueued", "refused") and each not in known:
-            errors.print(plain(f"{each.id} ({each.event_type}): {each.why}"), style="red", soft_wrap=True)
+            print_line(f"{each.id} ({each.event_type}): {each.why}", "red", errors)
     counted = ", ".join(f"{count:,} {result}" for result, count in answer.counts.items())
     screen.print(f"{_messages(len(answer.messages))} of {answer.stage}{': ' if counted else ''}{counted}.")

@@ -22,8 +22,9 @@ from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
 from ops.requeue.requeuer import Requeuer, awaits_queuing, fax_of, next_attempt
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage, parts
+from ops.requeue.stage import DeployedStage
 from ops.resend.answer import ResentMessage
+from ops.tables import parts
 
 Item = Mapping[str, Any]
 AT_ONCE = 50

@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from ops.dead_letters.command import app
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.letters import Stage, run
+from tests.support.ops.dead_letters import Stage, run
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 

@@ -12,7 +12,7 @@ from ops.dead_letters.command import app
 from ops.dead_letters.mover import DeadLetterMover
 from ops.dead_letters.queues import DeadQueues
 from tests.support.dynamodb import in_memory_dynamodb
-from tests.support.ops.letters import Stage, run, unknown_call
+from tests.support.ops.dead_letters import Stage, run, unknown_call
 
 MAIL = {"id": "m-1", "event_type": "mail", "to": "ada@example.com"}
 
@@ -272,8 +272,8 @@ def test_a_dry_run_moves_nothing(stage: Stage) -> None:
     two_letters(stage)
     result = run(app, "redrive", "--queue", "mail", "--dry-run", "--json")
     assert result.exit_code == 0
-    told = json.loads(result.stdout)
-    assert (told["dry_run"], told["state"], told["moved"]) == (True, "nothing", 0)
+    answered = json.loads(result.stdout)
+    assert (answered["dry_run"], answered["state"], answered["moved"]) == (True, "nothing", 0)
     assert len(stage.waiting("mail-dlq")) == 2
 
 
@@ -297,8 +297,8 @@ def test_without_tasks_the_letters_are_moved_one_by_one_and_it_says_so(stage: St
 
 
 def test_body_attributes_and_group_go_along_but_not_what_the_scheduler_said(stage: Stage) -> None:
-    told = {"DataType": "String", "StringValue": "x"}
-    attributes = {"channel": told, "ERROR_CODE": told, "ERROR_MESSAGE": told}
+    text = {"DataType": "String", "StringValue": "x"}
+    attributes = {"channel": text, "ERROR_CODE": text, "ERROR_MESSAGE": text}
     stage.send("scheduled-dlq", {"id": "m-1", "event_type": "mail"}, MessageAttributes=attributes)
     assert run(app, "redrive", "--queue", "scheduled", "--yes").exit_code == 0
     (moved,) = stage.waiting("scheduled")

@@ -20,7 +20,7 @@ from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.checks import CHANNELS, checks_of
 from ops.doctor.checks.stacks import clock_finding
 from ops.doctor.run import run
-from ops.doctor.stage import ConfiguredStage, DeployedStage
+from ops.doctor.stage import ConfiguredStage, ExaminedStage
 from stacks.settings.monitoring import SendingRates
 from tests.support.ops import doctor as world
 from tests.support.ops.doctor import PREFIX, Answer, Aws, changed, healthy, looked
@@ -648,7 +648,7 @@ def test_a_channel_that_has_no_row_has_its_secrets_read(
     if value:
         answers["secretsmanager.GetSecretValue"] = value
     aws = Aws(changed(answers, "send-webhook", CHANNEL="chat"))
-    found = run(DeployedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")]).checked
+    found = run(ExaminedStage(aws, "dev"), [*checks_of("chat"), *checks_of("webhook")]).checked
     assert [(each.subject, each.check, each.state) for each in found] == [
         ("chat", "secrets", state),
         ("webhook", "signing key", "skipped"),

@@ -16,7 +16,7 @@ from ops.doctor.answer import CheckFinding, Diagnosis, ok
 from ops.doctor.checks import Check
 from ops.doctor.command import doctor
 from ops.doctor.run import run
-from ops.doctor.stage import DeployedStage
+from ops.doctor.stage import ExaminedStage
 from tests.support.ops.doctor import SECRETS, STAGE, Answer, Aws, healthy
 
 app = typer.Typer()
@@ -146,11 +146,11 @@ def test_the_help_has_an_example() -> None:
     assert "Example: mailroom doctor --stage prod" in CliRunner().invoke(app, ["--help"]).stdout
 
 
-def _stage() -> DeployedStage:
-    return DeployedStage(Aws(healthy()), STAGE)
+def _stage() -> ExaminedStage:
+    return ExaminedStage(Aws(healthy()), STAGE)
 
 
-def _broken(_: DeployedStage) -> Iterator[CheckFinding]:
+def _broken(_: ExaminedStage) -> Iterator[CheckFinding]:
     yield ok("So far so good.")
     raise KeyError("oops")
 
@@ -181,17 +181,17 @@ def test_a_traceback_is_printed_where_it_is_asked_for(
 def test_a_check_that_hangs_is_given_up_and_the_others_are_told() -> None:
     end = threading.Event()
 
-    def hanging(_: DeployedStage) -> Iterator[CheckFinding]:
+    def hanging(_: ExaminedStage) -> Iterator[CheckFinding]:
         end.wait(30)
         yield ok("At last.")
 
-    ended: list[str] = []
+    ended: list[int] = []
     checks = [Check("mail", "hangs", hanging), Check("mail", "good", lambda _: iter([ok("Good.")]))]
-    ran = run(_stage(), checks, lambda check: ended.append(check.name), seconds=0.3)
+    ran = run(_stage(), checks, ended.append, seconds=0.3)
     end.set()
     assert [(each.check, each.state) for each in ran.checked] == [("hangs", "warning"), ("good", "ok")]
     assert "no answer within" in ran.checked[0].sentence
-    assert ended == ["good"]
+    assert ended == [1]
 
 
 def test_a_check_that_finds_nothing_says_so() -> None:
@@ -200,7 +200,7 @@ def test_a_check_that_finds_nothing_says_so() -> None:
 
 
 def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer]) -> None:
-    def asking(stage: DeployedStage) -> Iterator[CheckFinding]:
+    def asking(stage: ExaminedStage) -> Iterator[CheckFinding]:
         stage.client("pinpoint-sms-voice-v2").describe_spend_limits()
         yield ok("Known.")
 
@@ -208,7 +208,7 @@ def test_what_the_local_aws_does_not_know_is_skipped(answers: dict[str, Answer])
         **answers,
         "pinpoint-sms-voice-v2.DescribeSpendLimits": "UnknownOperationException",
     }
-    stage = DeployedStage(Aws(unknown), STAGE)
+    stage = ExaminedStage(Aws(unknown), STAGE)
     states = []
     for stage.local in (True, False):
         states.append(run(stage, [Check("sms", "limit", asking)]).checked[0].state)

@@ -10,7 +10,7 @@ from typer import Typer
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.message.message import Message
 from ops.erase.command import erase
-from tests.support.ops.letters import PAYLOADS, Stage, erasable, run
+from tests.support.ops.dead_letters import PAYLOADS, Stage, erasable, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"

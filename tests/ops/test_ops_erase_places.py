@@ -8,7 +8,7 @@ import pytest
 from typer import Typer
 
 from ops.erase.command import erase
-from tests.support.ops.letters import PAYLOADS, UNPROCESSED, Over, Stage, erasable, run
+from tests.support.ops.dead_letters import PAYLOADS, UNPROCESSED, Over, Stage, erasable, run
 
 ADA = "ada@example.com"
 BOB = "bob@example.com"

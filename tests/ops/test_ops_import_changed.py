@@ -96,8 +96,8 @@ def test_with_a_new_prefix_what_was_not_put_can_be_put(stage: Stage, tmp_path: P
 def test_numbered_lines_that_are_as_they_were_may_be_begun_anew(stage: Stage, tmp_path: Path) -> None:
     file = write(tmp_path / "p.csv", "email", *people())
     cut_off(stage, file, *NUMBERED)
-    told = answer(run("import", str(file), *NUMBERED, "--restart", "--json"))
-    assert (told["existed"], told["put"]) == (PUT, ROWS - PUT)
+    found = answer(run("import", str(file), *NUMBERED, "--restart", "--json"))
+    assert (found["existed"], found["put"]) == (PUT, ROWS - PUT)
 
 
 @pytest.mark.parametrize(

@@ -78,17 +78,17 @@ def test_a_bad_line_is_named_by_line_and_column_and_the_others_go_on(stage: Stag
     result = run("import", str(file), *MAIL, "--json")
     assert result.exit_code == 1
     assert set(stage.mailbox()) == {"2", "6"}
-    told = answer(result)
-    assert (told["put"], told["refused"], told["lines"]) == (2, 5, 7)
-    assert [(each["line"], each["column"]) for each in told["faults"]] == [
+    found = answer(result)
+    assert (found["put"], found["refused"], found["lines"]) == (2, 5, 7)
+    assert [(each["line"], each["column"]) for each in found["faults"]] == [
         (2, "email"),
         (4, "email"),
         (5, ""),
         (6, "email"),
         (8, "to"),
     ]
-    assert "is not a mail address" in told["faults"][0]["problem"]
-    assert "as a formula does" in told["faults"][1]["problem"]
+    assert "is not a mail address" in found["faults"][0]["problem"]
+    assert "as a formula does" in found["faults"][1]["problem"]
 
 
 def test_what_was_put_before_is_not_put_again_and_other_content_is_a_conflict(
@@ -99,9 +99,9 @@ def test_what_was_put_before_is_not_put_again_and_other_content_is_a_conflict(
     write(file, "id,email", "1,ada@example.com", "2,else@example.com", "3,new@example.com")
     result = run("import", str(file), *MAIL, "--json")
     assert result.exit_code == 1
-    told = answer(result)
-    assert (told["put"], told["existed"], told["conflict"]) == (1, 1, 1)
-    assert told["faults"] == [
+    found = answer(result)
+    assert (found["put"], found["existed"], found["conflict"]) == (1, 1, 1)
+    assert found["faults"] == [
         {"line": 3, "column": "id", "problem": "is used for another message; use a new one"}
     ]
     assert stage.mailbox()["2"]["email"] == "bob@example.com"
@@ -112,9 +112,9 @@ def test_a_dry_run_judges_all_shows_three_and_leaves_nothing_behind(stage: Stage
     file = write(tmp_path / "p.csv", "id,email", *people, "9,no address")
     result = run("import", str(file), *MAIL, "--dry-run", "--json")
     assert result.exit_code == 1
-    told = answer(result)
-    assert (told["dry_run"], told["state"], told["put"], told["refused"]) == (True, "done", 5, 1)
-    assert [(each["to"], each["subject"]) for each in told["samples"]] == [
+    found = answer(result)
+    assert (found["dry_run"], found["state"], found["put"], found["refused"]) == (True, "done", 5, 1)
+    assert [(each["to"], each["subject"]) for each in found["samples"]] == [
         (f"p{n}@example.com", "Hello") for n in range(3)
     ]
     assert not stage.mailbox()
@@ -176,12 +176,12 @@ def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stag
     stage.functions.environment["MAILBOX_TABLE"] = "mailroom-dev-elsewhere"
     result = run("import", str(file), *MAIL, "--json", "--workers", "2")
     assert result.exit_code == 2
-    told = answer(result)
-    assert told["state"] == "stopped"
-    assert "ResourceNotFoundException" in told["trouble"]
-    assert (told["put"], told["bytes_done"]) == (0, len("id,email\n"))
-    assert told["failed"] > 0
-    assert "goes on where it was" in told["resume"]
+    found = answer(result)
+    assert found["state"] == "stopped"
+    assert "ResourceNotFoundException" in found["trouble"]
+    assert (found["put"], found["bytes_done"]) == (0, len("id,email\n"))
+    assert found["failed"] > 0
+    assert "goes on where it was" in found["resume"]
     stage.functions.environment["MAILBOX_TABLE"] = MAILBOX
     again = answer(run("import", str(file), *MAIL, "--json"))
     assert (again["resumed"], again["put"], again["failed"]) == (True, 200, 0)

@@ -123,7 +123,7 @@ def test_a_missing_message_is_handed_to_dispatch_as_it_was_put(stage: RepairStag
     stage.put(mail("done"))
     code, answer = reconciled("--yes")
     assert (code, answer["found"], answer["put_back"]) == (0, {"missing": {"mail": 2}}, {"mail": 2})
-    images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.told("dispatch")}
+    images = {each["dynamodb"]["NewImage"]["id"]["S"]: each for each in stage.functions.records("dispatch")}
     assert sorted(images) == ["lost", "raw"]
     assert images["lost"]["dynamodb"]["NewImage"] == typed(item)
     assert images["raw"]["dynamodb"]["NewImage"]["blob"] == {"B": "AAE="}
@@ -151,18 +151,19 @@ def test_a_fax_whose_attempt_is_due_is_told_of_as_its_stream_did(stage: RepairSt
     stage.know("reopened", "fax", status="retrying", attempts=20, generation=1)
     stage.know("held", "fax", status="sending", attempts=1)
     assert reconciled("--yes")[1]["put_back"] == {"fax": 3}
-    told = {
-        each["dynamodb"]["NewImage"]["id"]["S"]: each["dynamodb"] for each in stage.functions.told("outcomes")
+    changes = {
+        each["dynamodb"]["NewImage"]["id"]["S"]: each["dynamodb"]
+        for each in stage.functions.records("outcomes")
     }
     moved = {
         id_: (images["OldImage"]["status"]["S"], images["NewImage"]["status"]["S"])
-        for id_, images in told.items()
+        for id_, images in changes.items()
     }
     assert moved == dict.fromkeys(("waits", "reopened", "held"), ("sending", "retrying"))
     # Another generation is a resend, of which nobody is called back.
-    lives = {id_: "generation" in images["OldImage"] for id_, images in told.items()}
+    lives = {id_: "generation" in images["OldImage"] for id_, images in changes.items()}
     assert lives == {"waits": False, "reopened": True, "held": True}
-    assert told["reopened"]["OldImage"]["generation"] == {"N": "0"}
+    assert changes["reopened"]["OldImage"]["generation"] == {"N": "0"}
 
 
 def test_the_ledger_is_not_written(stage: RepairStage) -> None:
@@ -378,4 +379,4 @@ def test_more_than_a_page_of_both_tables_is_looked_through(stage: RepairStage) -
     code, answer = reconciled("--yes")
     assert (code, answer["looked_at"]) == (1, {"mailbox": 25, "ledger": 25})
     assert answer["found"] == {"missing": {"mail": 25}, "gone": {"mail": 25}}
-    assert len(stage.functions.told("dispatch")) == 25
+    assert len(stage.functions.records("dispatch")) == 25

@@ -34,15 +34,15 @@ def states(answer: dict[str, Any]) -> dict[str, str]:
     return {each["id"]: each["state"] for each in answer["messages"]}
 
 
-def told(stage: RepairStage) -> list[str]:
+def requeued(stage: RepairStage) -> list[str]:
     """The ids that dispatch was handed."""
-    return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.told("dispatch")]
+    return [each["dynamodb"]["NewImage"]["id"]["S"] for each in stage.functions.records("dispatch")]
 
 
 def test_only_a_named_message_is_requeued_and_at_once(stage: RepairStage) -> None:
     stage.put(mail("lost"), mail("sent a year ago"))
     code, answer = reconciled("lost", "--yes")
-    assert (code, told(stage)) == (0, ["lost"])
+    assert (code, requeued(stage)) == (0, ["lost"])
     assert answer["messages"] == [{"id": "lost", "event_type": "mail", "state": "missing", "vouched": True}]
     assert (answer["found"], answer["put_back"], answer["vouched"]) == (
         {"missing": {"mail": 1}},
@@ -62,7 +62,7 @@ def test_it_asks_and_says_what_the_operator_vouches_for(stage: RepairStage) -> N
     )
     assert not stage.functions.invoked
     assert run("reconcile", "lost", typed="y\n").exit_code == 0
-    assert told(stage) == ["lost"]
+    assert requeued(stage) == ["lost"]
 
 
 def test_what_a_ledger_that_has_forgotten_nothing_does_not_know_needs_nobodys_word(
@@ -105,7 +105,7 @@ def test_one_that_is_over_leaves_nothing_to_do_and_exits_with_0(stage: RepairSta
 def test_one_that_there_is_not_is_said_to_be_unknown_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     code, answer = reconciled("nowhere", "lost", "--yes")
-    assert (code, states(answer), told(stage)) == (1, {"nowhere": "unknown", "lost": "missing"}, ["lost"])
+    assert (code, states(answer), requeued(stage)) == (1, {"nowhere": "unknown", "lost": "missing"}, ["lost"])
     assert "nowhere: neither the mailbox nor the ledger has it" in run("reconcile", "nowhere").stdout
 
 
@@ -130,14 +130,14 @@ def test_an_id_of_two_channels_needs_the_channel(stage: RepairStage) -> None:
 def test_ids_are_read_from_what_is_piped_in(stage: RepairStage, piped: str) -> None:
     stage.put(mail("a"), mail("b"), mail("c"))
     code, answer = reconciled("-", "b", "--yes", typed=piped)
-    assert (code, sorted(told(stage))) == (0, ["a", "b"])
+    assert (code, sorted(requeued(stage))) == (0, ["a", "b"])
     assert sorted(states(answer)) == ["a", "b"]
 
 
 def test_nothing_piped_in_is_nothing_to_do_and_not_the_whole_stage(stage: RepairStage) -> None:
     stage.put(mail("a"))
     code, answer = reconciled("-", "--undated", "--older-than", "0s", "--yes", typed="")
-    assert (code, answer["messages"], answer["found"], told(stage)) == (0, [], {}, [])
+    assert (code, answer["messages"], answer["found"], requeued(stage)) == (0, [], {}, [])
 
 
 def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
@@ -152,7 +152,7 @@ def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
 def test_a_dry_run_puts_nothing_back_and_exits_with_1(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     code, answer = reconciled("lost", "--dry-run")
-    assert (code, answer["found"], told(stage)) == (1, {"missing": {"mail": 1}}, [])
+    assert (code, answer["found"], requeued(stage)) == (1, {"missing": {"mail": 1}}, [])
 
 
 def test_a_channel_without_ids_is_refused(stage: RepairStage) -> None:
@@ -165,7 +165,7 @@ def test_a_channel_without_ids_is_refused(stage: RepairStage) -> None:
 def test_a_fax_that_was_begun_goes_back_though_its_item_is_gone(stage: RepairStage) -> None:
     stage.know("held", "fax", status="sending", attempts=1)
     assert reconciled("held", "--yes")[1]["put_back"] == {"fax": 1}
-    assert len(stage.functions.told("outcomes")) == 1
+    assert len(stage.functions.records("outcomes")) == 1
 
 
 def test_what_others_wrote_reaches_no_terminal_as_control_characters(stage: RepairStage) -> None:

@@ -11,7 +11,7 @@ from moto.s3.models import s3_backends
 from typer import Typer
 from typer.testing import CliRunner, Result
 
-from ops.replay import FailedBatches, StreamBatch, replay
+from ops.replay import FailedBatch, FailedBatches, replay
 from tests.support.ops.answers import valid
 from tests.support.ops.shared import ACCOUNT, BUCKET, FakeDispatch, Session, Shelf, document, event, key
 
@@ -46,7 +46,7 @@ class Meanwhile(FakeDispatch):
         return super().invoke(**arguments)
 
 
-Found = tuple[StreamBatch, dict[str, Any]]
+Found = tuple[FailedBatch, dict[str, Any]]
 
 
 def batches(failed: FailedBatches) -> Iterator[Found]:

@@ -10,7 +10,7 @@ from ops.screen import aws_faults
 from tests.support.unit.fakes import client_error
 
 
-def told(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str:
+def stderr_of(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str:
     with pytest.raises(typer.Exit) as ended, aws_faults("prod"):
         raise client_error(fault) if isinstance(fault, str) else fault
     assert ended.value.exit_code == 2
@@ -27,13 +27,13 @@ def told(fault: str | Exception, capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_signature_that_is_not_taken_leads_to_the_clock(
     code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = told(code, capsys)
+    text = stderr_of(code, capsys)
     assert "this machine's clock" in text
     assert "timedatectl set-ntp true" in text
 
 
 def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    text = told("AccessDenied", capsys)
+    text = stderr_of("AccessDenied", capsys)
     assert "clock" not in text
     assert "--stage prod" in text
 
@@ -48,7 +48,7 @@ def test_other_refusals_lead_to_the_credentials_alone(capsys: pytest.CaptureFixt
 def test_what_a_stage_should_have_and_has_not_is_no_text_of_botocores(
     code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = told(code, capsys)
+    text = stderr_of(code, capsys)
     assert text.startswith("There is no such table, function, bucket or queue of prod")
     assert text.endswith("Deploy the stage, or check --stage, the credentials and the region.")
 
@@ -72,9 +72,9 @@ def test_what_is_a_fault_of_the_program_is_no_refusal() -> None:
 
 
 def test_a_table_that_goes_on_leaving_items_out_is_throttled(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "it is throttled. Run it again." in told(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
+    assert "it is throttled. Run it again." in stderr_of(UnprocessedKeys("DynamoDB left 3 keys out"), capsys)
 
 
 def test_an_answer_that_is_none_of_awss_leads_to_the_way_there(capsys: pytest.CaptureFixture[str]) -> None:
     error = ResponseParserError("Unable to parse response (syntax error), invalid XML received")
-    assert "AWS_ENDPOINT_URL" in told(error, capsys)
+    assert "AWS_ENDPOINT_URL" in stderr_of(error, capsys)

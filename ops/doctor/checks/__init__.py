@@ -7,9 +7,9 @@ from msgspec import Struct
 from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.answer import CheckFinding, skipped
 from ops.doctor.checks import channels, functions, mail, queues, stacks
-from ops.doctor.stage import DeployedStage
+from ops.doctor.stage import ExaminedStage
 
-Run = Callable[[DeployedStage], Iterator[CheckFinding]]
+Run = Callable[[ExaminedStage], Iterator[CheckFinding]]
 
 
 class Check(Struct, frozen=True):
@@ -47,7 +47,7 @@ def checks_of(channel: str) -> Iterator[Check]:
 def _where_sent(channel: str, run: Run) -> Run:
     """The same, skipped where the stage does not send by the channel."""
 
-    def checked(stage: DeployedStage) -> Iterator[CheckFinding]:
+    def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if stage.senders(channel):
             yield from run(stage)
         else:

@@ -23,19 +23,19 @@ from mailroom.http.provider import body_of
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import redact
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, DeployedStage, json_of
+from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedFunction, ExaminedStage, json_of
 
 _AWS_CONSOLE = "https://console.aws.amazon.com/sms-voice/home"
 _TWILIO_CONSOLE = "https://console.twilio.com"
 
 
-def sms_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
+def sms_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The provider's, tried by questions that change nothing."""
     for each in stage.senders("sms"):
         yield from _twilio(stage, each) if each.environment["SMS_PROVIDER"] == "twilio" else _aws(stage)
 
 
-def _twilio(stage: DeployedStage, function: DeployedFunction) -> Iterator[CheckFinding]:
+def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckFinding]:
     arn, base = function.environment["TWILIO_SECRET_ARN"], function.environment["SMS_BASE_URL"].rstrip("/")
     put = f"aws secretsmanager put-secret-value --secret-id {stage.prefix}twilio --secret-string file://twilio.json"
     try:
@@ -87,7 +87,7 @@ def _said(status: int, body: dict[str, Any]) -> str:
     return f"{status}, {redact(str(body.get('message') or 'no reason given')).rstrip('.')}"
 
 
-def _aws(stage: DeployedStage) -> Iterator[CheckFinding]:
+def _aws(stage: ExaminedStage) -> Iterator[CheckFinding]:
     client = stage.client("pinpoint-sms-voice-v2")
     attributes = client.describe_account_attributes()["AccountAttributes"]
     tier = {each["Name"]: each["Value"] for each in attributes}.get("ACCOUNT_TIER")
@@ -111,7 +111,7 @@ SOON = timedelta(days=30)
 _EXPIRES = "AppleCertificateExpirationDate"
 
 
-def applications(stage: DeployedStage) -> Iterator[CheckFinding]:
+def applications(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each platform application: there, on, and its certificate good for a while."""
     found = {
         name: arn
@@ -137,7 +137,7 @@ def applications(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield ok(f"The platform application {name} is on.")
 
 
-def topics(stage: DeployedStage) -> Iterator[CheckFinding]:
+def topics(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each topic that a message may go to."""
     arns = [arn for each in stage.senders("push") for arn in json_of(each.environment.get("TOPICS", "[]"))]
     if not arns:
@@ -153,7 +153,7 @@ def topics(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield ok(f"The topic {name} is there.")
 
 
-def _certificate(stage: DeployedStage, name: str, until: str) -> CheckFinding:
+def _certificate(stage: ExaminedStage, name: str, until: str) -> CheckFinding:
     end, now = datetime.fromtimestamp(epoch(until), UTC), datetime.fromtimestamp(stage.clock(), UTC)
     fix = f"Put a new certificate or a token into the platform application {name}."
     if end <= now:
@@ -167,7 +167,7 @@ _NOWHERE = "https://mailroom.invalid/doctor.pdf"
 _FOLDER = "doctor"
 
 
-def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
+def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The provider's, tried as the sender would after a crash: by asking which faxes our own number got in
     the last minute."""
     for each in stage.senders("fax"):
@@ -186,7 +186,7 @@ def fax_credentials(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield ok(f"{settings.fax_provider} takes the credentials and lists faxes.")
 
 
-def fax_media(stage: DeployedStage) -> Iterator[CheckFinding]:
+def fax_media(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """A PDF in the payload bucket, fetched by a URL as the provider gets it; from here, not from there."""
     for bucket in sorted({each.environment["PAYLOAD_BUCKET"] for each in stage.senders("fax")}):
         yield _fetched(bucket)
@@ -213,7 +213,7 @@ def _fetched(bucket: str) -> CheckFinding:
 _POLICY = "Look at the bucket's policy, and at what stands between here and S3."
 
 
-def signing_key(stage: DeployedStage) -> Iterator[CheckFinding]:
+def signing_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The key that webhooks and callbacks are signed with, tried on an empty one."""
 
     def sign(secret: Secret) -> object:
@@ -224,7 +224,7 @@ def signing_key(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield _key(stage, arn, "Webhooks", sign, '"$(openssl rand -base64 33)"')
 
 
-def opt_out_key(stage: DeployedStage) -> Iterator[CheckFinding]:
+def opt_out_key(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The key that links for opting out are signed with, tried on a link that leads nowhere."""
 
     def sign(secret: Secret) -> object:
@@ -239,7 +239,7 @@ def opt_out_key(stage: DeployedStage) -> Iterator[CheckFinding]:
 
 
 def _key(
-    stage: DeployedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str
+    stage: ExaminedStage, arn: str, what: str, sign: Callable[[Secret], object], value: str
 ) -> CheckFinding:
     client = stage.client("secretsmanager")
     try:
@@ -253,7 +253,7 @@ def _key(
     return ok(f"{what} can be signed: the key is of the right form.")
 
 
-def secrets_of(stage: DeployedStage, channel: str) -> Iterator[CheckFinding]:
+def secrets_of(stage: ExaminedStage, channel: str) -> Iterator[CheckFinding]:
     """Whether each secret that a channel's senders use can be read, for channels without checks of their
     own."""
     arns = {
@@ -274,5 +274,5 @@ def secrets_of(stage: DeployedStage, channel: str) -> Iterator[CheckFinding]:
             yield ok(f"The secret {arn} has a value.")
 
 
-def _missing(stage: DeployedStage, arn: str) -> CheckFinding:
+def _missing(stage: ExaminedStage, arn: str) -> CheckFinding:
     return failed(f"The secret {arn} is not there, or has no value.", stage.deploy)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import DeployedStage, EventSource
+from ops.doctor.stage import EventSource, ExaminedStage
 from ops.estimates.lanes import ConfiguredLane
+from ops.stage import is_dead
 
 _QUOTA = (
     "Request more of the quota 'Concurrent executions' of Lambda: "
@@ -14,7 +15,7 @@ _PUMPED = {"mailbox", "ledger", "fax"}
 """What the local stage's pump reads, instead of the emulator."""
 
 
-def mappings(stage: DeployedStage) -> Iterator[CheckFinding]:
+def mappings(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each of them on, and without trouble in its last round."""
     good = 0
     for each in stage.sources:
@@ -22,15 +23,14 @@ def mappings(stage: DeployedStage) -> Iterator[CheckFinding]:
             good += 1
         else:
             yield _trouble(stage, each)
-    queues = {name.removesuffix(".fifo") for name in stage.queues}
-    read = {name for name in queues if not name.endswith("-dlq")}
+    read = {name.removesuffix(".fifo") for name in stage.queues if not is_dead(name)}
     lacking = sorted(read - {each.source for each in stage.sources})
     if lacking:
         yield failed(f"Nobody reads {', '.join(lacking)}.", stage.deploy)
     yield ok(f"{good} queues and streams are being read.")
 
 
-def as_configured(stage: DeployedStage) -> Iterator[CheckFinding]:
+def as_configured(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether what is deployed has the numbers of cdk.json."""
     if not stage.configured.lanes:
         yield skipped(stage.configured.trouble)
@@ -47,7 +47,7 @@ def as_configured(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok(f"{len(stage.configured.lanes)} lanes are deployed with the numbers of cdk.json.")
 
 
-def concurrency(stage: DeployedStage) -> Iterator[CheckFinding]:
+def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What all mappings may take together, against what the account has; and what functions have reserved."""
     client = stage.client("lambda")
     limits = client.get_account_settings()["AccountLimit"]
@@ -66,7 +66,7 @@ def concurrency(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield _reserved(stage, each, reserved)
 
 
-def _as_watched(stage: DeployedStage, total: int) -> Iterator[CheckFinding]:
+def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
     """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
     settings = stage.configured.settings
     if settings is None or stage.local or settings.monitoring.concurrency_quota == total:
@@ -79,7 +79,7 @@ def _as_watched(stage: DeployedStage, total: int) -> Iterator[CheckFinding]:
     )
 
 
-def _trouble(stage: DeployedStage, source: EventSource) -> CheckFinding:
+def _trouble(stage: ExaminedStage, source: EventSource) -> CheckFinding:
     what = f"{source.function} does not read {source.source}: its mapping is {source.state.lower()}"
     if stage.local and source.source in _PUMPED and source.state == "Disabled":
         return skipped(f"{source.source} is read by the local stage's pump.")
@@ -96,7 +96,7 @@ def _trouble(stage: DeployedStage, source: EventSource) -> CheckFinding:
     )
 
 
-def _differences(stage: DeployedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
+def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource | None) -> Iterator[str]:
     if source is None:
         yield f"The settings have the queue {lane.queue}, and it is not deployed."
         return
@@ -113,7 +113,7 @@ def _differences(stage: DeployedStage, lane: ConfiguredLane, source: EventSource
             yield f"{lane.queue}: {what} is {configured:g} in the settings, and deployed is {deployed}."
 
 
-def _reserved(stage: DeployedStage, source: EventSource, reserved: int) -> CheckFinding:
+def _reserved(stage: ExaminedStage, source: EventSource, reserved: int) -> CheckFinding:
     name = f"{stage.prefix}{source.function}"
     fix = f"aws lambda delete-function-concurrency --function-name {name}"
     if reserved == 0:

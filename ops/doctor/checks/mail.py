@@ -6,7 +6,7 @@ from email.utils import parseaddr
 from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import DeployedStage, json_of
+from ops.doctor.stage import ExaminedStage, json_of
 from ops.times import speed_of
 from stacks.settings.monitoring import Monitoring
 
@@ -16,7 +16,7 @@ _CONSOLE = "https://console.aws.amazon.com/ses/home#/account"
 _UNLIMITED = -1
 
 
-def account(stage: DeployedStage) -> Iterator[CheckFinding]:
+def account(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Sandbox or production, paused or not, under review or not."""
     said = stage.client("sesv2").get_account()
     if said.get("ProductionAccessEnabled"):
@@ -32,10 +32,16 @@ def account(stage: DeployedStage) -> Iterator[CheckFinding]:
     if status != "HEALTHY":
         found = warning if status == "PROBATION" else failed
         yield found(f"SES has the account under {status.lower()}.", f"Answer its case: {_CONSOLE}")
-    yield _suppression(said.get("SuppressionAttributes", {}).get("SuppressedReasons", []))
+    reasons = said.get("SuppressionAttributes", {}).get("SuppressedReasons", [])
+    if {"BOUNCE", "COMPLAINT"} <= set(reasons):
+        yield ok("SES's list of the account takes in bounces and complaints.")
+    else:
+        yield ok(
+            "SES's list of the account does not take in all; the configuration set's own setting counts."
+        )
 
 
-def quota(stage: DeployedStage) -> Iterator[CheckFinding]:
+def quota(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What may be sent a second and in 24 hours, against what the senders would."""
     said = stage.client("sesv2").get_account()["SendQuota"]
     most, rate = said["Max24HourSend"], deployed_rate(stage, "mail")
@@ -44,7 +50,7 @@ def quota(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield _day(said["SentLast24Hours"], most, min(rate or 0, said["MaxSendRate"]))
 
 
-def reputation(stage: DeployedStage) -> Iterator[CheckFinding]:
+def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """The account's bounces and complaints, as SES counts them, against the rates at which alarms ring."""
     for kind, (warned, alarmed) in _thresholds(stage).items():
         share = _share(stage, _METRICS[kind])
@@ -59,7 +65,7 @@ def reputation(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield warning(sentence, page) if share >= warned else ok(sentence)
 
 
-def _thresholds(stage: DeployedStage) -> dict[str, tuple[float, float]]:
+def _thresholds(stage: ExaminedStage) -> dict[str, tuple[float, float]]:
     """From which share of the mails on the alarms warn, and ring. Where no settings can be read, those of a
     stage that sets none."""
     settings = stage.configured.settings
@@ -70,14 +76,7 @@ def _thresholds(stage: DeployedStage) -> dict[str, tuple[float, float]]:
     }
 
 
-def _suppression(reasons: list[str]) -> CheckFinding:
-    missing = {"BOUNCE", "COMPLAINT"} - set(reasons)
-    if not missing:
-        return ok("SES's list of the account takes in bounces and complaints.")
-    return ok("SES's list of the account does not take in all; the configuration set's own setting counts.")
-
-
-def _rate(stage: DeployedStage, rate: float | None, most: float) -> CheckFinding:
+def _rate(stage: ExaminedStage, rate: float | None, most: float) -> CheckFinding:
     if rate is None:
         return skipped(f"SES takes {most:g} a second; no deployed sender keeps to a rate.")
     if rate <= most * 1.01:
@@ -101,7 +100,7 @@ def _day(sent: float, most: float, rate: float) -> CheckFinding:
     return ok(sentence)
 
 
-def _share(stage: DeployedStage, metric: str) -> float | None:
+def _share(stage: ExaminedStage, metric: str) -> float | None:
     now = datetime.fromtimestamp(stage.clock(), UTC)
     points: list[dict[str, Any]] = stage.client("cloudwatch").get_metric_statistics(
         Namespace="AWS/SES",
@@ -120,7 +119,7 @@ _IDENTITIES = "https://console.aws.amazon.com/ses/home#/identities"
 Identity = dict[str, Any]
 
 
-def senders(stage: DeployedStage) -> Iterator[CheckFinding]:
+def senders(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each sender's identity: its address's, its domain's, or a domain's above that."""
     addresses = _addresses(stage)
     yield from _as_configured(stage, addresses)
@@ -138,13 +137,13 @@ def senders(stage: DeployedStage) -> Iterator[CheckFinding]:
             yield from _domain(name, identity)
 
 
-def _addresses(stage: DeployedStage) -> list[str]:
+def _addresses(stage: ExaminedStage) -> list[str]:
     senders = (each.environment.get("MAIL_SENDERS", "[]") for each in stage.senders("mail"))
     found = (parseaddr(sender)[1] for text in senders for sender in json_of(text))
     return list(dict.fromkeys(found))
 
 
-def _as_configured(stage: DeployedStage, deployed: list[str]) -> Iterator[CheckFinding]:
+def _as_configured(stage: ExaminedStage, deployed: list[str]) -> Iterator[CheckFinding]:
     settings = stage.configured.settings
     if settings is None or not deployed:
         return
@@ -163,7 +162,7 @@ def _domains(domain: str) -> Iterator[str]:
         yield ".".join(labels[at:])
 
 
-def _identity(stage: DeployedStage, name: str) -> Identity | None:
+def _identity(stage: ExaminedStage, name: str) -> Identity | None:
     client = stage.client("sesv2")
     try:
         identity: Identity = client.get_email_identity(EmailIdentity=name)
@@ -221,7 +220,7 @@ NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
 USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 
-def configuration_set(stage: DeployedStage) -> Iterator[CheckFinding]:
+def configuration_set(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether it is there, may send, counts, and keeps SES's own suppression list."""
     names = _names(stage)
     client = stage.client("sesv2")
@@ -234,9 +233,10 @@ def configuration_set(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield from _set(name, found)
 
 
-def events(stage: DeployedStage) -> Iterator[CheckFinding]:
+def events(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether its events come to the stage's own topic."""
-    believed = _topics(stage)
+    feedback = stage.functions.get("feedback")
+    believed = set(json_of(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
     client = stage.client("sesv2")
     for name in _names(stage):
         try:
@@ -274,7 +274,7 @@ def _set(name: str, found: dict[str, Any]) -> Iterator[CheckFinding]:
 
 
 def _destinations(
-    stage: DeployedStage, name: str, found: list[dict[str, Any]], believed: set[str]
+    stage: ExaminedStage, name: str, found: list[dict[str, Any]], believed: set[str]
 ) -> CheckFinding:
     to_us = [
         each
@@ -291,17 +291,12 @@ def _destinations(
     return ok(f"{name} sends the stage the events about its mails.")
 
 
-def _names(stage: DeployedStage) -> list[str]:
+def _names(stage: ExaminedStage) -> list[str]:
     found = (each.environment.get("CONFIGURATION_SET", "") for each in stage.senders("mail"))
     return list(dict.fromkeys(each for each in found if each))
 
 
-def _topics(stage: DeployedStage) -> set[str]:
-    feedback = stage.functions.get("feedback")
-    return set(json_of(feedback.environment.get("FEEDBACK_TOPICS", "[]"))) if feedback else set()
-
-
-def deployed_rate(stage: DeployedStage, channel: str) -> float | None:
+def deployed_rate(stage: ExaminedStage, channel: str) -> float | None:
     """Messages a second of a channel, all lanes together: workers by the wait before each submit. None: no
     sender keeps to a rate."""
     workers = {each.function: each.concurrency for each in stage.sources}

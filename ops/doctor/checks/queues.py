@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import DeployedStage
-from ops.stage import depth
+from ops.doctor.stage import ExaminedStage
+from ops.stage import depth, is_dead, unprocessed_bucket
 
 
-def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
+def dead_letters(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each dead-letter queue, whatever lies in it visible or hidden."""
-    queues = {name: url for name, url in stage.queues.items() if name.removesuffix(".fifo").endswith("-dlq")}
+    queues = {name: url for name, url in stage.queues.items() if is_dead(name)}
     if not queues:
         yield failed("The stage has no dead-letter queue.", stage.deploy)
         return
@@ -28,9 +28,9 @@ def dead_letters(stage: DeployedStage) -> Iterator[CheckFinding]:
     yield ok(f"{empty} of {len(queues)} dead-letter queues are empty.")
 
 
-def given_up(stage: DeployedStage) -> Iterator[CheckFinding]:
+def given_up(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What Lambda laid into the bucket because dispatch or outcomes failed on it again and again."""
-    bucket = f"{stage.prefix}unprocessed-{stage.account}-{stage.region}"
+    bucket = unprocessed_bucket(stage.name, stage.account, stage.region)
     client = stage.client("s3")
     try:
         found = client.list_objects_v2(Bucket=bucket, Prefix="aws/lambda/", MaxKeys=1).get("Contents")
@@ -50,11 +50,11 @@ TOPIC = "alarms"
 _SHOWN = 5
 
 
-def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_there(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """An alarm for each dead-letter queue, at least; and actions on all."""
     names = {each["AlarmName"] for each in stage.alarms}
-    letters = (name.removesuffix(".fifo") for name in stage.queues)
-    needed = [f"{stage.prefix}{name}-not-empty" for name in letters if name.endswith("-dlq")]
+    dead = (name.removesuffix(".fifo") for name in stage.queues if is_dead(name))
+    needed = [f"{stage.prefix}{name}-not-empty" for name in dead]
     lacking = [name for name in needed if name not in names]
     if lacking:
         yield failed(f"These alarms are missing: {_listed(lacking)}.", stage.deploy)
@@ -72,7 +72,7 @@ def alarms_there(stage: DeployedStage) -> Iterator[CheckFinding]:
         )
 
 
-def alarms_heard(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_heard(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Who has subscribed to the topic of the alarms, and has confirmed it."""
     client, arn = stage.client("sns"), stage.arn("sns", f"{stage.prefix}{TOPIC}")
     try:
@@ -96,7 +96,7 @@ def alarms_heard(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield _graver(stage)("Nobody hears the alarms.", subscribe)
 
 
-def alarms_ringing(stage: DeployedStage) -> Iterator[CheckFinding]:
+def alarms_ringing(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What rings now."""
     ringing = [each for each in stage.alarms if each["StateValue"] == "ALARM"]
     for each in ringing:
@@ -109,7 +109,7 @@ def alarms_ringing(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok("No alarm rings.")
 
 
-def _graver(stage: DeployedStage) -> Any:
+def _graver(stage: ExaminedStage) -> Any:
     """A protected stage fails where others are warned: nobody watches a stage for trying things."""
     return failed if stage.protected else warning
 

@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 import requests
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
-from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, DeployedStage
+from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
 
 PARTS = ("mailbox", "feedback", "api", "channels", "webhook", "routing", "dead-letters", "monitoring")
 """The stacks that every stage has; fax and campaigns are there where the settings have them."""
@@ -14,7 +14,7 @@ _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
 
-def deployed(stage: DeployedStage) -> Iterator[CheckFinding]:
+def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Each stack there is, by CloudFormation's word for it; and those that are missing."""
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
@@ -30,7 +30,7 @@ def deployed(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok(f"{good} stacks are deployed and complete.")
 
 
-def pinned(stage: DeployedStage) -> Iterator[CheckFinding]:
+def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Whether cdk.json has the stage, and whether the stage lives where it says."""
     settings = stage.configured.settings
     if settings is None:
@@ -56,7 +56,7 @@ def pinned(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok("The settings can be read, and the stage lives where they say.")
 
 
-def _parts(stage: DeployedStage) -> tuple[str, ...]:
+def _parts(stage: ExaminedStage) -> tuple[str, ...]:
     settings = stage.configured.settings
     fax = ("fax",) if settings and settings.fax else ()
     campaigns = ("campaigns",) if settings and settings.campaigns.enabled else ()
@@ -77,7 +77,7 @@ EXPIRING = ("mailbox", "ledger", "campaign-runs", "dead-letters")
 _EXPIRY = {"ENABLED", "ENABLING"}
 
 
-def protection(stage: DeployedStage) -> Iterator[CheckFinding]:
+def protection(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Active, protected from deletion, and recoverable."""
     names = _tables(stage)
     if not names:
@@ -96,7 +96,7 @@ def protection(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok(f"{len(names)} tables are active, and protected as the settings want it.{backups}")
 
 
-def expiry(stage: DeployedStage) -> Iterator[CheckFinding]:
+def expiry(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """DynamoDB's deletion of what is over."""
     if stage.local:
         yield skipped("The local AWS does not take expiry from CloudFormation.")
@@ -118,13 +118,13 @@ def expiry(stage: DeployedStage) -> Iterator[CheckFinding]:
         yield ok(f"{good} tables forget what is over.")
 
 
-def _tables(stage: DeployedStage) -> list[str]:
+def _tables(stage: ExaminedStage) -> list[str]:
     found = stage.pages("dynamodb", "list_tables", "TableNames")
     return [each for each in found if each.startswith(stage.prefix)]
 
 
 def _table(
-    stage: DeployedStage, name: str, table: dict[str, object], *, recoverable: bool
+    stage: ExaminedStage, name: str, table: dict[str, object], *, recoverable: bool
 ) -> Iterator[CheckFinding]:
     settings = stage.configured.settings
     if table["TableStatus"] != "ACTIVE":
@@ -151,7 +151,7 @@ GOOD_SECONDS, MOST_SECONDS = 60, 300
 _FIX = "Let the machine keep its time by NTP, such as `timedatectl set-ntp true`."
 
 
-def clock(stage: DeployedStage) -> Iterator[CheckFinding]:
+def clock(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """Held against the Date of an answer of AWS, which needs no signature."""
     before = stage.clock()
     try:

@@ -21,7 +21,7 @@ from local.providers.http import Simulator, SimulatorServer
 from ops.doctor.answer import Checked
 from ops.doctor.checks import CHECKS
 from ops.doctor.run import run
-from ops.doctor.stage import ConfiguredStage, DeployedStage
+from ops.doctor.stage import ConfiguredStage, ExaminedStage
 
 ACCOUNT, REGION, STAGE = "123456789012", "us-east-1", "dev"
 NOW = 1_795_251_600.0  # 2026-11-21T09:00:00Z
@@ -362,7 +362,7 @@ def changed(answers: dict[str, Answer], function: str, **variables: str) -> dict
 
 def looked(aws: Aws, subjects: Sequence[str] = (), settings: ConfiguredStage | None = None) -> list[Checked]:
     """What the doctor finds."""
-    stage = DeployedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
+    stage = ExaminedStage(aws, STAGE, settings or ConfiguredStage.read(STAGE), lambda: NOW)
     checks = [each for each in CHECKS if each.subject in subjects or not subjects]
     return run(stage, checks).checked
 

@@ -79,7 +79,7 @@ class Functions:
         answer = json.dumps({"batchItemFailures": failures}).encode()
         return {"StatusCode": 200, "Payload": io.BytesIO(answer), **failed}
 
-    def told(self, short: str) -> list[Item]:
+    def records(self, short: str) -> list[Item]:
         """The records that a function was invoked with."""
         return [each for name, records in self.invoked if name == f"mailroom-dev-{short}" for each in records]
 

@@ -1,31 +1,24 @@
-"""What a stage keeps: its tables and buckets, read whole and changed item by item.
-
-Tables are read in pages, with flat memory, several at a time.
-"""
+"""What a stage keeps: its tables and buckets, read whole and changed item by item."""
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 from msgspec import Struct
 
 from mailroom.aws.dynamo import Value
+from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
 from ops.erase.answer import Left
 from ops.erase.person import Image, Person
 from ops.stage import function_settings
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodb import DynamoDBClient
-    from types_boto3_s3 import S3Client
+from ops.tables import segments
 
 Read = Callable[[int], None]
 """Is called with how many more items or objects were read."""
 SEGMENTS = 4
-"""Read side by side; one page of each is held, a megabyte at most."""
 
 
 class ItemChanged(Exception):
@@ -55,9 +48,9 @@ class StageData:
         self.default_region = facts.default_region
         self.ttl = facts.ledger_ttl_seconds
         self.payloads = facts.payload_bucket
-        self.unprocessed = stages.name(stage, f"unprocessed-{account}-{session.region_name}")
-        self.dynamodb: DynamoDBClient = session.client("dynamodb")
-        self.s3: S3Client = session.client("s3")
+        self.unprocessed = stages.unprocessed_bucket(stage, account, session.region_name)
+        self.dynamodb = session.client("dynamodb")
+        self.s3 = session.client("s3")
 
     def table(self, short: str) -> str:
         """A table's name."""
@@ -66,26 +59,20 @@ class StageData:
     def scan(self, table: str, read: Read) -> Iterator[dict[str, Value]]:
         """Every item of a table, in no order, as it stands now."""
 
-        def page(segment: int, start: Any) -> Any:
+        def page(segment: int, start: Any) -> tuple[Any, Any]:
             more = {"ExclusiveStartKey": start} if start else {}
-            return self.dynamodb.scan(
+            reply = self.dynamodb.scan(
                 TableName=self.table(table),
                 Segment=segment,
                 TotalSegments=SEGMENTS,
                 ConsistentRead=True,
                 **more,
             )
+            return reply["Items"], reply.get("LastEvaluatedKey")
 
-        with ThreadPoolExecutor(SEGMENTS) as pool:
-            pending: dict[Future[Any], int] = {pool.submit(page, at, None): at for at in range(SEGMENTS)}
-            while pending:
-                done, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for each in done:
-                    segment, reply = pending.pop(each), each.result()
-                    if "LastEvaluatedKey" in reply:
-                        pending[pool.submit(page, segment, reply["LastEvaluatedKey"])] = segment
-                    yield from reply["Items"]
-                    read(len(reply["Items"]))
+        for items in segments(SEGMENTS, page):
+            yield from items
+            read(len(items))
 
     def item(self, table: str, key: Key) -> dict[str, Value] | None:
         """A message's item in one of the two tables of messages."""
@@ -140,16 +127,6 @@ class ErasureRun:
         left = Left(place, what, why)
         if left not in self.remains:
             self.remains.append(left)
-
-
-def key_of(image: Image) -> Key:
-    """The key of a message's item."""
-    return Key(image["id"]["S"], image["event_type"]["S"])
-
-
-def where(key: Key) -> dict[str, Value]:
-    """A key in DynamoDB's form."""
-    return {"id": {"S": key.id}, "event_type": {"S": key.event_type}}
 
 
 class _Update:

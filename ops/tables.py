@@ -1,0 +1,55 @@
+"""Items in great numbers: tables read in segments, and values in runs that one call takes."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from itertools import islice
+from typing import Any, TypeVar
+
+from mailroom.message.message import Key
+
+T = TypeVar("T")
+Page = Callable[[int, Any], tuple[T, Any]]
+"""Takes a segment, and where it goes on (None: its beginning). What was read, and where the segment goes on
+after that (None: it has ended)."""
+
+
+def segments(count: int, page: Page[T]) -> Iterator[T]:
+    """The pages of a table, so many segments at once. One page of each is held, a megabyte at most."""
+    with ThreadPoolExecutor(count) as pool:
+        pending: dict[Future[tuple[T, Any]], int] = {pool.submit(page, at, None): at for at in range(count)}
+        while pending:
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for each in done:
+                segment, (found, start) = pending.pop(each), each.result()
+                if start:
+                    pending[pool.submit(page, segment, start)] = segment
+                yield found
+
+
+def key_of(image: Mapping[str, Any]) -> Key:
+    """The key of a message's item in DynamoDB's form."""
+    return Key(image["id"]["S"], image["event_type"]["S"])
+
+
+def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many at most."""
+    left = iter(values)
+    while run := list(islice(left, most)):
+        yield run
+
+
+def batches(
+    values: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
+) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many and of so many bytes together at most."""
+    batch: list[T] = []
+    size = 0
+    for each in values:
+        bytes_ = size_of(each)
+        if batch and (len(batch) == most or size + bytes_ > most_bytes):
+            yield batch
+            batch, size = [], 0
+        batch.append(each)
+        size += bytes_
+    if batch:
+        yield batch

@@ -1,0 +1,24 @@
+"""docs/architecture.md draws the layers that `make check` holds."""
+
+import re
+import tomllib
+
+from tests.support import ROOT
+from tests.support.docs_pages import Page
+
+PAGE = Page("docs/architecture.md")
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+
+
+def test_the_pages_layers_are_those_of_the_contract() -> None:
+    (layers,) = (each["layers"] for each in CONTRACTS if each.get("containers") == ["mailroom"])
+    section = PAGE.text.partition("## The library's layers")[2].partition("\n## ")[0]
+    drawn = [set(re.findall(r"`(\w+)`", row)) for row in re.findall(r"^\| (`[^|]*) \|", section, re.M)]
+    assert drawn == [set(layer.split(" | ")) for layer in layers]
+
+
+def test_every_folder_of_the_tree_is_on_the_page() -> None:
+    folders = {each.name for each in ROOT.iterdir() if any(each.glob("*.py")) or any(each.glob("*/*.py"))}
+    section = PAGE.text.partition("## The parts")[2].partition("\n## ")[0]
+    drawn = {folder.partition("/")[0] for folder in re.findall(r"`(\w+/)", section)}
+    assert {each for each in folders if not each.startswith(".")} <= drawn | {"checkov"}
