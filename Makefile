@@ -107,7 +107,7 @@ bench: setup ## measure the figures of docs/measured.md; writes bench/results.js
 # have only a few versions of python-dateutil in common.
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock"
 lock: ## resolve every requirements file anew
-	$(COMPILE) requirements-dev.in -o requirements-dev.txt
+	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(COMPILE) local/requirements.in -o local/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt

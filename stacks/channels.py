@@ -68,12 +68,18 @@ def needs_of(event_type: str, channel: Channel, stack: Stack, context: StageCont
 
 
 def _by_row(event_type: str, channel: Channel, stack: Stack, context: StageContext) -> Needs:
-    """The address of the provider and the secret with its credentials, where the row has them."""
-    url = {"PROVIDER_URL": channel.base_url} if channel.base_url else {}
-    if channel.secret is None:
-        return Needs(environment=url)
-    secret = provider_secret(stack, context.settings, event_type, channel.secret)
-    return Needs([secret.read()], {**url, "PROVIDER_SECRET_ARN": secret.secret_arn})
+    """The address of the provider, the secret with its credentials and the suppression list: those of them
+    that the row names."""
+    grants: list[Grant] = []
+    environment = {"PROVIDER_URL": channel.base_url} if channel.base_url else {}
+    if channel.secret is not None:
+        secret = provider_secret(stack, context.settings, event_type, channel.secret)
+        grants.append(secret.read())
+        environment["PROVIDER_SECRET_ARN"] = secret.secret_arn
+    if channel.suppressible:
+        grants += [context.find_unwilling(), context.mark_suppressed()]
+        environment |= context.unwilling()
+    return Needs(grants, environment)
 
 
 def _mail(stack: Stack, context: StageContext) -> Needs:

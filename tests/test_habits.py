@@ -18,9 +18,8 @@ from tests.support import ROOT
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
-REQUIREMENTS = sorted(
-    [*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *ROOT.glob("lambdas/requirements/*.in")]
-)
+FUNCTIONS = sorted(ROOT.glob("lambdas/requirements/*.in"))
+REQUIREMENTS = sorted([*ROOT.glob("*.in"), *ROOT.glob("*/requirements.in"), *FUNCTIONS])
 APACHE_2 = "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
 """The SHA-256 of https://www.apache.org/licenses/LICENSE-2.0.txt."""
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*])?==([^\s;#]+)", re.MULTILINE)
@@ -161,6 +160,13 @@ def test_a_key_is_found(text: str) -> None:
 def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
     """An update of an *.in file without `make lock` would change nothing."""
     installed = dict(PINNED.findall(wanted.with_suffix(".txt").read_text()))
+    pins = PINNED.findall(wanted.read_text())
+    assert {name: installed.get(name) for name, _ in pins} == dict(pins)
+
+
+@pytest.mark.parametrize("wanted", FUNCTIONS, ids=lambda file: file.stem)
+def test_tests_have_the_packages_that_a_function_has(wanted: Path) -> None:
+    installed = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
     pins = PINNED.findall(wanted.read_text())
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
 

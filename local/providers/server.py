@@ -17,6 +17,7 @@ from local.providers.signalwire import SignalWireSimulator
 from local.providers.sms import SmsNetwork
 from local.providers.sns import SnsSimulator
 from local.providers.telnyx import TelnyxSimulator
+from local.providers.twilio import SECRET as TWILIO_SECRET
 from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import StatusCallbacks
 from local.providers.upstream import PublicApi, Upstream
@@ -26,29 +27,19 @@ SLOW_FAX_SECONDS = 9.0
 """Longer than a function of the local stage lives: a slow fax takes several of them."""
 
 
+CREDENTIALS: dict[str, dict[str, str]] = {
+    "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
+    "TwilioSecretName": TWILIO_SECRET,
+}
+"""What the simulators take, by the output that names the secret; that of a channel's row is
+{EventType}SecretName."""
+
+
 def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
     """Every simulator by its name: the one place where a further one is added.
 
-    The stage's adapters reach it below $MAILROOM_PROVIDERS at its `prefix`. A provider of chat messages, for
-    one, whose recipient chooses what goes wrong:
-
-        class ChatSimulator:
-            prefix = "/chat"
-
-            def __init__(self, inbox: InboxStore) -> None:
-                self._inbox = inbox
-
-            def handle(self, request: Request) -> Reply:
-                if request.bearer != "local":
-                    return json_reply(401, {"error": "invalid_auth"})
-                message = json.loads(request.body)
-                if "throttled" in message["to"]:
-                    return json_reply(429, {"error": "rate_limited"}, {"Retry-After": "1"})
-                id_ = str(uuid.uuid4())
-                self._inbox.add(Accepted("chat", message["to"], id_, {"text": message["text"]}))
-                if "lost-answer" in message["to"]:
-                    raise NoAnswer
-                return json_reply(200, {"id": id_})
+    The stage's adapters reach it below $MAILROOM_PROVIDERS at its `prefix`. docs/adding-a-channel.md has an
+    example.
     """
     inbox = InboxStore()
     network, line = SmsNetwork(inbox), FaxLine(inbox, slow_seconds=SLOW_FAX_SECONDS)

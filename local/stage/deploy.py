@@ -13,17 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from local.aws import ACCOUNT, REGION, LocalSession, patient
 from local.processes import wait_until
-from local.providers.twilio import SECRET as TWILIO_SECRET
+from local.providers.server import CREDENTIALS
 
 if TYPE_CHECKING:
     from types_boto3_cloudformation.literals import CapabilityType
     from types_boto3_cloudformation.type_defs import StackTypeDef
 
-CREDENTIALS = {
-    "FaxSecretName": {"project": "local", "token": "local", "api_key": "local"},
-    "TwilioSecretName": TWILIO_SECRET,
-}
-"""What the providers' simulators take, by the output that names the secret."""
 PUSH_CREDENTIAL = {"PlatformCredential": "local"}
 BOOTSTRAP_VERSION = "/cdk-bootstrap/hnb659fds/version"
 CAPABILITIES: "list[CapabilityType]" = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from mailroom.channels.contracts import CONTRACTS
 from ops.doctor.answer import Checked, Diagnosis, State
 from ops.options import AsJson, Stage
 from ops.screen import aws_faults, errors, fold, plain, print_answer, print_line, screen, table_of, whole
@@ -15,7 +16,7 @@ Only = Annotated[
     str,
     typer.Option(
         help="Check only these subjects, separated by commas: stacks, functions, queues, alarms, tables, "
-        "clock, and channels: mail, sms, push, fax, webhook.",
+        f"clock, and channels: {', '.join(CONTRACTS)}.",
         show_default="all",
     ),
 ]

@@ -7,7 +7,7 @@ import boto3
 import msgspec
 from msgspec import Struct, structs
 
-from mailroom.channels.contracts import CONTRACTS, contracts_of
+from mailroom.channels.contracts import CONTRACTS, UNDELAYED, contracts_of
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
 from mailroom.errors import Invalid
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 NOT_TYPED = ("variables", "attempt")
 """Fields of the model that no producer writes."""
-_UNDELAYED = ("fax",)
-"""Its queue is FIFO and delays no message: dispatch keeps an attribute of its items to itself."""
 
 
 class Attributes(Struct, frozen=True):
@@ -108,7 +106,7 @@ class Rules(Struct, frozen=True, kw_only=True, rename="upper"):
             self.lanes,
             payloads=Payloads(s3, self.payload_bucket),
             callbacks=UrlPolicy(schemes=self.callback_schemes, ports=self.callback_ports),
-            waiting=[each for each in _UNDELAYED if each in self.lanes],
+            waiting=UNDELAYED & self.lanes.keys(),
         )
 
     def writer(self, dynamodb: "DynamoDBClient", s3: "S3Client") -> MailboxWriter:

@@ -55,7 +55,7 @@ class SendAnswer(Struct, frozen=True, kw_only=True):
 
 
 def send(
-    channel: Annotated[str | None, typer.Argument(help="mail, sms, push, fax or webhook.")] = None,
+    channel: Annotated[str | None, typer.Argument(help=f"One of {', '.join(CONTRACTS)}.")] = None,
     stage: Stage = "dev",
     *,
     to: Annotated[list[str] | None, typer.Option(help="The recipient; for a mail you may repeat it.")] = None,

@@ -40,8 +40,6 @@ ARRIVED = {
 }
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """What an entry of `recipients` says of somebody who has not got it."""
-_CHOSEN = ("mail", "sms", "push")
-"""Channels that people can be suppressed on, or opt out of a topic."""
 
 
 class Judgement(Struct, frozen=True):
@@ -184,7 +182,7 @@ class Resender:
         """Why all of its recipients get nothing; "": some of them do, or it is for no person. Raises
         UnprocessedKeys."""
         wanted = {Wanted(each, message.topic) for each in message.addressees}
-        if message.event_type not in _CHOSEN or not wanted:
+        if not wanted:
             return ""
         found = self._choices.find(message.event_type, wanted)
         return next(iter(found.values())).sentence if len(found) == len(wanted) else ""

@@ -56,6 +56,9 @@ class Channel(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     secret: str | None = Field(default=None, min_length=1)
     """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
     into it, and in which form. null makes no secret."""
+    suppressible: bool = False
+    """Whether the sender asks the suppression list and people's preferences, and marks recipients that the
+    provider says to be gone."""
 
 
 class Mail(Section):
@@ -115,7 +118,7 @@ FUNCTIONS = {
     *("feedback", "twilio-callbacks", "dead-letters", "collect", "compose", "messages-api", "unsubscribe"),
 }
 WITH_OWN_NEEDS = ("mail", "sms", "push")
-"""Rows whose sender gets its provider from a section of its own; other rows may name address and secret."""
+"""Rows whose sender has needs of its own: NEEDS in stacks/channels.py. Other rows name what theirs needs."""
 SECRETS = {"twilio", "unsubscribe"}
 """Secrets that other stacks make."""
 MOST_LANES = 8
@@ -166,8 +169,8 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
 
 
 def _provider(event_type: str, channel: Channel) -> Iterator[str]:
-    for name in ("base_url", "secret") if event_type in WITH_OWN_NEEDS else ():
-        if getattr(channel, name) is not None:
+    for name in ("base_url", "secret", "suppressible") if event_type in WITH_OWN_NEEDS else ():
+        if getattr(channel, name):
             yield f"channels.{event_type}.{name}: the sender of {event_type} does not read it; remove it."
     if channel.secret is not None and event_type in SECRETS:
         yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."

@@ -14,6 +14,9 @@ from ops.times import exactly, speed_of
 from tests.support.ops.answers import valid
 from tests.support.ops.plan import CONTEXT
 
+CHANNELS = dict.fromkeys(lane.channel for lane in Stages.of().lanes("dev"))
+"""Of stage dev, as cdk.json has them."""
+
 
 def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "80"})
@@ -99,7 +102,7 @@ def test_too_many_at_once_exit_with_1() -> None:
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("--channel", "pigeon"), "use one of mail, sms, fax, webhook."),
+        (("--channel", "pigeon"), f"use one of {', '.join(CHANNELS)}."),
         (("--channel", "mail", "--lane", "slow"), "use normal or bulk."),
         (("--channel", "mail", "--stage", "moon"), "use one of dev, prod, local"),
         (("--channel", "mail", "--latency", "0"), "--latency"),

@@ -11,7 +11,7 @@ import pytest
 from twilio.request_validator import RequestValidator
 
 from local.demo.client import Item
-from local.stage.deploy import CREDENTIALS
+from local.providers.server import CREDENTIALS
 from mailroom.message.message import Reference
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until

@@ -4,16 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
-from stacks.assemblies import NO_BUNDLES, assembly
 from tests.support.stacks.campaign_folders import AUDIENCES, EVERYTHING, changes_for, of_each_kind
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import PUSH, PUSH_ROW, read, variant
+from tests.support.stacks.variants import PUSH, PUSH_ROW, variant
 
 
 @pytest.fixture(scope="session")
 def stage() -> Callable[[str], Templates]:
     """The templates of a stage's stacks, by short name."""
-    return lambda name: read(assembly({"stage": name, **NO_BUNDLES}), name)
+    return lambda name: variant({}, name)
 
 
 @pytest.fixture(scope="session")

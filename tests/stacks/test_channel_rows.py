@@ -40,6 +40,21 @@ def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret() -
         assert environment["PROVIDER_SECRET_ARN"] == channels.output("ChatSecretArn")
         (readable,) = channels.policy(function)["secretsmanager:GetSecretValue"]
         assert readable == channels.output("ChatSecretArn")
+        assert "SUPPRESSIONS_TABLE" not in environment
+
+
+def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is_gone() -> None:
+    changes = {"channels.chat": {**CHAT, "suppressible": True}, "channels.sms.handler": "send_push"}
+    channels = variant(changes)["channels"]
+    for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
+        environment, policy = channels.environment(function), channels.policy(function)
+        assert "Suppressions" in environment["SUPPRESSIONS_TABLE"]
+        assert "Preferences" in environment["PREFERENCES_TABLE"]
+        (suppressions, preferences) = sorted(policy["dynamodb:BatchGetItem"], key=lambda arn: "Pref" in arn)
+        assert "Suppressions" in suppressions
+        assert "Preferences" in preferences
+        assert suppressions in policy["dynamodb:UpdateItem"]
+        assert preferences not in policy["dynamodb:UpdateItem"]
 
 
 def test_a_row_that_names_no_provider_gives_its_sender_nothing_of_one() -> None:
@@ -62,7 +77,9 @@ def test_an_address_known_only_at_synth_is_below_the_providers_under_the_channel
 
 
 @pytest.mark.parametrize("event_type", ["mail", "sms"])
-@pytest.mark.parametrize(("name", "value"), [("base_url", ADDRESS), ("secret", "a token")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("base_url", ADDRESS), ("secret", "a token"), ("suppressible", True)]
+)
 def test_a_channel_whose_section_names_its_provider_has_no_use_for_that_in_its_row(
     event_type: str, name: str, value: str
 ) -> None:

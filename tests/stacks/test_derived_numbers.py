@@ -1,20 +1,17 @@
 """The numbers derived from settings keep the design's promises, whatever the settings."""
 
-import json
 from typing import Any
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from mailroom.delivery.delivery import backoff
-from stacks.paths import ROOT
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, SHORTEST_JITTER, Waits, worker_rules
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
+from tests.support.stacks.refusals import STAGES
 from tests.support.stacks.waiting_times import shortest_total
-
-STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 
 lanes = st.fixed_dictionaries(
     {

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aws_cdk import App, Stack
@@ -19,11 +18,10 @@ from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import ROOT
 from stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
-from tests.support.stacks.refusals import REMOVED, with_settings
+from tests.support.stacks.refusals import REMOVED, STAGES, with_settings
 from tests.support.stacks.templates import Templates
 from tests.support.stacks.variants import JWT, SIMULATED, read, variant
 
-STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
 STACKS = [
     *("api", "channels", "dead-letters", "fax", "feedback", "mailbox", "monitoring", "routing", "webhook"),
 ]

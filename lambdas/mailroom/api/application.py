@@ -20,7 +20,7 @@ from mailroom.api.document import Described
 from mailroom.api.messages import Intake, States
 from mailroom.api.requests import KEY, KEY_HEADER, entries_of, routable
 from mailroom.aws import clients
-from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, contracts_of
+from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, UNDELAYED, contracts_of
 from mailroom.clock import Clock
 from mailroom.content.payloads import Payloads
 from mailroom.dispatch.dispatcher import Validator
@@ -31,9 +31,6 @@ from mailroom.ledger.reader import LedgerReader
 from mailroom.mailbox import MailboxWriter, Oversize
 from mailroom.message.message import MAX_ID_BYTES
 from mailroom.telemetry import logger
-
-UNDELAYED = frozenset(("fax",))
-"""Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""
 
 Handles = Callable[[Any], Callable[[Callable[[Any], Response[str]]], Any]]
 """Powertools' own registration, which is not typed."""

@@ -28,6 +28,8 @@ def contracts_of(default_region: str) -> dict[str, type[Message]]:
     return {**CONTRACTS, "sms": sms_in(default_region)}
 
 
+UNDELAYED = frozenset(("fax",))
+"""Channels whose queue cannot delay a message: dispatch keeps an attribute of theirs to itself."""
 OURS = ("variables", "attempt", "payload_prefix")
 """Fields of the model that no producer writes."""
 ID_BOUNDS: dict[str, Any] = {

@@ -252,6 +252,7 @@ SECRETS = {
     "unsubscribe": json.dumps({"key": "a-long-and-random-key"}),
     "twilio": json.dumps({"account_sid": "AC" + "0123456789abcdef" * 2, "auth_token": "local"}),
     "fax": json.dumps({"project": "local", "token": "local", "api_key": "local"}),
+    "of-a-row": json.dumps({"token": "local"}),
 }
 
 
@@ -317,7 +318,7 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
             },
             "webhook": {"SIGNING_SECRET_ARN": "signing"},
             "fax": _fax(settings.fax.senders, providers),
-        }[channel],
+        }.get(channel, {"PROVIDER_SECRET_ARN": "of-a-row"}),
     }
 
 

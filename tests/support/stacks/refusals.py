@@ -12,7 +12,11 @@ from stacks.settings.load import load
 from stacks.settings.sentences import SettingsError
 from stacks.settings.stage import Settings
 
+OWN = ("mail", "sms", "push")
 STAGES: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]
+"""Those of cdk.json, without rows of further channels: tests that count all of something count Mailroom's."""
+for _stage in STAGES.values():
+    _stage["channels"] = {name: row for name, row in _stage["channels"].items() if name in OWN}
 REMOVED = object()
 
 

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.content.payloads import MAX_PAYLOAD_BYTES, MAX_PAYLOAD_VALUES, Payloads
 from mailroom.errors import Invalid
-from mailroom.message.message import parse
+from mailroom.message.message import Message, parse
 from stacks.settings.channels import SENDER_MB
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import BUCKET, Aws, Item, mail
@@ -208,7 +208,8 @@ def test_whom_a_message_reaches_is_refused_in_a_payload(
 
 def test_every_channel_says_what_names_those_whom_it_reaches() -> None:
     assert {name: contract.addressing for name, contract in CONTRACTS.items()} == {
-        name: names for name, (_, names) in WHOM.items()
+        **dict.fromkeys(CONTRACTS, Message.addressing),
+        **{name: names for name, (_, names) in WHOM.items()},
     }
 
 
