@@ -94,7 +94,7 @@ MAX_PREFIXES_BYTES = 2048
 _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~]+)")
 
 
-def broken_api(api: Api) -> Iterator[str]:
+def api_faults(api: Api) -> Iterator[str]:
     """Rules of the section `api`."""
     for caller in api.payload_prefixes if api.jwt is None else ():
         if not _PRINCIPAL.fullmatch(caller):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from stacks.settings.queues import QueueRules, Retention, broken_queue, queue_rules
+from stacks.settings.queues import QueueRules, Retention, queue_faults, queue_rules
 from stacks.settings.sections import Function, Polling, Redelivery, Section
 
 CampaignName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,31}$")]
@@ -86,10 +86,10 @@ def compose_rules(section: Campaigns, lease_margin: int) -> QueueRules:
     return queue_rules(section.compose, compose_polling(section, ()), section.compose, lease_margin)
 
 
-def broken_campaign_section(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:
+def campaign_section_faults(section: Campaigns, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `campaigns`, whatever campaigns there are."""
-    yield from broken_queue("campaigns.collect", section.collect, collect_rules(section, lease_margin), keep)
-    yield from broken_queue("campaigns.compose", section.compose, compose_rules(section, lease_margin), keep)
+    yield from queue_faults("campaigns.collect", section.collect, collect_rules(section, lease_margin), keep)
+    yield from queue_faults("campaigns.compose", section.compose, compose_rules(section, lease_margin), keep)
     need = keep.queue_days + keep.dead_letter_days + keep.margin_days
     if section.run_days < need:
         yield (

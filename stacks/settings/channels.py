@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from stacks.paths import LAMBDAS
-from stacks.settings.queues import QueueRules, Retention, Waits, broken_backoff, broken_queue, queue_rules
+from stacks.settings.queues import QueueRules, Retention, Waits, backoff_faults, queue_faults, queue_rules
 from stacks.settings.sections import (
     Backoff,
     FailurePolicy,
@@ -132,7 +132,7 @@ ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
 
-def broken_channels(
+def channels_faults(
     channels: Mapping[str, Channel], mail: Mail, lease_margin: int, keep: Retention
 ) -> Iterator[str]:
     """Rules of the section `channels`."""
@@ -146,12 +146,12 @@ def broken_channels(
         yield from _channel(f"channels.{event_type}", channel)
         yield from _provider(event_type, channel)
         attached = mail.max_attachment_bytes if event_type == "mail" else 0
-        yield from broken_memory(f"channels.{event_type}", channel.memory_mb, attached)
+        yield from memory_faults(f"channels.{event_type}", channel.memory_mb, attached)
     yield from _names(rows)
     yield from _room(rows)
     for row in rows:
         key = f"channels.{row.event_type}"
-        yield from broken_queue(key, row.channel, row.rules, keep)
+        yield from queue_faults(key, row.channel, row.rules, keep)
         yield from _pace(f"{key}.lanes.{row.lane}", row)
 
 
@@ -161,7 +161,7 @@ def _channel(key: str, channel: Channel) -> Iterator[str]:
             yield f"{key}.handler: {channel.handler!r} has no file lambdas/{needed}; add it, or name another."
     if "normal" not in channel.lanes:
         yield f"{key}.lanes.normal: is missing; a message without a lane goes there."
-    yield from broken_backoff(key, channel)
+    yield from backoff_faults(key, channel)
     total = sum(lane.share for lane in channel.lanes.values())
     if total > 1 + 1e-9:
         shares = " + ".join(f"{name} {number(lane.share)}" for name, lane in channel.lanes.items())
@@ -176,7 +176,7 @@ def _provider(event_type: str, channel: Channel) -> Iterator[str]:
         yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
 
 
-def broken_memory(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
+def memory_faults(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
     """The rule that a sender can hold the largest message there may be; `attached` is in bytes."""
     needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20)
     if memory_mb < needed:

@@ -47,7 +47,7 @@ BATCH = "campaigns.compose.batch_size"
 RDS_BUNDLE = "https://truststore.pki.rds.amazonaws.com/global/global-bundle.pem"
 
 
-def broken_database(
+def database_faults(
     key: str, database: Database, workers: dict[str, int], people: int, section: Campaigns
 ) -> Iterator[str]:
     """Rules of the database of `key`, which so many `workers` of each function may ask at once; the largest
@@ -118,7 +118,7 @@ def _too_slow(
     )
 
 
-def broken_certificates(key: str, database: Database, root: Path) -> Iterator[str]:
+def certificates_faults(key: str, database: Database, root: Path) -> Iterator[str]:
     """The rule that the file of its certificates lies below `root`."""
     if database.ca_file is not None and not (root / database.ca_file).is_file():
         yield (

@@ -14,7 +14,7 @@ from stacks.paths import CAMPAIGN_FILE as FILE
 from stacks.paths import CAMPAIGNS, TEMPLATES
 from stacks.settings.campaign import Campaign
 from stacks.settings.campaigns import PUT_SECONDS, collect_polling, compose_polling
-from stacks.settings.databases import broken_certificates, broken_database
+from stacks.settings.databases import certificates_faults, database_faults
 from stacks.settings.sentences import SettingsError, number, path_of, sentence
 from stacks.settings.stage import Settings
 
@@ -151,11 +151,11 @@ TOPICAL = ("mail",)
 """Channels by which nobody is written to without a topic: mailbox providers want links of bulk mail."""
 
 
-def broken_campaigns(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
+def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
     """A sentence for each rule that the enabled campaigns break, each starting with the whole key."""
     for campaign in campaigns:
         yield from _channel(settings, campaign)
-        yield from broken_audience(settings, campaign)
+        yield from audience_faults(settings, campaign)
         yield from _time(settings, campaign)
 
 
@@ -203,7 +203,7 @@ def _time(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
         )
 
 
-def broken_databases(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
+def databases_faults(settings: Settings, campaigns: Sequence[EnabledCampaign], root: Path) -> Iterator[str]:
     """A sentence for each rule that a database breaks which enabled campaigns ask, each starting with the
     whole key. `root` is the folder that `ca_file` begins at."""
     for name, database in settings.databases.items():
@@ -211,8 +211,8 @@ def broken_databases(settings: Settings, campaigns: Sequence[EnabledCampaign], r
         if workers:
             key = f"mailroom.{settings.stage}.databases.{name}"
             people = [each.chosen.recipients_per_message for each in campaigns if name in each.composed]
-            yield from broken_database(key, database, workers, max(people, default=0), settings.campaigns)
-            yield from broken_certificates(key, database, root)
+            yield from database_faults(key, database, workers, max(people, default=0), settings.campaigns)
+            yield from certificates_faults(key, database, root)
 
 
 def _workers(name: str, settings: Settings, campaigns: Sequence[EnabledCampaign]) -> dict[str, int]:
@@ -238,7 +238,7 @@ USEFUL = {"csv": ("delimiter",), "dynamodb": ("index",)}
 EVERY = ("kind", "columns")
 
 
-def broken_audience(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
+def audience_faults(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
     """Rules of the section `audience`, and of the databases that it and the campaign's own code ask."""
     yield from _settings(campaign)
     if campaign.chosen.audience.kind == "module" and campaign.module is None:

@@ -14,9 +14,9 @@ from stacks.settings.queues import (
     Retention,
     RetrySetting,
     Waits,
-    broken_backoff,
-    broken_queue,
+    backoff_faults,
     longest_stay,
+    queue_faults,
     worker_rules,
 )
 from stacks.settings.sections import Backoff, FailurePolicy, Function, HttpProvider, QueueWorker, Redelivery
@@ -158,13 +158,13 @@ def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
     )
 
 
-def broken_fax(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
+def fax_faults(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `fax`."""
     yield from _provider(fax)
     yield from _times(fax)
-    yield from broken_backoff("fax", fax)
-    yield from broken_queue("fax", fax, fax_rules(fax, lease_margin), keep, _retry_setting(fax))
-    yield from broken_queue("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
+    yield from backoff_faults("fax", fax)
+    yield from queue_faults("fax", fax, fax_rules(fax, lease_margin), keep, _retry_setting(fax))
+    yield from queue_faults("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
 
 
 def _provider(fax: Fax) -> Iterator[str]:

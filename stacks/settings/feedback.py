@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from stacks.settings.monitoring import NEARLY_ALL, Monitoring
-from stacks.settings.queues import Retention, broken_queue, worker_rules
+from stacks.settings.queues import Retention, queue_faults, worker_rules
 from stacks.settings.sections import Function, QueueWorker
 from stacks.settings.sentences import number
 from stacks.settings.webhook import Webhook
@@ -38,13 +38,13 @@ EVENT_SECONDS = 0.1
 """What is reckoned for one event: its writes take some 10 ms, and ten times as long while DynamoDB limps."""
 
 
-def broken_feedback(
+def feedback_faults(
     feedback: Feedback, callbacks: Webhook, monitoring: Monitoring, lease_margin: int, keep: Retention
 ) -> Iterator[str]:
     """Rules of the section `feedback`."""
     yield from _broken_batch(feedback)
     yield from _broken_concurrency(feedback, callbacks, monitoring)
-    yield from broken_queue("feedback", feedback, worker_rules(feedback, lease_margin), keep)
+    yield from queue_faults("feedback", feedback, worker_rules(feedback, lease_margin), keep)
 
 
 def _broken_batch(feedback: Feedback) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _broken_concurrency(feedback: Feedback, webhook: Webhook, monitoring: Monito
         )
 
 
-def broken_dead_letters(chosen: DeadLetters) -> Iterator[str]:
+def dead_letters_faults(chosen: DeadLetters) -> Iterator[str]:
     """Rules of the section `dead_letters`."""
     if chosen.timeout_seconds > chosen.every_minutes * 60:
         yield (

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 from stacks.paths import CAMPAIGNS
 from stacks.settings.enabled_campaigns import (
     EnabledCampaign,
-    broken_campaigns,
-    broken_databases,
+    campaigns_faults,
+    databases_faults,
     read_campaigns,
 )
 from stacks.settings.sections import PROVIDERS_AT_SYNTH, HttpProvider
 from stacks.settings.sentences import SettingsError, sentence
-from stacks.settings.stage import Settings, broken_rules
+from stacks.settings.stage import Settings, settings_faults
 
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")
 
@@ -31,7 +31,7 @@ def load(stages: object, stage: object) -> Settings:
             f"stage: {stage!r} is unknown; use one of {', '.join(stages)}, as in -c stage=dev."
         )
     settings = _validated(stages[stage], str(stage))
-    for broken in broken_rules(settings):
+    for broken in settings_faults(settings):
         raise SettingsError(f"mailroom.{stage}.{broken}")
     return settings
 
@@ -39,9 +39,9 @@ def load(stages: object, stage: object) -> Settings:
 def load_campaigns(settings: Settings, folder: Path = CAMPAIGNS) -> tuple[EnabledCampaign, ...]:
     """The campaigns of a stage, of those that lie in `folder`. Raises SettingsError."""
     campaigns = read_campaigns(settings, folder)
-    for broken in broken_campaigns(settings, campaigns):
+    for broken in campaigns_faults(settings, campaigns):
         raise SettingsError(broken)
-    for broken in broken_databases(settings, campaigns, folder.parent):
+    for broken in databases_faults(settings, campaigns, folder.parent):
         raise SettingsError(broken)
     return campaigns
 

@@ -27,7 +27,7 @@ class Push(Section):
     """The ARNs of the topics that a message may go to."""
 
 
-def broken_push(push: Push, region: str | None) -> Iterator[str]:
+def push_faults(push: Push, region: str | None) -> Iterator[str]:
     """Rules of the section `push`, in the region that the stage is pinned to."""
     if not push.platform_applications and not push.topics:
         yield (

@@ -148,7 +148,7 @@ class RetrySetting:
     remedy: str = "lower it, or raise backoff_cap_seconds"
 
 
-def broken_queue(
+def queue_faults(
     key: str, function: Function, rules: QueueRules, keep: Retention, retry: RetrySetting | None = None
 ) -> Iterator[str]:
     """Rules of the queue that `key` describes."""
@@ -182,7 +182,7 @@ def _too_long_a_stay(key: str, rules: QueueRules, keep: Retention, retry: RetryS
     )
 
 
-def broken_backoff(key: str, section: Backoff) -> Iterator[str]:
+def backoff_faults(key: str, section: Backoff) -> Iterator[str]:
     """Rules of whoever waits longer and longer."""
     if section.backoff_cap_seconds < section.backoff_seconds:
         yield (
@@ -191,7 +191,7 @@ def broken_backoff(key: str, section: Backoff) -> Iterator[str]:
         )
 
 
-def broken_retention(keep: Retention, *, fax: bool) -> Iterator[str]:
+def retention_faults(keep: Retention, *, fax: bool) -> Iterator[str]:
     """Rules of the section `retention`; `fax`: the stage has the fax queue, which is FIFO."""
     if keep.dead_letter_days <= keep.queue_days:
         yield (

@@ -72,7 +72,7 @@ TWILIOS = ("messaging_service_sid", "base_url")
 AWSS = ("configuration_set",)
 
 
-def broken_sms(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
+def sms_faults(sms: Sms, api: Api, row: Channel | None) -> Iterator[str]:
     """Rules of the section `sms`, whose row of `channels` is `row`."""
     if sms.provider == "twilio":
         yield from _twilio(sms)

@@ -6,19 +6,19 @@ from typing import Literal
 
 from pydantic import Field
 
-from stacks.settings.api import Api, broken_api
-from stacks.settings.campaigns import Campaigns, broken_campaign_section
-from stacks.settings.channels import Channel, LaneRow, Mail, broken_channels, lane_rows
+from stacks.settings.api import Api, api_faults
+from stacks.settings.campaigns import Campaigns, campaign_section_faults
+from stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
 from stacks.settings.databases import Database
 from stacks.settings.deploy import Deploy, Deployment
-from stacks.settings.fax import Fax, broken_fax
-from stacks.settings.feedback import DeadLetters, Feedback, broken_dead_letters, broken_feedback
+from stacks.settings.fax import Fax, fax_faults
+from stacks.settings.feedback import DeadLetters, Feedback, dead_letters_faults, feedback_faults
 from stacks.settings.monitoring import Monitoring
-from stacks.settings.push import Push, broken_push
-from stacks.settings.queues import Retention, Scheduled, Stream, broken_queue, broken_retention, worker_rules
+from stacks.settings.push import Push, push_faults
+from stacks.settings.queues import Retention, Scheduled, Stream, queue_faults, retention_faults, worker_rules
 from stacks.settings.sections import DatabaseName, EventType, Section
-from stacks.settings.sms import Sms, broken_sms
-from stacks.settings.webhook import Webhook, broken_webhook
+from stacks.settings.sms import Sms, sms_faults
+from stacks.settings.webhook import Webhook, webhook_faults
 
 
 class Settings(Section):
@@ -130,7 +130,7 @@ def _meant(settings: Settings, queue: str) -> float:
 PAIRS = ("sms", "push")
 
 
-def broken_pairs(settings: Settings) -> Iterator[str]:
+def pairs_faults(settings: Settings) -> Iterator[str]:
     """Rows of `channels` without their section, and sections without their row."""
     for name in PAIRS:
         row, section = name in settings.channels, getattr(settings, name) is not None
@@ -143,21 +143,21 @@ def broken_pairs(settings: Settings) -> Iterator[str]:
             )
 
 
-def broken_rules(settings: Settings) -> Iterator[str]:
+def settings_faults(settings: Settings) -> Iterator[str]:
     """A sentence for each rule that `settings` break, each starting with the key below the stage."""
     keep, margin = settings.retention, settings.lease_margin_seconds
-    yield from broken_retention(keep, fax=settings.fax is not None)
-    yield from broken_channels(settings.channels, settings.mail, margin, keep)
-    yield from broken_pairs(settings)
-    yield from broken_queue("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
+    yield from retention_faults(keep, fax=settings.fax is not None)
+    yield from channels_faults(settings.channels, settings.mail, margin, keep)
+    yield from pairs_faults(settings)
+    yield from queue_faults("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
     if settings.fax:
-        yield from broken_fax(settings.fax, margin, keep)
-    yield from broken_webhook(settings.webhook, margin, keep)
-    yield from broken_api(settings.api)
+        yield from fax_faults(settings.fax, margin, keep)
+    yield from webhook_faults(settings.webhook, margin, keep)
+    yield from api_faults(settings.api)
     if settings.sms:
-        yield from broken_sms(settings.sms, settings.api, settings.channels.get("sms"))
+        yield from sms_faults(settings.sms, settings.api, settings.channels.get("sms"))
     if settings.push:
-        yield from broken_push(settings.push, settings.deployment.region)
-    yield from broken_feedback(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
-    yield from broken_dead_letters(settings.dead_letters)
-    yield from broken_campaign_section(settings.campaigns, margin, keep)
+        yield from push_faults(settings.push, settings.deployment.region)
+    yield from feedback_faults(settings.feedback, settings.webhook, settings.monitoring, margin, keep)
+    yield from dead_letters_faults(settings.dead_letters)
+    yield from campaign_section_faults(settings.campaigns, margin, keep)

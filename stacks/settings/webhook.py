@@ -7,13 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.channels import broken_memory
+from stacks.settings.channels import memory_faults
 from stacks.settings.queues import (
     SQS_RECEIVES,
     QueueRules,
     Retention,
     RetrySetting,
-    broken_queue,
+    queue_faults,
     visibility_of,
 )
 from stacks.settings.sections import FailurePolicy, Function, Polling
@@ -112,11 +112,11 @@ RETRY_SETTING = RetrySetting(
 )
 
 
-def broken_webhook(webhook: Webhook, lease_margin: int, keep: Retention) -> Iterator[str]:
+def webhook_faults(webhook: Webhook, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `webhook`."""
     yield from _broken_batch(webhook)
-    yield from broken_memory("webhook", webhook.memory_mb)
-    yield from broken_queue("webhook", webhook, webhook_rules(webhook, lease_margin), keep, RETRY_SETTING)
+    yield from memory_faults("webhook", webhook.memory_mb)
+    yield from queue_faults("webhook", webhook, webhook_rules(webhook, lease_margin), keep, RETRY_SETTING)
 
 
 def _broken_batch(webhook: Webhook) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """As many lanes as the stack of the channels has room for, and not one more."""
 
-from stacks.settings.channels import MOST_LANES, Channel, broken_channels
+from stacks.settings.channels import MOST_LANES, Channel, channels_faults
 from stacks.settings.load import load
 from stacks.settings.stage import Settings
 from tests.support.stacks.refusals import STAGES
@@ -47,5 +47,5 @@ def test_one_lane_more_is_refused_with_the_names_of_all() -> None:
 
 def refusals(settings: Settings, rows: dict[str, Channel]) -> list[str]:
     """What is said of these rows as a whole."""
-    broken = broken_channels(rows, settings.mail, settings.lease_margin_seconds, settings.retention)
+    broken = channels_faults(rows, settings.mail, settings.lease_margin_seconds, settings.retention)
     return [each for each in broken if each.startswith("channels:")]

@@ -65,29 +65,28 @@ class Adapter(Protocol[M, R]):
 
 @dataclass(frozen=True)
 class Steps(Generic[M]):
-    """The steps of a delivery that a channel takes in its own way; None: as all others do."""
+    """The steps of a delivery that a channel takes in a way of its own. None stands for the common step."""
 
     begin: Callable[[Sequence[M]], None] | None = None
-    """What is asked once for a batch."""
+    """Asks what is needed for a whole batch."""
     permit: Callable[[Claimed, M], M | Unwanted] | None = None
-    """What of a message may be sent, or why nothing of it may. Asked once it is known that nothing was sent,
-    or that nobody can know. Raises Invalid."""
+    """Answers which part of a message may be sent, or why no part may. Asked after it is known that nothing
+    was sent, or that this cannot be known. Raises Invalid."""
     accepted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
-    """What follows a submit that the provider has just accepted."""
-    recovered: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
-    """What follows proof that it accepted an earlier worker's try."""
+    """Follows a submit that the provider has just accepted."""
+    already_submitted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
+    """Follows evidence that the provider accepted the message from an earlier invocation."""
     gone: Callable[[M, str], None] | None = None
-    """What is done about a recipient that is no more; the provider's reason comes along."""
+    """Acts on a recipient that no longer exists; gets the provider's reason."""
     retried: Callable[[M, QueueRecord], None] | None = None
-    """What is done where the provider did not take a message this time."""
+    """Acts on a message that the provider did not take this time."""
     retry_wait: Callable[[int, float], float] | None = None
-    """Seconds until the next try after the n-th receive; the least that the provider asked for comes
-    along."""
+    """Seconds until the next try after the n-th receive; gets the least wait that the provider asked for."""
     line_seconds: float | None = None
-    """What was submitted on the message's line (a number) up to so long before a try is no proof of that try:
-    it may be another message's. None: look-ups do not go by lines."""
+    """A message that was submitted on the same line (number) more than so many seconds before a try is no
+    evidence of that try: it may be another message. None: look-ups do not use lines."""
     last_submit_receive: int | None = None
-    """No receive after this one submits; None: each may."""
+    """No receive after this one submits. None: each receive may submit."""
     payload_is_content: bool = False
     """Whether the provider takes the payload itself, which then holds no attributes of the message."""
 
@@ -143,7 +142,7 @@ class Delivery(Generic[M, R]):
             self._tally.counts["Malformed"] += 1
             return queues.AT_ONCE
         if not isinstance(claim, Claimed):
-            return self._tally.over("Duplicates", "already done", found=type(claim).__name__.lower())
+            return self._tally.note("Duplicates", "already done", found=type(claim).__name__.lower())
         try:
             return self._attempt(claim, message, record)
         except ClaimLost:
@@ -158,7 +157,7 @@ class Delivery(Generic[M, R]):
         """End as failed what can never be sent."""
         if not self._ledger.refuse(record.item, "invalid", str(fault)):
             return self.retry_wait(record.receives)
-        return self._tally.over("Rejected", "refused", field=fault.field)
+        return self._tally.note("Rejected", "refused", field=fault.field)
 
     def in_time(self, record: QueueRecord) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
@@ -179,7 +178,9 @@ class Delivery(Generic[M, R]):
         if claim.since is not None or claim.provider_id is not None:
             evidence = self._evidence(claim, message)
             if isinstance(evidence, Sent):
-                return (self._steps.recovered or self._recovered)(claim, message, evidence, record)
+                return (self._steps.already_submitted or self._already_submitted)(
+                    claim, message, evidence, record
+                )
             unsure = not isinstance(evidence, NotFound)
         if unsure and self._settings.on_unknown == "hold":
             return self._hold(claim)
@@ -187,7 +188,7 @@ class Delivery(Generic[M, R]):
             if unsure:
                 return self._hold(claim)  # "not sent" might not be so
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
-            return self._tally.over("Expired", "expired")
+            return self._tally.note("Expired", "expired")
         return self._send(claim, message, record, unsure)
 
     def _evidence(self, claim: Claimed, message: M) -> Evidence:
@@ -209,7 +210,7 @@ class Delivery(Generic[M, R]):
     def _hold(self, claim: Claimed) -> Wait:
         """An outcome that cannot be known stays so."""
         self._ledger.fail(claim, "outcome_unknown", _HELD)
-        return self._tally.over("Held", "held: the outcome of an earlier try is unknown")
+        return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
 
     def _send(self, claim: Claimed, message: M, record: QueueRecord, unsure: bool) -> Wait:
         try:
@@ -220,7 +221,7 @@ class Delivery(Generic[M, R]):
             request = self._adapter.prepare(permitted)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
-            return self._tally.over("Rejected", "rejected", field=fault.field)
+            return self._tally.note("Rejected", "rejected", field=fault.field)
         except ClaimLost:
             raise
         except Exception as trouble:  # noqa: BLE001 - logged, and the queue keeps the record
@@ -231,7 +232,7 @@ class Delivery(Generic[M, R]):
         self._tools.pace.wait()
         if unsure:
             said = "resending: the outcome of an earlier try is unknown"
-            self._tally.over("Resent", said, since=claim.since)
+            self._tally.note("Resent", said, since=claim.since)
         return self._conclude(claim, message, self._adapter.submit(request), record)
 
     def _whole(self, message: M) -> M:
@@ -242,7 +243,7 @@ class Delivery(Generic[M, R]):
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
         self._ledger.suppress(claim, why.code, why.sentence)
-        return self._tally.over("Suppressed", "suppressed", code=why.code)
+        return self._tally.note("Suppressed", "suppressed", code=why.code)
 
     def _may_submit(self, record: QueueRecord) -> bool:
         """Asked right before a submit; a record that may not is released and comes back at once."""
@@ -261,7 +262,7 @@ class Delivery(Generic[M, R]):
             case Retry(reason, after):
                 if self._steps.retried is not None:
                     self._steps.retried(message, record)
-                self._tally.over("Retried", "not sent; it goes back to the queue", reason=reason)
+                self._tally.note("Retried", "not sent; it goes back to the queue", reason=reason)
                 return self._unsent(claim, self.retry_wait(record.receives, after), "retry", reason)
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
@@ -279,9 +280,9 @@ class Delivery(Generic[M, R]):
         self.measure(message, record)
         return None
 
-    def _recovered(self, claim: Claimed, message: M, sent: Sent, _record: QueueRecord) -> Wait:
+    def _already_submitted(self, claim: Claimed, message: M, sent: Sent, _record: QueueRecord) -> Wait:
         self._complete(claim, message, sent)
-        return self._tally.over("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
+        return self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
 
     def _complete(self, claim: Claimed, message: M, sent: Sent) -> None:
         self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
@@ -295,7 +296,7 @@ class Delivery(Generic[M, R]):
                 logger.exception("a recipient that is gone could not be marked")
                 return self._unsent(claim, self.retry_wait(record.receives), "unmarked", outcome.reason)
         self._ledger.fail(claim, "rejected", outcome.reason)
-        return self._tally.over("Rejected", "rejected", reason=outcome.reason)
+        return self._tally.note("Rejected", "rejected", reason=outcome.reason)
 
     def _unsent(self, claim: Claimed, wait: float, code: str = "", reason: str = "") -> Wait:
         """It goes back; `code` and `reason` say what kept it, where its time alone was not it."""
@@ -338,7 +339,7 @@ class RecipientSteps(Generic[M]):
         for recipient, why in unwanted.items():
             self._tools.ledger.suppress_one(claim, recipient, why.sentence)
         said = "sent to some of its recipients"
-        self._tools.tally.over("SuppressedInPart", said, suppressed=len(unwanted))
+        self._tools.tally.note("SuppressedInPart", said, suppressed=len(unwanted))
         return left
 
     def mark_gone(self, message: M, reason: str) -> None:

@@ -93,8 +93,8 @@ class Tally:
         self.counts: Counter[str] = Counter()
         self.waits: list[float] = []
 
-    def over(self, metric: str, sentence: str, **details: object) -> Wait:
-        """Count and log where a record's way ends."""
+    def note(self, metric: str, sentence: str, **details: object) -> Wait:
+        """Count and log what became of a record."""
         logger.info(sentence, extra=details)
         self.counts[metric] += 1
         return None

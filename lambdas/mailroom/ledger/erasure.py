@@ -9,7 +9,7 @@ from typing import Any
 
 from mailroom.aws.dynamo import Change, Sets, Value, number, string
 from mailroom.clock import milliseconds
-from mailroom.ledger.items import ERASED_AT, SETTLED, LedgerItems, error_of
+from mailroom.ledger.items import CLEARED_AT_END, ERASED_AT, LedgerItems, error_of
 from mailroom.message.message import Key
 
 ERASED = "erased"
@@ -42,7 +42,7 @@ class Erasure(LedgerItems):
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
         sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY)}
-        return self.try_write(key, Change(sets, _NOT_HELD, removes=SETTLED), "cancelled")
+        return self.try_write(key, Change(sets, _NOT_HELD, removes=CLEARED_AT_END), "cancelled")
 
     def empty(self, key: Key, item: Mapping[str, Any]) -> bool:
         """Take what tells of the person out of what is over; `item` is what stands there, in plain Python.

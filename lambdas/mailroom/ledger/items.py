@@ -43,7 +43,7 @@ MAX_KEPT = 2048
 _APPEND = {"history": "list_append(if_not_exists({name}, :no_history), {value})"}
 _NO_HISTORY: Value = {"L": []}
 _NO_CALLBACKS: Value = {"M": {}}
-SETTLED = ("trouble", "dead_lettered_at")
+CLEARED_AT_END = ("trouble", "dead_lettered_at")
 """What goes as soon as a message has its outcome."""
 PROVIDER_FACTS = (
     *("recipients", "sentAt", "deliveredAt", "delayedAt", "delay_type", "undeliveredAt", "error_code"),
@@ -322,7 +322,7 @@ def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
 Claim = Claimed | Completed | Superseded | InProgress | OutOfSequence
 
 
-def refused(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
+def why_not_claimed(item: Mapping[str, Any], attempt: int, now_ms: int, lease_ms: int) -> Claim:
     """Why a claim's condition failed, told from the item that DynamoDB sent along (in plain Python)."""
     if "completedAt" in item:
         return Completed()

@@ -14,9 +14,9 @@ from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
 from mailroom.ledger.items import (
+    CLEARED_AT_END,
     ERASED_AT,
     PROVIDER_FACTS,
-    SETTLED,
     Claim,
     Claimed,
     LedgerItems,
@@ -28,9 +28,9 @@ from mailroom.ledger.items import (
     facts_of,
     ids_of,
     provider_of,
-    refused,
     tried,
     trouble_of,
+    why_not_claimed,
 )
 from mailroom.message.message import Key, Message, key_of
 from mailroom.message.outcome import Facts, Status
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 _OWN = "claim_token = :own AND attribute_not_exists(completedAt)"
 _UNTOUCHED = "attribute_not_exists(startedAt) AND attribute_not_exists(completedAt)"
-_WAITING = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
-_WAITS = f"{_WAITING} AND attribute_exists(id)"
+_UNCLAIMED = f"{_UNTOUCHED} AND attribute_not_exists(claim_token)"  # a token outlives its claim's release
+_UNCLAIMED_EXISTING = f"{_UNCLAIMED} AND attribute_exists(id)"
 _FREE = "(attribute_not_exists(startedAt) OR startedAt <= :lease_expired)"
 _NEXT = f"{_FREE} AND attribute_not_exists(completedAt) AND attempts = :ended"
 _FIRST = _NEXT.replace("attempts = :ended", "(attribute_not_exists(attempts) OR attempts = :ended)")
@@ -50,7 +50,7 @@ _CALLBACKS_KEPT = {"callbacks": _KEPT["callbacks"]}
 _CLAIM = ("startedAt", "unsettled_since", "unsettled_tries")
 """What goes when it is known what a claim's holder did."""
 _SENDING = string("sending")
-_SETTLED = "an operator settled it as failed, for nobody could tell any more how it ended"
+_SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
 class Ledger(LedgerItems):
@@ -108,7 +108,7 @@ class Ledger(LedgerItems):
             if found.get("claim_token") == token and "completedAt" not in found:
                 since = found.get("unsettled_since")
                 return _claimed(message.key, token, found, None if since == found["startedAt"] else since)
-            return refused(found, message.attempt, now, self._lease_ms)
+            return why_not_claimed(found, message.attempt, now, self._lease_ms)
         return _claimed(message.key, token, old, old.get("unsettled_since"))
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
@@ -202,7 +202,7 @@ class Ledger(LedgerItems):
         key = key_of(item)
         sets = {**addressing_of_any(item), **error_of(code, message)}
         try:
-            end = self._end(key, "failed", sets, _WAITING)
+            end = self._end(key, "failed", sets, _UNCLAIMED)
             self.write(key, end, "failed", code)
         except ConditionFailed as failed:
             return "completedAt" in failed.item
@@ -216,19 +216,19 @@ class Ledger(LedgerItems):
             "scheduledFor": string(iso(due)),
             "ttl": self.ttl_after(due),
         }
-        return self.try_write(message.key, Change(sets, _WAITING))
+        return self.try_write(message.key, Change(sets, _UNCLAIMED))
 
     def cancel(self, key: Key, message: str, since: float = 0) -> bool:
         """Its producer took it back while it waited for its time. False where it is past waiting, or was due
         before `since` (epoch seconds)."""
-        in_time = f"{_WAITS} AND scheduledFor >= :since"
+        in_time = f"{_UNCLAIMED_EXISTING} AND scheduledFor >= :since"
         end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
         end.values = {":since": string(iso(since))}
         return self.try_write(key, end, "cancelled")
 
     def lose(self, key: Key, message: str) -> bool:
         """It waited for its time, and what was to be sent is gone. False where it is past waiting."""
-        end = self._end(key, "failed", error_of("content_gone", message), _WAITS)
+        end = self._end(key, "failed", error_of("content_gone", message), _UNCLAIMED_EXISTING)
         return self.try_write(key, end, "failed", "content_gone")
 
     def withdraw(
@@ -239,19 +239,20 @@ class Ledger(LedgerItems):
         callback_url: str | None = None,
         due: float = 0,
     ) -> bool:
-        """The same before there is an item, too: whatever queue its record is in, it is dropped there. `to`,
-        `callback_url` and `due` (epoch seconds) are the message's. False where it is past waiting."""
+        """Cancel a message that no worker has claimed, even if the ledger has no item yet. A sender that
+        receives the message drops it. `to`, `callback_url` and `due` (epoch seconds) are the message's. False
+        if a worker has claimed it, or if it has ended."""
         # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
         remembered: Sets = {"ttl": self.ttl_after(max(due, self._clock()))}
         sets = {**addressing_of(to, callback_url), **error_of("cancelled", message), **remembered}
-        end = self._end(key, "cancelled", sets, _WAITING)
+        end = self._end(key, "cancelled", sets, _UNCLAIMED)
         end.forms = _CALLBACKS_KEPT
         return self.try_write(key, end, "cancelled")
 
     def leave_out(self, key: Key, to: str | list[str] | None, code: str, message: str) -> bool:
         """It is not even put into the mailbox, for whom it is for does not want it; `message` says so. False
         where it has an item already, which decides."""
-        end = self._end(key, "suppressed", {**addressing_of(to, None), **error_of(code, message)}, _WAITING)
+        end = self._end(key, "suppressed", {**addressing_of(to, None), **error_of(code, message)}, _UNCLAIMED)
         return self.try_write(key, end, "suppressed", code)
 
     def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:
@@ -267,7 +268,15 @@ class Ledger(LedgerItems):
             f"attribute_exists(completedAt) AND attribute_not_exists({ERASED_AT}) AND {same}",
             values,
             # What was told of the life before says nothing about the next one.
-            removes=("completedAt", *_CLAIM, *SETTLED, *PROVIDER_FACTS, "provider_id", "error", "failed_on"),
+            removes=(
+                "completedAt",
+                *_CLAIM,
+                *CLEARED_AT_END,
+                *PROVIDER_FACTS,
+                "provider_id",
+                "error",
+                "failed_on",
+            ),
             adds=("generation",),
         )
         try:
@@ -293,7 +302,7 @@ class Ledger(LedgerItems):
                 same += f" AND attribute_not_exists({name})"
         begun = "submittedAt" if submitted else "startedAt"
         quiet = f"(attribute_not_exists({begun}) OR {begun} <= :before)"
-        said = error_of("settled", _SETTLED) if status == "failed" else {}
+        said = error_of("settled", _SETTLED_BY_OPERATOR) if status == "failed" else {}
         # A new token: a worker that follows it still must not complete it otherwise.
         end = self._end(
             key,
@@ -303,7 +312,7 @@ class Ledger(LedgerItems):
             adds=("attempts",),
         )
         end.values = {**values, ":before": number(milliseconds(before))}
-        end.removes = SETTLED if said else (*SETTLED, "error")
+        end.removes = CLEARED_AT_END if said else (*CLEARED_AT_END, "error")
         return self.try_write(key, end, status, "settled")
 
     def _now_ms(self) -> int:
@@ -312,7 +321,7 @@ class Ledger(LedgerItems):
     def _end(
         self, key: Key, status: Status, sets: Sets, condition: str, adds: tuple[str, ...] = ()
     ) -> Change:
-        return Change({**sets, **self.ended(key, status)}, condition, removes=SETTLED, adds=adds)
+        return Change({**sets, **self.ended(key, status)}, condition, removes=CLEARED_AT_END, adds=adds)
 
     def _write_own(
         self, claim: Claimed, change: Change, entry: Status | None = None, code: str | None = None

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, number, string
-from mailroom.ledger.items import SETTLED, LedgerItems, earlier_than, error_of, facts_of, ids_of
+from mailroom.ledger.items import CLEARED_AT_END, LedgerItems, earlier_than, error_of, facts_of, ids_of
 from mailroom.message.outcome import Event, Facts, Status, rank
 
 _GOOD = (None, "sent", "delivered")
@@ -98,7 +98,7 @@ def _move(items: LedgerItems, event: Event, said: Verdict, news: Sets) -> Change
     sets: Sets = {**news, **items.ended(event.key, said.status)}
     # Set, not counted on: a sender that was overtaken by this event will not count it any more.
     sets["attempts"] = number(event.attempt)
-    gone: tuple[str, ...] = (*SETTLED, "failed_on")
+    gone: tuple[str, ...] = (*CLEARED_AT_END, "failed_on")
     if said.status in _GOOD or not said.detail:
         gone = (*gone, "error")
     else:

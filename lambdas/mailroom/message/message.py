@@ -198,7 +198,7 @@ class Message(Struct, frozen=True, kw_only=True):
         if due is not None and self.ttl is not None and self.ttl <= due:
             raise Invalid("ttl", "is before send_at; the item would be gone before it is sent")
         if self.topic is not None and not (1 <= len(self.topic) <= MAX_TOPIC and self.topic.isprintable()):
-            raise Invalid("topic", f"is no topic's name; use 1 to {MAX_TOPIC} printable characters")
+            raise Invalid("topic", f"is not a topic's name; use 1 to {MAX_TOPIC} printable characters")
         if self.lane not in LANES:
             raise Invalid("lane", f"{self.lane!r:.60} is no lane; use {' or '.join(LANES)}")
         if self.callback_url is not None and not re.fullmatch(r"https?://[!-~]{1,2000}", self.callback_url):

@@ -2,7 +2,15 @@
 
 import pytest
 
-from mailroom.ledger.items import Claim, Claimed, Completed, InProgress, OutOfSequence, Superseded, refused
+from mailroom.ledger.items import (
+    Claim,
+    Claimed,
+    Completed,
+    InProgress,
+    OutOfSequence,
+    Superseded,
+    why_not_claimed,
+)
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
 from tests.support.told import told
@@ -174,4 +182,4 @@ def test_of_two_workers_after_a_crash_one_gets_the_message(ledger: Ledger, clock
     ],
 )
 def test_a_refusal_is_explained_by_the_item_alone(item: Item, attempt: int, expected: Claim) -> None:
-    assert refused(item, attempt, now_ms=70_000, lease_ms=30_000) == expected
+    assert why_not_claimed(item, attempt, now_ms=70_000, lease_ms=30_000) == expected

@@ -41,7 +41,7 @@ class FaxDelivery:
         steps = Steps[Fax](
             permit=self._permit,
             accepted=self._accepted,
-            recovered=self._recovered,
+            already_submitted=self._resume,
             # What was on the line before may have been submitted long before it ended.
             line_seconds=settings.longest_fax_seconds + _HOUR,
             # After it too few receives are left to see the fax through: a dead letter frees the line, and the
@@ -49,18 +49,18 @@ class FaxDelivery:
             last_submit_receive=settings.last_submit_receive,
             payload_is_content=True,  # the PDF, which the provider fetches
         )
-        self._first = Delivery(settings, adapter, tools, steps)
+        self._common = Delivery(settings, adapter, tools, steps)
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], Fax | Invalid]:
         """The item and its fax. Bodies of an upstream application have a `fax_id`. Raises Malformed."""
-        return self._first.read(item_of(body))
+        return self._common.read(item_of(body))
 
     def begin(self, messages: Sequence[Fax]) -> None:
         """Nothing is asked for a batch: it has one fax."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
-        """As of any message."""
-        return self._first.retry_wait(receives, least)
+        """The common back-off."""
+        return self._common.retry_wait(receives, least)
 
     def deliver(self, message: Fax | Invalid, record: QueueRecord) -> Wait:
         """Take a fax as far as it goes: as any message, but under the group of its line, and no other."""
@@ -68,11 +68,11 @@ class FaxDelivery:
             return self._refuse(message, record)
         if record.group not in (None, message.group):
             return self._send_on(message, record)
-        return self._first.deliver(message, record)
+        return self._common.deliver(message, record)
 
     def _refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """A bad copy of a fax that is under way must not lock whatever line it came under."""
-        return None if self._first.refuse(fault, record) is None else queues.AT_ONCE
+        return None if self._common.refuse(fault, record) is None else queues.AT_ONCE
 
     def _send_on(self, fax: Fax, record: QueueRecord) -> Wait:
         """Under another group it could be faxed beside one that is on the same line."""
@@ -82,7 +82,7 @@ class FaxDelivery:
             return self._refuse(too_large, record)
         if queues.send(self._tools.sqs, self._settings.queue_url, [entry]):
             return self.retry_wait(record.receives)
-        return self._tally.over("SentOn", "under another line's group; sent on under its own")
+        return self._tally.note("SentOn", "under another line's group; sent on under its own")
 
     def _permit(self, _claim: Claimed, message: Fax) -> Fax:
         """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
@@ -111,15 +111,15 @@ class FaxDelivery:
         except Exception:
             logger.error("submitted, but not recorded", provider_id=provider_id)
             raise
-        self._first.measure(message, record)
+        self._common.measure(message, record)
         return self._follow(claim, message, provider_id, now, record)
 
-    def _recovered(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
+    def _resume(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
         provider_id = sent.provider_id
         if claim.provider_id is not None and claim.provider != self._adapter.provider:
             return self._elsewhere(claim)
         if claim.provider_id is None:
-            self._tally.over("Recovered", "an earlier try was accepted", provider_id=provider_id)
+            self._tally.note("Recovered", "an earlier try was accepted", provider_id=provider_id)
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
         # Found by a look-up, it was submitted some time after `since`: later than it was is the safe side.
         submitted = claim.submitted_at if claim.provider_id else None
@@ -174,9 +174,9 @@ class FaxDelivery:
         said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
         if state.again and message.attempt < self._settings.max_attempts:
             self._ledger.retry_later(claim, state.status, said)
-            return self._tally.over("Retrying", "not delivered; another attempt follows", status=state.status)
+            return self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
         self._ledger.fail(claim, state.status, said)
-        return self._tally.over("Rejected", "not delivered, for good", status=state.status)
+        return self._tally.note("Rejected", "not delivered, for good", status=state.status)
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Wait:
         """Longer than any fax takes. Stopped by us, it may be tried again; where not even that can be known,

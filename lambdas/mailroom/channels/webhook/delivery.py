@@ -91,11 +91,11 @@ class WebhookDelivery:
             case Rejected(reason):
                 # Nothing is left to do but to say so: where that fails the record comes back for it.
                 self._note(callback, "failed", result, record)
-                return self._tally.over(
+                return self._tally.note(
                     "CallbacksRefused", "callback given up", reason=reason, callback=callback.name
                 )
             case Retry(reason, after):
-                self._tally.over(
+                self._tally.note(
                     "CallbacksRetried", "callback not delivered", reason=reason, callback=callback.name
                 )
                 self._failed_again(record, callback.group)
