@@ -28,7 +28,12 @@ from ops.schema import schema
 from ops.settle import settle
 from ops.webhook_key import webhook_key
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # which fills paragraphs to the width of the terminal
+)
 
 command: Callable[..., None]
 
