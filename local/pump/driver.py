@@ -84,7 +84,7 @@ class Pump:
         return [Thread(target=self._read, args=(mapping, shard), daemon=True) for shard in shards]
 
     def _read(self, mapping: StreamMapping, shard: str) -> None:
-        give_up = partial(self._keep, mapping, shard)
+        give_up = partial(self._store_failed_batch, mapping, shard)
         delivery = StreamDelivery(mapping, partial(self._invoke, mapping), give_up)
         # More lanes than cores would only start more function processes, each with its own cold start.
         count = min(mapping.parallel, os.cpu_count() or 1)
@@ -97,14 +97,14 @@ class Pump:
     def _invoke(self, mapping: StreamMapping, records: Sequence[Record]) -> Invoked:
         return self._functions.invoke(mapping.function, event_of(records))
 
-    def _keep(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
+    def _store_failed_batch(self, mapping: StreamMapping, shard: str, given_up: GivenUp) -> None:
         """Write failed records to S3, however long that takes: they must not be lost."""
         now = datetime.now(UTC)
         print(f"gave up on {len(given_up.records)} records: {given_up.condition}", flush=True)
         if not mapping.failures_bucket:
             return
         key = object_key(mapping, shard, now)
-        body = json.dumps(document(mapping, shard, given_up, now)).encode()
+        body = json.dumps(failure_document(mapping, shard, given_up, now)).encode()
         retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
 
 
@@ -187,7 +187,7 @@ def object_key(mapping: StreamMapping, shard: str, now: datetime) -> str:
     return f"aws/lambda/{mapping.uuid}/{shard}/{stamp:%Y/%m/%d}/{stamp:%Y-%m-%dT%H.%M.%S}-{uuid4()}"
 
 
-def document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
+def failure_document(mapping: StreamMapping, shard: str, given_up: GivenUp, now: datetime) -> dict[str, Any]:
     """What Lambda writes; without `responseContext` if the function never saw the records."""
     records, last = given_up.records, given_up.last
     response = (

@@ -61,16 +61,16 @@ def erase(
     with aws_faults(stage):
         data = StageData(boto3.Session(), stage)
         person = Person(recipient, data.default_region, channel)
-        counting = ErasureRun(data, person, keep_choices=keep_choices)
+        survey_run = ErasureRun(data, person, keep_choices=keep_choices)
         step = partial(_step, quiet=as_json)
-        first = _survey(counting, step)
+        first = _survey(survey_run, step)
         if not as_json:
             _show_first(first)
         if dry_run:
-            answer = _answer(counting, first, None)
+            answer = _answer(survey_run, first, None)
         else:
             confirm(_question(first, stage, keep_choices), yes=yes)
-            answer = _erase(counting, first, step)
+            answer = _erase(survey_run, first, step)
     if as_json:
         print_json(answer)
     elif not dry_run:
@@ -79,23 +79,23 @@ def erase(
     raise typer.Exit(0 if dry_run or good else 1)
 
 
-def _survey(counting: ErasureRun, step: Step) -> Survey:
+def _survey(survey_run: ErasureRun, step: Step) -> Survey:
     """Find all there is; change nothing."""
     with step("messages") as read:
-        messages = find(counting.data, counting.person, read)
+        messages = find(survey_run.data, survey_run.person, read)
     found = list(messages.found.values())
     places = [
         ErasurePlace("mailbox", sum(each.mailbox is not None for each in found)),
         ErasurePlace("ledger", sum(each.ledger is not None for each in found)),
         ErasurePlace("payloads", len({each for one in found if one.role == "whole" for each in one.objects})),
-        *other_places(counting, set(messages.keys("whole")), lambda _: False, step),
+        *other_places(survey_run, set(messages.keys("whole")), lambda _: False, step),
     ]
     return Survey(messages, {each.place: each for each in places})
 
 
-def _erase(counting: ErasureRun, first: Survey, step: Step) -> Erased:
+def _erase(survey_run: ErasureRun, first: Survey, step: Step) -> Erased:
     """Erase what was found, and look once more."""
-    run = ErasureRun(counting.data, counting.person, apply=True, keep_choices=counting.keep_choices)
+    run = ErasureRun(survey_run.data, survey_run.person, apply=True, keep_choices=survey_run.keep_choices)
     messages = MessageErasure(run)
     with step("messages") as read:
         messages.erase(first.messages, read)
@@ -105,7 +105,7 @@ def _erase(counting: ErasureRun, first: Survey, step: Step) -> Erased:
     for name, place in {**messages.places, **done}.items():
         first.places[name].erased = place.erased
         first.places[name].kept = place.kept
-    answer = _answer(run, first, _survey(counting, step))
+    answer = _answer(run, first, _survey(survey_run, step))
     return structs.replace(answer, cancelled=messages.cancelled, ses=ses)
 
 
@@ -118,15 +118,15 @@ def _answer(run: ErasureRun, first: Survey, last: Survey | None) -> Erased:
     places = list(first.places.values())
     end = max(ids.values(), default=0)
     return Erased(
-        run.data.stage,
-        last is None,
-        places,
-        0,
-        [] if last is None else run.remains,
-        sorted(ids),
-        iso(end) if end else None,
-        "not_asked",
-        sum(each.found if last is None else each.left for each in places),
+        stage=run.data.stage,
+        dry_run=last is None,
+        places=places,
+        cancelled=0,
+        remains=[] if last is None else run.remains,
+        ids=sorted(ids),
+        ids_until=iso(end) if end else None,
+        ses="not_asked",
+        left=sum(each.found if last is None else each.left for each in places),
     )
 
 

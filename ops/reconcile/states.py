@@ -102,11 +102,11 @@ def _waits(stage: DeployedStage, url: str) -> Iterator[float]:
 
 
 class Memory(Struct, frozen=True):
-    """The ledger's. `complete`: it has forgotten nothing so far. Otherwise a message that it does not know
-    may have been sent before, and must not be sent again.
+    """Whether the ledger may have forgotten messages. `complete`: the ledger has forgotten none so far.
+    Otherwise a message that the ledger does not know may have been sent before, and must not be sent again.
 
-    Nothing that a producer wrote counts: `send_at` and `ttl` may have been changed after the message was
-    sent. Nor does the setting of today: an item lives by the setting that held when it was written.
+    What a producer wrote does not count: `send_at` and `ttl` may have been changed after the message was
+    sent. Today's setting does not count either: an item lives by the setting at the time of its last write.
     """
 
     complete: bool

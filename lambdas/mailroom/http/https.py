@@ -59,11 +59,11 @@ class Deadline:
         return left
 
     def share(self, among: int) -> "Deadline":
-        """A deadline for the first of so many that divide what is left."""
+        """An equal share of the time that is left, for one of `among` tries."""
         return Deadline(self.left() / among, self._monotonic)
 
     def within(self, seconds: float) -> "Deadline":
-        """The end in so many seconds, or this one if it is nearer. Raises TimeoutError."""
+        """A deadline in so many seconds, or this deadline if this one ends sooner. Raises TimeoutError."""
         return Deadline(min(seconds, self.left()), self._monotonic)
 
 
