@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console, Group
 from rich.panel import Panel
@@ -13,8 +13,9 @@ from local.demo.checks.callbacks import CallbackCheck
 from local.demo.checks.campaign import CampaignCheck
 from local.demo.checks.faxes import FaxCheck
 from local.demo.checks.feedback import FeedbackCheck
-from local.demo.checks.messages import STATUSES, MessageCheck
+from local.demo.checks.messages import MessageCheck
 from local.demo.scenarios.plan import DemoFacts
+from mailroom.message.outcome import Status
 
 SHOWN = 10
 Check = MessageCheck | FaxCheck | CallbackCheck | FeedbackCheck | CampaignCheck
@@ -108,7 +109,7 @@ def totals_table(channels: Mapping[str, Mapping[str, int]]) -> Table:
     view.add_column("status")
     for channel in channels:
         view.add_column(channel, justify="right")
-    for status in STATUSES:
+    for status in get_args(Status):
         if any(status in counts for counts in channels.values()):
             view.add_row(status, *(str(counts.get(status, "")) for counts in channels.values()))
     return view

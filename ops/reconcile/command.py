@@ -10,7 +10,7 @@ import typer
 
 from ops.options import AsJson, Stage, Yes
 from ops.reconcile.answer import Reconciled
-from ops.reconcile.reconciler import Reconciler
+from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
@@ -82,14 +82,10 @@ def reconcile(
         seconds = seconds_of(older_than)
         refs = selected(ids, channel, sys.stdin, stage) if ids else None
         deployed = DeployedStage.of(boto3.Session(), stage)
-        stale_after = StaleAfter.of(deployed, seconds)
-        reconciler = Reconciler(deployed, stale_after, vouched=undated or refs is not None)
-        if refs is None:
-            with bar(f"reading the tables of {stage}", quiet=as_json) as progress:
-                candidates = reconciler.scan(progress)
-            _wait(reconciler.second_look_in(candidates), quiet=as_json)
-        else:
-            candidates = reconciler.named(refs)
+        reconciler = Reconciler(
+            deployed, StaleAfter.of(deployed, seconds), vouched=undated or refs is not None
+        )
+        candidates = _scan(reconciler, stage, quiet=as_json) if refs is None else reconciler.named(refs)
         with errors.status("looking at what was found"):
             answer = reconciler.evaluate(candidates, dry_run=dry_run)
         if not as_json:
@@ -107,15 +103,18 @@ def reconcile(
     raise typer.Exit(1 if answer.incomplete else 0)
 
 
-def _wait(seconds: float, *, quiet: bool) -> None:
-    """Wait for the second look."""
-    if not seconds:
-        return
-    if not quiet:
-        said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
-        errors.print(said, soft_wrap=True)
-    with errors.status("waiting"):
-        time.sleep(seconds)
+def _scan(reconciler: Reconciler, stage: str, *, quiet: bool) -> Candidates:
+    """What both tables have, after the wait for the second look."""
+    with bar(f"reading the tables of {stage}", quiet=quiet) as progress:
+        candidates = reconciler.scan(progress)
+    seconds = reconciler.second_look_in(candidates)
+    if seconds:
+        if not quiet:
+            said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
+            errors.print(said, soft_wrap=True)
+        with errors.status("waiting"):
+            time.sleep(seconds)
+    return candidates
 
 
 def _confirm(answer: Reconciled, *, piped: bool) -> None:

@@ -22,7 +22,8 @@ from stacks.constructs.grants import Grant
 from stacks.constructs.stage import accept, pascal, publish
 from stacks.settings.queues import DAY, QueueRules
 from stacks.settings.sections import Polling
-from stacks.settings.stage import Settings, waiting_seconds
+from stacks.settings.stage import Settings
+from stacks.settings.waiting import waiting_seconds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,5 @@
 """One stage, of all its sections, and the rules that span several."""
 
-import math
 from collections.abc import Iterator
 from typing import Literal
 
@@ -82,49 +81,6 @@ class Settings(Section):
         if self.sms is None or self.sms.provider != "aws":
             return None
         return self.sms.configuration_set or self.name()
-
-
-USUAL = 15
-MINUTES = {
-    # A slow database or endpoint is nothing to be woken for.
-    "collect": 60,
-    "webhook": 60,
-    "fax-retry": 60,
-    # A line takes one fax after the other.
-    "fax": 240,
-    # A campaign may take half a day.
-    "mail-bulk": 720,
-    "audience": 720,
-}
-"""By queue; the others have USUAL."""
-LONGEST_DELAY = 900
-"""SQS's, in seconds. A message whose send_at is as near lies delayed in its own queue, and whether the age
-counts that time is not documented."""
-COUNTED_RECEIVES = 3
-"""SQS leaves a message that was received as often, and not deleted, out of the age of the oldest."""
-
-
-def waiting_seconds(settings: Settings, queue: str) -> int:
-    """The age of the oldest message in `queue` (its short name) from which on an alarm rings: the setting's,
-    or else the usual one, if no message has to wait for longer by design."""
-    chosen = settings.monitoring.waiting_minutes.get(queue)
-    if chosen is not None:
-        return chosen * 60
-    meant = math.ceil(_meant(settings, queue) / 60)
-    return max(MINUTES.get(queue, USUAL), meant + USUAL if meant else 0) * 60
-
-
-def _meant(settings: Settings, queue: str) -> float:
-    """How long messages of `queue` wait because they shall, in seconds."""
-    if queue == "fax-retry" and settings.fax:
-        # The wait before the last attempt.
-        fax = settings.fax
-        grown = fax.retry_delay_seconds * fax.retry_growth ** max(0, fax.max_attempts - 2)
-        return min(grown, fax.retry_delay_cap_seconds)
-    if queue == "webhook":
-        return LONGEST_DELAY + sum(settings.webhook.delays_seconds[:COUNTED_RECEIVES])
-    # No message of a FIFO queue has a delay of its own: a fax's waits in the retry queue.
-    return LONGEST_DELAY if queue in {row.queue for row in settings.lane_rows()} else 0
 
 
 PAIRS = ("sms", "push")

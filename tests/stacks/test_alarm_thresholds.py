@@ -8,7 +8,7 @@ from mailroom.dead_letters.passes import RESERVE_SECONDS
 from mailroom.feedback.consumer import RESERVE_MS
 from stacks import campaigns, dead_letters, feedback
 from stacks.settings.load import load
-from stacks.settings.stage import waiting_seconds
+from stacks.settings.waiting import waiting_seconds
 from tests.support.stacks.alarm import alarm, alarms
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Templates

@@ -6,28 +6,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from local.demo.client import Item, Key
 from local.demo.scenarios import Scenario
 from local.demo.scenarios.pushes import MARK
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.message.outcome import Status
 
 UNKNOWN = "something that names no message"
-CHANNELS = ("mail", "sms", "push", "fax", "webhook")
-STATUSES = (
-    "scheduled",
-    "sending",
-    "retrying",
-    "failed",
-    "suppressed",
-    "cancelled",
-    "sent",
-    "undelivered",
-    "delivered",
-    "bounced",
-    "complained",
-)
-"""In the order of docs/messages.md."""
 Ledger = Mapping[Key, Mapping[str, Any]]
 
 
@@ -116,8 +103,8 @@ def totals(ledger: Ledger) -> dict[str, dict[str, int]]:
     """How many messages of each channel have each status, both in their usual order."""
     counts = Counter((event_type, str(row.get("status"))) for (_, event_type), row in ledger.items())
     return {
-        channel: {status: counts[channel, status] for status in STATUSES if counts[channel, status]}
-        for channel in CHANNELS
+        channel: {status: counts[channel, status] for status in get_args(Status) if counts[channel, status]}
+        for channel in CONTRACTS
     }
 
 

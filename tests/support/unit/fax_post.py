@@ -9,12 +9,13 @@ from mailroom.channels.fax.adapter import FaxAdapter
 from mailroom.channels.fax.contract import Delivered
 from mailroom.channels.fax.delivery import FaxDelivery
 from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.delivery.worker import Worker
 from mailroom.environment import FaxSender
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import failures, sqs_event
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import FAX_LEASE, FAX_SETTINGS, LINE, FakeLine
+from tests.support.unit.post import tools_of
 from tests.support.unit.shared import BUCKET, LEDGER, TTL, Aws, FakeClock, Item
 
 FUNCTION_SECONDS = 900.0
@@ -42,16 +43,7 @@ class FaxPost:
         self.clock = clock
         self._sqs = sqs or Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
         settings = FaxSender(**{**FAX_SETTINGS, "queue_url": aws.urls["fax.fifo"], **changes})
-        tools = Tools(
-            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=FAX_LEASE, ttl=TTL, clock=clock),
-            Payloads(aws.s3, BUCKET),
-            aws.dynamodb,
-            self._sqs,  # type: ignore[arg-type]
-            Pace(settings.pace_seconds, clock, clock.sleep),
-            clock,
-            clock.sleep,
-            lambda: 1.0,
-        )
+        tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb)
         self._worker = Worker(settings.queue_url, tools, FaxDelivery(settings, adapter_of(line, aws), tools))
 
     def handle(

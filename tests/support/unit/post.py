@@ -8,7 +8,7 @@ import pytest
 from mailroom.content.payloads import Payloads
 from mailroom.delivery.delivery import Delivery, to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
-from mailroom.environment import SuppressingSender
+from mailroom.environment import Sender, SuppressingSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.outcome import Sent
 from mailroom.recipients.choices import Suppressions
@@ -46,34 +46,42 @@ SETTINGS: dict[str, Any] = {
 TABLES = {"suppressions_table": SUPPRESSIONS, "preferences_table": PREFERENCES}
 
 
-class Post:
-    """A worker with its adapter, and the visibilities that it asked of the queue."""
+def tools_of(
+    settings: Sender,
+    aws: Aws,
+    clock: FakeClock,
+    sqs: Any,
+    *,
+    dynamodb: Any = None,
+    recipients: Any = None,
+    jitter: float = 1.0,
+) -> Tools:
+    """What a worker of these settings works with. `dynamodb` is the ledger's client, `recipients` that of the
+    suppression list, where a test meddles with them."""
+    return Tools(
+        Ledger(
+            dynamodb or aws.dynamodb,
+            LEDGER,
+            lease=settings.lease_seconds,
+            ttl=settings.ledger_ttl_seconds,
+            clock=clock,
+        ),
+        Payloads(aws.s3, BUCKET),
+        recipients or aws.dynamodb,
+        sqs,
+        Pace(settings.pace_seconds, clock, clock.sleep),
+        clock,
+        clock.sleep,
+        lambda: jitter,
+    )
 
-    def __init__(
-        self,
-        aws: Aws,
-        clock: FakeClock,
-        adapter: FakeAdapter,
-        dynamodb: Any = None,
-        jitter: float = 1.0,
-        suppressions: Suppressions | None = None,
-        **changes: Any,
-    ) -> None:
-        self.adapter = adapter
+
+class WorkerPost:
+    """A worker, and the visibilities that it asked of the queue."""
+
+    def __init__(self, aws: Aws) -> None:
         self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
-        settings = SuppressingSender(**{**SETTINGS, **TABLES, **changes})
-        tools = Tools(
-            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
-            Payloads(aws.s3, BUCKET),
-            suppressions.client if suppressions else aws.dynamodb,
-            self._sqs,  # type: ignore[arg-type]
-            Pace(settings.pace_seconds, clock, clock.sleep),
-            clock,
-            clock.sleep,
-            lambda: jitter,
-        )
-        delivery = to_people if suppressions else Delivery
-        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
+        self._worker: Worker
 
     def handle(
         self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
@@ -88,6 +96,28 @@ class Post:
         }
         assert list(waits) == returned
         return waits
+
+
+class Post(WorkerPost):
+    """A worker with an adapter that says what it is told."""
+
+    def __init__(
+        self,
+        aws: Aws,
+        clock: FakeClock,
+        adapter: FakeAdapter,
+        dynamodb: Any = None,
+        jitter: float = 1.0,
+        suppressions: Suppressions | None = None,
+        **changes: Any,
+    ) -> None:
+        super().__init__(aws)
+        self.adapter = adapter
+        settings = SuppressingSender(**{**SETTINGS, **TABLES, **changes})
+        client = suppressions.client if suppressions else None
+        tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, recipients=client, jitter=jitter)
+        delivery = to_people if suppressions else Delivery
+        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
 
     @property
     def submitted(self) -> list[str]:

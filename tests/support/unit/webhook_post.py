@@ -6,15 +6,11 @@ from typing import Any
 import pytest
 
 from mailroom.channels.webhook.delivery import WebhookDelivery
-from mailroom.content.payloads import Payloads
-from mailroom.delivery.worker import Pace, Tools, Worker
+from mailroom.delivery.worker import Worker
 from mailroom.environment import WebhookSender
 from mailroom.http.https import Answer, Unanswered
-from mailroom.ledger.ledger import Ledger
-from tests.support.unit.events import failures, plenty, sqs_event
-from tests.support.unit.fakes import Meddler
-from tests.support.unit.post import SETTINGS
-from tests.support.unit.shared import BUCKET, LEASE, LEDGER, TTL, Aws, FakeClock, Item
+from tests.support.unit.post import SETTINGS, WorkerPost, tools_of
+from tests.support.unit.shared import Aws, FakeClock, Item
 from tests.support.unit.webhooks import ARN, OVERLAP, Secrets, Wire, adapter
 
 DELAYS = [5.0, 15.0, 30.0, 60.0, 7200.0]
@@ -34,45 +30,19 @@ WEBHOOK_SETTINGS: dict[str, Any] = {
 }
 
 
-class WebhookPost:
-    """A worker with its receivers and its secret, and the visibilities that it asked of the queue."""
+class WebhookPost(WorkerPost):
+    """A worker with its receivers and its secret."""
 
     def __init__(
         self, aws: Aws, clock: FakeClock, *answers: int | Answer | Unanswered, jitter: float, dynamodb: Any
     ) -> None:
+        super().__init__(aws)
         self.wire = Wire(*(answers or (200,)))
         self.secrets = Secrets()
-        self._sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
         settings = WebhookSender(**WEBHOOK_SETTINGS)
-        tools = Tools(
-            Ledger(dynamodb or aws.dynamodb, LEDGER, lease=LEASE, ttl=TTL, clock=clock),
-            Payloads(aws.s3, BUCKET),
-            aws.dynamodb,
-            self._sqs,  # type: ignore[arg-type]
-            Pace(settings.pace_seconds, clock, clock.sleep),
-            clock,
-            clock.sleep,
-            lambda: jitter,
-        )
-        self._worker = Worker(
-            settings.queue_url,
-            tools,
-            WebhookDelivery(settings, adapter(self.wire, clock, self.secrets), tools),
-        )
-
-    def handle(
-        self, *bodies: str | Item, receives: int = 1, remaining: Callable[[], int] = plenty
-    ) -> dict[str, int]:
-        """The records that come back, each with its visibility in seconds."""
-        self._sqs.calls.clear()
-        returned = failures(self._worker.handle(sqs_event(*bodies, receives=receives), remaining))
-        waits = {
-            each["ReceiptHandle"].replace("receipt", "r"): each["VisibilityTimeout"]
-            for _, call in self._sqs.calls
-            for each in call["Entries"]
-        }
-        assert list(waits) == returned
-        return waits
+        tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, jitter=jitter)
+        delivery = WebhookDelivery(settings, adapter(self.wire, clock, self.secrets), tools)
+        self._worker = Worker(settings.queue_url, tools, delivery)
 
     @property
     def ids(self) -> list[str]:
