@@ -287,11 +287,16 @@ def update(
 
 
 def try_update(
-    client: "DynamoDBClient", table: str, key: Mapping[str, Value], change: Change
+    client: "DynamoDBClient",
+    table: str,
+    key: Mapping[str, Value],
+    change: Change,
+    returns: Literal["NONE", "ALL_NEW"] = "NONE",
 ) -> tuple[bool, dict[str, Any]]:
-    """UpdateItem; whether the condition held, and the item as it stands, in plain Python."""
+    """UpdateItem; whether the condition held, and in plain Python what `returns` asks for, or the item that
+    the condition did not hold for."""
     try:
-        return True, update(client, table, key, change, "ALL_NEW")
+        return True, update(client, table, key, change, returns)
     except ConditionFailed as failed:
         return False, failed.item
 

@@ -257,10 +257,12 @@ class Runs:
             if failed.item.get("next_page") != claim.page + 1 or failed.item.get("start") != before.start:
                 raise ClaimLost("the page was taken by another worker, or its run was started anew") from None
 
-    def release(self, claim: PageClaim, trouble: str, state: State = "collecting") -> None:
+    def release(self, claim: PageClaim, trouble: str, state: State | None = None) -> None:
         """The page was not collected, and `trouble` says why: the next delivery claims the page at once, or
         ends if the run is over by this `state`."""
-        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE]), "state": string(state)}
+        sets: Sets = {"trouble": string(trouble[:MAX_TROUBLE])}
+        if state is not None:
+            sets["state"] = string(state)
         change = Change(sets, _OWN, self._own(claim), removes=_CLAIM)
         self._try(claim.run.campaign, claim.run.run, change)
 

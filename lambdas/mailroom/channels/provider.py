@@ -12,6 +12,7 @@ from botocore.exceptions import (
 )
 
 from mailroom.aws.secret import unreadable
+from mailroom.http.https import Unsendable
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.telemetry import redact
 
@@ -76,7 +77,10 @@ class OpenedProvider(Generic[P]):
         except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
             # Its kind only: the words of an error may quote the secret.
             return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
-        outcome = api.submit(request)
+        try:
+            outcome = api.submit(request)
+        except Unsendable as fault:
+            outcome = Misconfigured(f"{self._name} {fault}")
         if isinstance(outcome, Misconfigured):
             self._api = None
         return outcome

@@ -13,6 +13,7 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 
 from msgspec import Struct
@@ -33,11 +34,16 @@ _HEADER = re.compile(r"[ -~]*")
 
 
 class Unanswered(Exception):
-    """No usable answer. The sentence follows the other side's name, and holds neither host nor URL."""
+    """No usable answer. The sentence follows the other side's name, and holds no URL."""
 
 
 class NotSent(Unanswered):
     """No connection was made, so nothing went out."""
+
+
+class Unsendable(Unanswered):
+    """No such request can be made: its URL or a header is wrong, and stays so until somebody mends the
+    setting or the secret. Nothing went out."""
 
 
 class Unclear(Unanswered):
@@ -169,13 +175,13 @@ class Https:
         raise trouble
 
     def _open_at(self, address: str, target: RequestTarget, deadline: Deadline) -> socket.socket:
-        sock = self._connect((address, target.port), deadline.left())
         if target.scheme == "http":
-            return sock
-        self._context = self._context or tls()
+            return self._connect((address, target.port), deadline.left())
+        context = self._context or _shared()
+        sock = self._connect((address, target.port), deadline.left())
         try:
             sock.settimeout(deadline.left())
-            return self._context.wrap_socket(sock, server_hostname=target.host)
+            return context.wrap_socket(sock, server_hostname=target.host)
         except BaseException:
             sock.close()
             raise
@@ -187,6 +193,12 @@ def tls() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+@cache
+def _shared() -> ssl.SSLContext:
+    """Made once a process: reading what the system trusts takes some 20 ms, and no endpoint waits for that."""
+    return tls()
 
 
 def _head(method: str, target: RequestTarget, headers: Mapping[str, str], length: int) -> bytes:

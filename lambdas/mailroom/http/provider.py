@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mailroom.clock import Clock
-from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
+from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear, Unsendable
 from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
@@ -29,16 +29,21 @@ class ProviderApi:
         self, seconds: float, headers: Mapping[str, str] | None = None, monotonic: Clock = time.monotonic
     ) -> None:
         self._seconds = seconds
-        self._headers = {"User-Agent": "mailroom", "Accept": "application/json", **(headers or {})}
+        self._headers = {
+            "User-Agent": "mailroom",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",  # nothing here unpacks an answer
+            **(headers or {}),
+        }
         self._monotonic = monotonic
         self._https = Https(connect_seconds=CONNECT_SECONDS)
 
     def get(self, url: str, params: Mapping[str, object] | None = None) -> Answer:
-        """The answer to a GET. Raises NotSent or Unclear."""
+        """The answer to a GET. Raises NotSent, Unsendable or Unclear."""
         return self.request("GET", url, params=params)
 
     def post(self, url: str, json: Mapping[str, Any] | None = None) -> Answer:
-        """The answer to a POST of JSON; None: of nothing. Raises NotSent or Unclear."""
+        """The answer to a POST of JSON; None: of nothing. Raises NotSent, Unsendable or Unclear."""
         if json is None:
             return self.request("POST", url)
         body = encode(json).encode()
@@ -53,14 +58,16 @@ class ProviderApi:
         headers: Mapping[str, str] | None = None,
         body: bytes = b"",
     ) -> Answer:
-        """The answer to any request. Raises NotSent or Unclear."""
+        """The answer to any request. Raises NotSent, Unsendable or Unclear."""
         deadline = Deadline(self._seconds, self._monotonic)
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
             return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
-        except (BadUrl, Unresolved, ValueError) as fault:  # the last: a header that cannot be one
-            raise NotSent(f"cannot be reached: {fault}") from None
+        except Unresolved as trouble:
+            raise NotSent(f"cannot be reached: {trouble}") from None
+        except (BadUrl, ValueError) as fault:  # the last: a header that cannot be one
+            raise Unsendable(f"cannot be asked: {fault}") from None
 
 
 def body_of(status: int, text: str) -> dict[str, Any]:

@@ -147,19 +147,21 @@ class LedgerItems:
             moves = Change(
                 sets, f"{there} AND ({free})", own | earlier, once, gone, names=names, within=entry
             )
-            moved, item = self.change(key, moves)
+            moved, item = self.change(key, moves, "ALL_NEW")
             if moved or not facts:
                 return item if recipient in item.get("recipients", {}) else None
         if not facts:
             return None
         lacking = " OR ".join(f"attribute_not_exists({entry}.#{fact})" for fact in facts)
         change = Change(news, f"{there} AND ({lacking})", own, once, names=names, within=entry)
-        _, item = self.change(key, change)
+        _, item = self.change(key, change, "ALL_NEW")
         return item if recipient in item.get("recipients", {}) else None
 
-    def change(self, key: Key, change: Change) -> tuple[bool, dict[str, Any]]:
-        """Whether the change was made, and the item as it stands."""
-        return try_update(self._client, self._table, where(key), change)
+    def change(
+        self, key: Key, change: Change, returns: Literal["NONE", "ALL_NEW"] = "NONE"
+    ) -> tuple[bool, dict[str, Any]]:
+        """Whether the change was made, and what `returns` asks for, or the item that stood in its way."""
+        return try_update(self._client, self._table, where(key), change, returns)
 
     def ids_on_line(self, line: str, since: float) -> set[str]:
         """Every id in `provider_ids` of the index's items for this line, submitted since then (epoch ms)."""

@@ -18,7 +18,7 @@ from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.channels.webhook.standard_webhooks import Signer, UnusableKey
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
-from mailroom.http.https import NotSent, Unclear
+from mailroom.http.https import NotSent, Unanswered, Unclear, Unsendable
 from mailroom.http.provider import body_of
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import redact
@@ -49,7 +49,7 @@ def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckF
         yield failed(f"{fault}.", put)
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
-    except (NotSent, Unclear) as trouble:
+    except Unanswered as trouble:
         yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
     else:
         yield from _login(sending, put)
@@ -178,7 +178,7 @@ def fax_credentials(stage: ExaminedStage) -> Iterator[CheckFinding]:
             FaxAdapter.of(settings).look_up(question, int(stage.clock() * 1000), ())
         except Unconfigured as fault:
             yield failed(f"{fault}.".replace("the fax", "The fax", 1), put)
-        except NotSent as trouble:
+        except (NotSent, Unsendable) as trouble:
             yield failed(f"{settings.fax_provider} {trouble}.", "Check fax.base_url.")
         except Unclear as trouble:
             yield failed(f"{settings.fax_provider} did not answer: {redact(str(trouble)).rstrip('.')}.", put)

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from mailroom.http.https import NotSent, Unclear
+from mailroom.http.https import NotSent, Unclear, Unsendable
 from mailroom.http.provider import ProviderApi
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import FakeClock
@@ -129,14 +129,14 @@ def test_a_query_belongs_to_the_url() -> None:
         assert server.asked[0].query == {"To": "+15555550100", "page[size]": "7"}
 
 
-def test_a_key_that_no_header_can_hold_proves_that_nothing_went_out() -> None:
-    with scripted(Answer()) as server, pytest.raises(NotSent, match="not a header's value") as caught:
+def test_a_key_that_no_header_can_hold_is_a_fault_of_ours_and_nothing_went_out() -> None:
+    with scripted(Answer()) as server, pytest.raises(Unsendable, match="not a header's value") as caught:
         ProviderApi(5, {"Authorization": "Bearer key\nX-A: b"}).get(server.url)
     assert server.asked == []
     assert "key" not in str(caught.value)
 
 
-def test_an_address_that_no_provider_has_proves_that_nothing_went_out() -> None:
+def test_an_address_that_no_provider_has_is_a_fault_of_ours() -> None:
     for url in ("ftp://fax.example", "http://169.254.169.254/latest"):
-        with pytest.raises(NotSent, match="cannot be reached: "):
+        with pytest.raises(Unsendable, match="cannot be asked: "):
             ProviderApi(5).get(url)

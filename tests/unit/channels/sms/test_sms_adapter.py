@@ -14,6 +14,7 @@ from mailroom.channels.sms.aws import AwsSms
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.errors import Invalid
+from mailroom.http.https import Unsendable
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.support import ROOT
 from tests.support.unit.fakes import client_error
@@ -202,6 +203,14 @@ def test_a_look_up_that_failed_opens_the_provider_anew() -> None:
     with pytest.raises(TimeoutError):
         of.look_up(sms(), NOW_MS, ())
     assert of.look_up(sms(), NOW_MS, ()) == Sent("SM2")
+    assert opening.count == 2
+
+
+def test_a_request_that_cannot_be_made_is_a_fault_of_ours_and_the_mended_secret_is_read() -> None:
+    of, opening = opened(FakeSms(Unsendable("cannot be asked: x")), FakeSms(Sent("SM2")))
+    request = of.prepare(sms())
+    assert of.submit(request) == Misconfigured("twilio cannot be asked: x")
+    assert of.submit(request) == Sent("SM2")
     assert opening.count == 2
 
 
