@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from mailroom.clock import iso
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.requeuer import NotHandedOver, hand_over
-from ops.screen import aws_faults, bar, plain, print_answer, print_line, screen, table_of
+from ops.screen import aws_faults, bar, confirm, plain, print_answer, print_line, screen, table_of
 from ops.stage import config_for_invocations, name, unprocessed_bucket
 from ops.times import duration, short
 
@@ -81,8 +81,8 @@ def replay(
     with aws_faults(stage):
         batches = FailedBatches(boto3.Session(), stage)
         waiting = batches.waiting()
-        if waiting and not (dry_run or yes):
-            typer.confirm(_question(len(waiting), waiting[0][0].timestamp(), stage), abort=True, err=True)
+        if waiting and not dry_run:
+            confirm(_question(len(waiting), waiting[0][0].timestamp(), stage), yes=yes)
         with bar("looked at" if dry_run else "replayed", quiet=as_json) as advance:
             # One after another, so that memory does not grow with them.
             for at, (since, key) in enumerate(waiting, 1):

@@ -1,4 +1,4 @@
-"""What the commands share: where they print, which stage they mean, and how they end where AWS refuses."""
+"""What the commands share: how they print, what they ask, and how they end where AWS refuses."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -119,6 +119,16 @@ def confirm(question: str, *, yes: bool) -> None:
     """Ask on stderr, and end the command where the answer is no. `yes`: do not ask."""
     if not yes:
         typer.confirm(question, abort=True, err=True)
+
+
+@contextmanager
+def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What is being done, on stderr, until it is done; takes another text meanwhile. `quiet`: nothing."""
+    if quiet:
+        yield lambda _: None
+        return
+    with errors.status(text) as shown:
+        yield shown.update
 
 
 class Advance(Protocol):

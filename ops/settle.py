@@ -15,7 +15,7 @@ from ops.messages.status import show, view_of
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.screen import NotDeployed, Refused, aws_faults, plain, print_json, print_line
+from ops.screen import NotDeployed, Refused, aws_faults, confirm, plain, print_json, print_line
 from ops.stage import function_variables
 from ops.times import short
 
@@ -82,10 +82,8 @@ def settle(
         if not as_json:
             show(view_of(of_ledger(item), stage, now))
         if not why:
-            if not yes:
-                named = f"{answer.event_type} {id_} of {stage}"
-                question = f"{plain(f'Settle {named} as {word}? {_FOLLOWS[word]}')}"
-                typer.confirm(question, abort=True, err=True)
+            named = f"{answer.event_type} {id_} of {stage}"
+            confirm(f"{plain(f'Settle {named} as {word}? {_FOLLOWS[word]}')}", yes=yes)
             if write(deployed, item, word, before):
                 answer = structs.replace(answer, result="settled")
             else:

@@ -14,7 +14,8 @@ after that (None: it has ended)."""
 
 
 def segments(count: int, page: Page[T]) -> Iterator[T]:
-    """The pages of a table, so many segments at once. One page of each is held, a megabyte at most."""
+    """The pages of a table, so many segments at once. At most two pages of each are
+    held, a megabyte each."""
     with ThreadPoolExecutor(count) as pool:
         pending: dict[Future[tuple[T, Any]], int] = {pool.submit(page, at, None): at for at in range(count)}
         while pending:

@@ -130,9 +130,8 @@ def stop(
         CampaignFiles().read(name)
         campaigns = DeployedCampaigns(boto3.Session(), stage)
         found = campaigns.run(name, run)
-        if not yes:
-            collected = f"with {found.recipients:,} recipients collected"
-            typer.confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", abort=True, err=True)
+        collected = f"with {found.recipients:,} recipients collected"
+        confirm(f"Stop run {found.run} of {name} in {stage}, {collected}?", yes=yes)
         stopped = campaigns.stop(name, found.run)
         now = campaigns.run(name, found.run)
     if as_json:

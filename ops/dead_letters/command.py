@@ -185,7 +185,7 @@ def _print(found: ShownDeadLetter) -> None:
     if found.last_error:
         said.append(("last error", f"{found.last_error.get('code')}: {found.last_error.get('message')}"))
     if found.first_seen:
-        said.append(("told of", found.first_seen))
+        said.append(("reported", found.first_seen))
     for name, text in said:
         print_line(f"  {name:<11}{text}")
     if found.body is not None:
@@ -249,8 +249,8 @@ def _run(planned: Redrive, *, quiet: bool) -> Redriven:
 
 
 def _interrupted(planned: Redrive, advance: Advance) -> Redriven:
-    """Ctrl-C ends this process, not SQS's task: so it is asked which of the two is meant, if there is one: it
-    may have come before the task was started, or after its end."""
+    """Ctrl-C ends this process, and not SQS's task: so the command asks which of the two is meant. Ctrl-C may
+    also have come before the task was started or after its end: then there is nothing to ask."""
     over = planned.after_interruption()
     if over is not None:
         return over

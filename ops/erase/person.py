@@ -46,8 +46,13 @@ class Person:
     def __init__(self, typed: str, region: str = "", channel: str = "") -> None:
         if channel and channel not in CONTRACTS:
             raise Refused(f"there is no channel {channel!r:.40}; there are: {', '.join(CONTRACTS)}")
+        if channel in CHANNELS:
+            raise Refused(
+                "--channel is for channels of your own. A person is erased from "
+                f"{', '.join(CHANNELS)} together: leave --channel out"
+            )
         self._region = region or None
-        self.channel = "" if channel in CHANNELS else channel
+        self.channel = channel
         self.kind: Kind = "id"
         self.recipient = typed.strip()
         if not self.channel or not self.recipient:

@@ -81,6 +81,8 @@ class ProgressFile:
         """How far an earlier process came with the import that is asked for; None: begin. `numbered`: ids are
         made of the lines' numbers, so a line that has moved gets another id. Raises Refused where the import
         cannot go on, or must not `restart`."""
+        if restart and not numbered:
+            return None
         known = self._read()
         if known is None:
             return None
@@ -88,7 +90,7 @@ class ProgressFile:
         changed = known.sha256 != asked.sha256
         if restart:
             same_ids = (one.id_prefix, one.id_column) == (other.id_prefix, other.id_column)
-            if numbered and changed and same_ids and known.bucket == asked.bucket:
+            if changed and same_ids and known.bucket == asked.bucket:
                 raise self.changed(numbered=True)
             return None
         names = [name for name in one.__struct_fields__ if getattr(one, name) != getattr(other, name)]

@@ -20,7 +20,7 @@ from mailroom.message.message import decode
 from ops.messages.items import attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
-from ops.screen import Refused, aws_faults, errors, print_answer, print_line, screen
+from ops.screen import Refused, aws_faults, print_answer, print_line, screen, status
 from ops.stage import config_for_puts
 
 if TYPE_CHECKING:
@@ -106,10 +106,8 @@ def send(
         sent = _put(session, stage, item)
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
-            with errors.status("waiting") as shown:
-                sent = wait_for(
-                    reader, sent, wait_seconds, seen=lambda each: shown.update(f"waiting: {each}")
-                )
+            with status("waiting", quiet=as_json) as show:
+                sent = wait_for(reader, sent, wait_seconds, seen=lambda each: show(f"waiting: {each}"))
     print_answer(sent, _show, as_json=as_json)
     bad = sent.result == "conflict" or (wait and sent.status not in GOOD)
     raise typer.Exit(1 if bad else 0)

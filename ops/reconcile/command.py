@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Annotated
 
 import boto3
@@ -14,7 +15,7 @@ from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
-from ops.screen import Refused, aws_faults, bar, errors, print_json, print_line, screen
+from ops.screen import Refused, aws_faults, bar, confirm, errors, print_answer, print_line, screen, status
 from ops.times import seconds_of, written
 
 _SENTENCES: dict[State, str] = {
@@ -86,7 +87,7 @@ def reconcile(
             deployed, StaleAfter.of(deployed, seconds), vouched=undated or refs is not None
         )
         candidates = _scan(reconciler, stage, quiet=as_json) if refs is None else reconciler.named(refs)
-        with errors.status("looking at what was found"):
+        with status("looking at what was found", quiet=as_json):
             answer = reconciler.evaluate(candidates, dry_run=dry_run)
         if not as_json:
             for sentence in _sentences(answer):
@@ -94,12 +95,9 @@ def reconcile(
         if answer.stuck and not dry_run:
             if not yes:
                 _confirm(answer, piped="-" in (ids or ()))
-            with errors.status("requeuing"):
+            with status("requeuing", quiet=as_json):
                 answer = reconciler.requeue(candidates, answer)
-    if as_json:
-        print_json(answer)
-    else:
-        _show(answer, named=refs is not None)
+    print_answer(answer, partial(_show, named=refs is not None), as_json=as_json)
     raise typer.Exit(1 if answer.incomplete else 0)
 
 
@@ -112,7 +110,7 @@ def _scan(reconciler: Reconciler, stage: str, *, quiet: bool) -> Candidates:
         if not quiet:
             said = f"The ledger does not know some items of the mailbox; looking again in {written(seconds)}."
             errors.print(said, soft_wrap=True)
-        with errors.status("waiting"):
+        with status("waiting", quiet=quiet):
             time.sleep(seconds)
     return candidates
 
@@ -127,7 +125,7 @@ def _confirm(answer: Reconciled, *, piped: bool) -> None:
         )
     if piped:
         raise Refused(f"{many} would be requeued.{risk} Standard input is taken, so use --yes to confirm.")
-    typer.confirm(f"Requeue {many} of {answer.stage}?{risk}", abort=True, err=True)
+    confirm(f"Requeue {many} of {answer.stage}?{risk}", yes=False)
 
 
 def _sentences(answer: Reconciled) -> Iterator[str]:

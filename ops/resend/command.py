@@ -13,7 +13,19 @@ from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.resend.answer import Resent, ResentMessage
 from ops.resend.resender import Resender
-from ops.screen import Refused, aws_faults, errors, fold, plain, print_json, print_line, screen, table_of
+from ops.screen import (
+    Refused,
+    aws_faults,
+    confirm,
+    errors,
+    fold,
+    plain,
+    print_json,
+    print_line,
+    screen,
+    status,
+    table_of,
+)
 
 UNASKED = 10
 """So many are sent again without a question."""
@@ -51,7 +63,7 @@ def resend(
     with aws_faults(stage):
         refs = selected(ids, channel, sys.stdin, stage)
         resender = Resender(DeployedStage.of(boto3.Session(), stage), force=force)
-        with errors.status("looking at the messages"):
+        with status("looking at the messages", quiet=as_json):
             looked = resender.evaluate(refs)
         if not as_json:
             _show(looked)
@@ -61,7 +73,7 @@ def resend(
         if ready and not dry_run:
             if not yes:
                 _ask(ready, stage, piped="-" in ids)
-            with errors.status("sending"):
+            with status("sending", quiet=as_json):
                 done = resender.send(ready)
     messages = [*done, *refused]
     counts = Counter(each.result for each in messages)
@@ -84,7 +96,7 @@ def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:
             f"{_messages(len(ready))} would be sent again.{risk} Standard input is taken, so use --yes to "
             "confirm."
         )
-    typer.confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", abort=True, err=True)
+    confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", yes=False)
 
 
 def _messages(count: int) -> str:

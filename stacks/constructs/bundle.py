@@ -177,9 +177,9 @@ class Bundle:
         """The handler, the modules of the library that it or a campaign's code imports, and templates."""
         handler = LAMBDAS / f"{self.handler}.py"
         yield handler
-        code = [content.decode() for path, content in self.extras.items() if path.endswith(".py")]
+        code = [content for path, content in self.extras.items() if path.endswith(".py")]
         # A template can be made before the handler is written: the build says then that it is missing.
-        yield from library_files([*code, handler.read_text() if handler.exists() else ""])
+        yield from library_files([*code, handler.read_bytes() if handler.exists() else b""])
         if self.templates:
             yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
 
@@ -226,10 +226,14 @@ class Bundle:
         )
 
 
-def library_files(sources: Iterable[str]) -> set[Path]:
-    """The files of our library that the Python code `sources` imports, and those that these import."""
+def library_files(sources: Iterable[bytes]) -> set[Path]:
+    """The files of our library that the Python code `sources` imports, and those that these import. All files
+    if this Python cannot read a source: a campaign may be written for the functions' own, which is newer."""
     found: set[Path] = set()
-    waiting = [name for source in sources for name in _imported(source)]
+    try:
+        waiting = [name for source in sources for name in _imported(source)]
+    except SyntaxError:
+        return {*(LAMBDAS / "mailroom").rglob("*.py")}
     while waiting:
         parts = waiting.pop().split(".")
         # Importing a module imports the packages that it is in.
@@ -238,12 +242,12 @@ def library_files(sources: Iterable[str]) -> set[Path]:
             for file in (path / "__init__.py", path.with_suffix(".py")):
                 if file.is_file() and file not in found:
                     found.add(file)
-                    waiting += _imported(file.read_text())
+                    waiting += _imported(file.read_bytes())
     return found
 
 
 @cache
-def _imported(source: str) -> tuple[str, ...]:
+def _imported(source: bytes) -> tuple[str, ...]:
     """The names below `mailroom` that `source` imports, in functions too, but not for type checkers alone."""
     names: list[str] = []
     waiting: list[ast.AST] = [ast.parse(source)]

@@ -147,8 +147,8 @@ def _place(name: str, stage: str, overrides: Mapping[str, Any], path: list[str])
     return f"mailroom.{stage}.campaigns.overrides.{name}."
 
 
-TOPICAL = ("mail",)
-"""Channels by which nobody is written to without a topic: mailbox providers want links of bulk mail."""
+UNTOPICAL = ("sms", "push")
+"""Channels whose own programs let people stop messages: a campaign there may go without a topic."""
 
 
 def campaigns_faults(settings: Settings, campaigns: Sequence[EnabledCampaign]) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _channel(settings: Settings, campaign: EnabledCampaign) -> Iterator[str]:
             f"{campaign.key('channel')}: {chosen.channel!r} has no lane for campaigns; add "
             f"mailroom.{settings.stage}.channels.{chosen.channel}.lanes.{LANE}."
         )
-    if chosen.topic is None and chosen.channel in TOPICAL:
+    if chosen.topic is None and chosen.channel not in UNTOPICAL:
         yield f"{campaign.key('topic')}: is missing; {chosen.channel} needs what people can opt out of."
     if chosen.template is not None:
         yield from _template(campaign, chosen.template)

@@ -328,6 +328,14 @@ class Chat(Message, frozen=True, kw_only=True):
     chat_id: str
 
 
+def test_a_channel_that_erase_knows_is_not_erased_apart_from_the_others(stage: Stage) -> None:
+    sent(stage, "m-1")
+    result = run(app, ADA, "--channel", "mail", "--yes")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "leave --channel out" in result.stderr
+    assert [each["id"] for each in stage.items("mailbox")] == ["m-1"]
+
+
 def chatted(stage: Stage, id_: str, chat_id: str) -> None:
     stage.put("mailbox", id=id_, event_type="chat", chat_id=chat_id, text="Your code is 12345.")
     stage.put("ledger", id=id_, event_type="chat", to=chat_id, **OVER)

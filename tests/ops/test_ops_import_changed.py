@@ -210,3 +210,12 @@ def test_a_file_that_is_cut_short_while_it_is_read_is_refused(
     result = run("import", str(file), *NUMBERED, *(["--dry-run"] if dry_run else []))
     assert f"{file} has changed since this command began to read it: it is shorter now" in refused(result)
     assert {item["note"] for item in stage.mailbox().values()} <= {note}
+
+
+def test_a_note_that_cannot_be_read_is_no_hindrance_where_ids_stay(stage: Stage, tmp_path: Path) -> None:
+    file = write(
+        tmp_path / "p.jsonl", *(f'{{"id": "{at}", "email": "{each}"}}' for at, each in enumerate(people()))
+    )
+    (tmp_path / "p.jsonl.mailroom-progress").write_text('{"version": 1}')
+    assert run("import", str(file), *MAIL, "--restart").exit_code == 0
+    assert served(stage) == people()

@@ -136,6 +136,16 @@ def test_of_the_library_a_bundle_holds_what_its_handler_imports_and_no_other_mod
     assert inside == {as_file(each) for each in library_of(handler)}
 
 
+@pytest.mark.parametrize("source", [b"def of(:", b"x = '\xff'"])
+def test_code_that_this_python_cannot_read_gets_the_whole_library(source: bytes) -> None:
+    assert library_files([source]) == {*(LAMBDAS / "mailroom").rglob("*.py")}
+
+
+def test_code_may_begin_with_a_mark_of_its_encoding() -> None:
+    found = library_files([b"\xef\xbb\xbfimport mailroom.clock"])
+    assert {each.name for each in found} == {"__init__.py", "clock.py"}
+
+
 def test_a_folder_that_bytecode_is_left_in_hides_no_module(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +154,7 @@ def test_a_folder_that_bytecode_is_left_in_hides_no_module(
     (library / "mailbox" / "__pycache__").mkdir(parents=True)
     for name in ("__init__", "mailbox"):
         (library / f"{name}.py").touch()
-    found = library_files(["from mailroom.mailbox import due"])
+    found = library_files([b"from mailroom.mailbox import due"])
     assert {each.name for each in found} == {"__init__.py", "mailbox.py"}
 
 
@@ -189,7 +199,8 @@ def library_of(handler: str) -> set[str]:
 
 def as_file(module: str) -> str:
     path = module.replace(".", "/")
-    return f"{path}/__init__.py" if (LAMBDAS / path).is_dir() else f"{path}.py"
+    package = f"{path}/__init__.py"
+    return package if (LAMBDAS / package).exists() else f"{path}.py"
 
 
 @every_handler

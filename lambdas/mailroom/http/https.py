@@ -197,7 +197,7 @@ def tls() -> ssl.SSLContext:
 
 @cache
 def _shared() -> ssl.SSLContext:
-    """Made once a process: reading what the system trusts takes some 20 ms, and no endpoint waits for that."""
+    """Made once a process: reading what the system trusts takes some 20 ms, and no endpoint waits for it."""
     return tls()
 
 
