@@ -119,6 +119,16 @@ def test_a_wrong_campaign_is_named_by_its_file_and_key(
     assert refused(put(tmp_path, **changes), "weekly").startswith(f"{FILE}: {said}")
 
 
+HALVES = {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}
+
+
+def test_a_campaign_on_a_channel_of_ones_own_needs_a_topic(tmp_path: Path) -> None:
+    row = {"handler": "send_push", "messages_per_second": 1, "lanes": HALVES}
+    folder = put(tmp_path, channel="chat", template=REMOVED, topic=REMOVED)
+    said = refused(folder, "weekly", channels__chat=row)
+    assert said.startswith(f"{FILE}: topic: is missing; chat needs what people can opt out of.")
+
+
 @pytest.mark.parametrize("topic", ["", "n", "x" * 64, "x" * 65, "Neues für dich", "a\u00a0b", "a\u0085", "…"])
 def test_a_topic_that_synth_takes_is_one_that_messages_may_have(tmp_path: Path, topic: str) -> None:
     item = {"id": "1", "event_type": "mail", "to": "a@example.com", "topic": topic, "template": "default"}

@@ -5,6 +5,7 @@ During a deployment functions of both run, and a rollback puts the old ones befo
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -33,6 +34,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
 }
 """By release: what this version writes or does otherwise, and why that is right. `unreleased` is what was
 merged after 0.2.0 and may be deployed from here."""
+TIME = re.compile(r"[0-9]{10}([0-9]{3})?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(Z|[+-][0-9:]+)")
+"""Epoch seconds or milliseconds, or ISO 8601."""
 FILES = (
     *("campaign-runs", "dead-letters", "ledger", "mailbox"),
     *("preferences", "queues", "schedules", "suppressions"),
@@ -43,7 +46,9 @@ def _run(module: str, *arguments: Path) -> None:
     """In a process of its own, whose time and tokens are fixed before the library is imported."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'lambdas'}{os.pathsep}{ROOT}"}
     command = [sys.executable, "-m", f"tests.unit.release.{module}", *map(str, arguments)]
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+    )
     assert done.returncode == 0, f"{done.stdout[-4000:]}\n{done.stderr}"
 
 
@@ -89,9 +94,13 @@ def test_what_was_over_is_not_submitted_again(replayed: Any, release: str) -> No
 
 
 def test_what_names_no_account_is_held_and_not_submitted_again(replayed: Any, release: str) -> None:
-    for name, item in _read(release, "ledger").items():
-        if "unsettled_since" in item and "completedAt" not in item and "unsettled_tries" not in item:
-            assert replayed["met"][name] == "failed", name
+    unnamed = [
+        name
+        for name, item in _read(release, "ledger").items()
+        if "unsettled_since" in item and "completedAt" not in item and "unsettled_tries" not in item
+    ]
+    assert unnamed or release != "0.2.0"
+    assert {name: replayed["met"][name] for name in unnamed} == dict.fromkeys(unnamed, "failed")
 
 
 def test_every_status_and_every_queue_is_recorded(release: str) -> None:
@@ -114,10 +123,13 @@ def test_every_status_and_every_queue_is_recorded(release: str) -> None:
         ({"a": {"S": "x"}}, {"a": {"N": "1"}}, "ledger/a"),
         ({"a": '{"b": 1}'}, {"a": '{"c": 1}'}, "ledger/a"),
         ({"a": [1, 2]}, {"a": [1, "2"]}, "ledger/a"),
+        ({"a": {"N": "1795251600000"}}, {"a": {"N": "1795251600"}}, "ledger/a"),
+        ({"a": {"S": "2026-11-21T09:00:00+00:00"}}, {"a": {"S": "2026-11-21T09:00:00Z"}}, "ledger/a"),
+        ({"status": {"S": "sent"}}, {"status": {"S": "gone"}}, "ledger/status"),
         ({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 1}]}, "ledger/a"),
     ],
 )
-def test_what_is_lacking_new_or_of_another_type_is_a_difference(then: Any, now: Any, path: str) -> None:
+def test_what_is_lacking_new_or_of_another_form_is_a_difference(then: Any, now: Any, path: str) -> None:
     found = [*_differences(_shape(then), _shape(now), "ledger")]
     assert found
     assert all(each.startswith(path) for each in found)
@@ -133,14 +145,17 @@ def _unexplained(found: Iterable[str], release: str) -> list[str]:
 
 
 def _shape(value: Any) -> Any:
-    """A value without what may differ: names and types. JSON in a text has a shape as well."""
+    """A value without what may differ: names, types, the form of numbers and times, and each status. JSON in
+    a text has a shape as well."""
     match value:
         case dict():
-            return {name: _shape(each) for name, each in value.items()}
+            return {name: each if name == "status" else _shape(each) for name, each in value.items()}
         case list():
             return sorted({json.dumps(_shape(each), sort_keys=True) for each in value})
         case str() if value.startswith("{"):
             return {"JSON": _shape(json.loads(value))}
+        case str() if TIME.fullmatch(value):
+            return re.sub("[0-9]", "0", value)
     return type(value).__name__
 
 
