@@ -110,20 +110,27 @@ def outcomes(
     return StreamWork(
         function="outcomes",
         table=storage.ledger,
-        filters=list(_filters(fax)),
+        filters=list(_filters(settings, fax)),
         limits=settings.outcomes,
-        grants=[Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues])],
+        grants=[
+            Grant(["sqs:SendMessage"], [queue.queue_arn for queue in queues]),
+            *_put_events(settings, storage),
+        ],
         environment={
             "WEBHOOK_QUEUE_URL": webhook.worker.queue.queue_url,
             "RETRY_QUEUE_URL": fax.retry.queue.queue_url if fax else "",
             "CHANNELS": json.dumps(sorted({*settings.channels, *(["fax"] if fax else []), "webhook"})),
             **_retries(settings),
+            **_events(settings),
         },
     )
 
 
-def _filters(fax: FaxStack | None) -> Iterator[str]:
+def _filters(settings: Settings, fax: FaxStack | None) -> Iterator[str]:
     """The ledger's changes that have consequences; Lambda invokes nothing for the others."""
+    if settings.outcomes.event_bus is not None:
+        yield _changes(status=[{"anything-but": [*NO_NEWS]}])  # what the others let through as well
+        return
     yield _changes(callback_url=[{"exists": True}], status=[{"anything-but": [*NO_NEWS]}])
     yield _changes(status=[*FAILED])
     if fax:
@@ -134,6 +141,38 @@ def _changes(**attributes: list[object]) -> str:
     image = {name: {"S": patterns} for name, patterns in attributes.items()}
     pattern = {"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": image}}
     return json.dumps(pattern, separators=(",", ":"))
+
+
+DETAIL_TYPE = "Message Outcome"
+"""The `detail-type` of the events, as `outcomes` has it."""
+
+
+def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
+    """Events of this stage and of this type, in the form of AWS's own example:
+    https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-event-bus-example-policy-cross-account-custom-bus-source.html
+    """
+    bus = settings.outcomes.event_bus
+    if bus is None:
+        return []
+    named = bus.startswith("arn:")
+    arn = bus if named else stack.format_arn(service="events", resource="event-bus", resource_name=bus)
+    own = {
+        "ForAllValues:StringEquals": {"events:source": _event_source(settings)},
+        "StringEquals": {"events:detail-type": DETAIL_TYPE},
+    }
+    return [Grant(["events:PutEvents"], [arn], conditions=own)]
+
+
+def _events(settings: Settings) -> dict[str, str]:
+    bus = settings.outcomes.event_bus
+    if bus is None:
+        return {}
+    campaigns = json.dumps(sorted(settings.campaigns.enabled))
+    return {"EVENT_BUS": bus, "EVENT_SOURCE": _event_source(settings), "CAMPAIGNS": campaigns}
+
+
+def _event_source(settings: Settings) -> str:
+    return f"mailroom.{settings.stage}"
 
 
 def _retries(settings: Settings) -> dict[str, str]:

@@ -224,7 +224,8 @@ class RetryFaxSettings(Struct, frozen=True, kw_only=True, rename="upper"):
 
 
 class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Outcomes': where callbacks and retries go, when a fax is tried again, and which channels there are."""
+    """Outcomes': where callbacks, retries and events go, when a fax is tried again, and which channels and
+    campaigns there are. `event_bus` is a bus's name or ARN; "": nothing is put on any."""
 
     webhook_queue_url: str
     retry_queue_url: str
@@ -233,6 +234,9 @@ class OutcomesSettings(Struct, frozen=True, kw_only=True, rename="upper"):
     retry_growth: Annotated[float, Meta(ge=1)]
     retry_delay_cap_seconds: Seconds
     channels: list[str] = []
+    event_bus: str = ""
+    event_source: str = ""
+    campaigns: list[str] = []
 
 
 class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):

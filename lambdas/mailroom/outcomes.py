@@ -1,13 +1,16 @@
-"""Turns changes of the ledger into consequences: callbacks, a fax's next attempt, the count of failures."""
+"""Turns changes of the ledger into consequences: callbacks, a fax's next attempt, events on EventBridge, the
+count of failures."""
 
 import hashlib
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
-from msgspec import Meta, Struct, structs
+from botocore.exceptions import BotoCoreError, ClientError
+from msgspec import Meta, Struct
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
@@ -19,6 +22,8 @@ from mailroom.message.message import MAX_GROUP, Key, encode
 from mailroom.telemetry import about, count, count_by, logger
 
 if TYPE_CHECKING:
+    from types_boto3_events import EventBridgeClient
+    from types_boto3_events.type_defs import PutEventsRequestEntryTypeDef
     from types_boto3_sqs import SQSClient
 
 OF_THE_LINE = "Fax status: "
@@ -70,15 +75,28 @@ def callback_of(change: LedgerChange, max_attempts: int) -> Callback | None:
     `max_attempts` is a fax's, for the sentences.
     """
     url = change.new.get("callback_url")
-    if not url or not change.moved or change.reopened or change.status in SILENT:
+    if not url or not _is_outcome(change):
         return None
-    name = f"{change.status}.{change.attempts}"
-    if change.generation:
-        name += f".{change.generation}"
     key = change.key
-    digest = hashlib.sha256("\0".join((key.event_type, key.id, name)).encode()).hexdigest()
     payload = _fax(change, max_attempts) if key.event_type == "fax" else _common(change)
-    return Callback(f"msg_{digest[:40]}", url, key.id, key.event_type, name, payload)
+    return Callback(_event_id(change), url, key.id, key.event_type, _name(change), payload)
+
+
+def _is_outcome(change: LedgerChange) -> bool:
+    return change.moved and not change.reopened and change.status not in SILENT
+
+
+def _name(change: LedgerChange) -> str:
+    """Tells the outcomes of one message apart."""
+    name = f"{change.status}.{change.attempts}"
+    return f"{name}.{change.generation}" if change.generation else name
+
+
+def _event_id(change: LedgerChange) -> str:
+    """Tells the outcomes of all messages apart, and is the same for each repeat of one."""
+    key = change.key
+    digest = hashlib.sha256("\0".join((key.event_type, key.id, _name(change))).encode()).hexdigest()
+    return f"msg_{digest[:40]}"
 
 
 def _common(change: LedgerChange) -> dict[str, Any]:
@@ -137,6 +155,94 @@ def _of_the_line(error: Mapping[str, Any]) -> bool:
 def _error(change: LedgerChange) -> Mapping[str, Any]:
     error = change.new.get("error", {})
     return error if isinstance(error, Mapping) else {}
+
+
+class OutcomeEvent(Struct, frozen=True, omit_defaults=True):
+    """The `detail` of an event: what became of a message, without its recipients and without its content."""
+
+    event_id: Annotated[str, Meta(description="the same for each repeat; the `webhook-id` of the callback")]
+    id: Annotated[str, Meta(description="the message's, as its producer gave it")]
+    event_type: Annotated[str, Meta(description="the message's channel")]
+    status: str
+    attempt: Annotated[int, Meta(description="how many attempts have ended")]
+    timestamp: Annotated[int, Meta(description="when the status changed, in epoch seconds")]
+    provider: Annotated[str | None, Meta(description="who accepted the message")] = None
+    topic: Annotated[str | None, Meta(description="the message's topic")] = None
+    campaign: Annotated[str | None, Meta(description="the campaign that composed the message")] = None
+    code: Annotated[
+        str | None, Meta(description="why: the code of the error, or the type of the bounce or complaint")
+    ] = None
+
+
+DETAIL_TYPE = "Message Outcome"
+MAX_EVENTS = 10
+"""Entries of one PutEvents. They need no count of bytes: none of ours has 20 KB, and a call takes 1 MB."""
+_CODES = {
+    "undelivered": ("error_code", "bounce_type"),
+    "bounced": ("bounce_type",),
+    "complained": ("complaint_type",),
+}
+"""Where the ledger keeps why, for the statuses that a provider reports."""
+
+
+class EventBus:
+    """EventBridge's bus, as the settings name it."""
+
+    def __init__(self, client: "EventBridgeClient", settings: OutcomesSettings) -> None:
+        self._client = client
+        self._settings = settings
+
+    def event_of(self, change: LedgerChange) -> OutcomeEvent | None:
+        """What the bus is told of a change; None where it is no outcome."""
+        if not _is_outcome(change):
+            return None
+        item, key = change.new, change.key
+        campaign = key.id.partition("#")[0]
+        facts = (item.get(name) for name in _CODES.get(change.status, ()))
+        return OutcomeEvent(
+            event_id=_event_id(change),
+            id=key.id,
+            event_type=key.event_type,
+            status=change.status,
+            attempt=change.attempts,
+            timestamp=int(change.at),
+            provider=item.get("provider"),
+            topic=item.get("topic"),
+            campaign=campaign if campaign in self._settings.campaigns else None,
+            code=next(filter(None, facts), _error(change).get("code")),
+        )
+
+    def put(self, events: Sequence[tuple[str, OutcomeEvent]]) -> set[str]:
+        """Put events, each behind a reference of the caller's own; the references of those that EventBridge
+        did not take.
+
+        A call that fails as a whole is the last one: the next ones would only use up the function's time.
+        """
+        failed: set[str] = set()
+        for start in range(0, len(events), MAX_EVENTS):
+            batch = events[start : start + MAX_EVENTS]
+            try:
+                reply = self._client.put_events(Entries=[self._entry(event) for _, event in batch])
+            except (ClientError, BotoCoreError) as error:
+                logger.warning("events not put on the bus", entries=len(events) - start, error=str(error))
+                return failed | {reference for reference, _ in events[start:]}
+            answers = zip(batch, reply["Entries"], strict=True)
+            refused = {
+                reference: each["ErrorCode"] for (reference, _), each in answers if "ErrorCode" in each
+            }
+            if refused:
+                logger.warning("events refused by the bus", codes=sorted({*refused.values()}))
+            failed |= refused.keys()
+        return failed
+
+    def _entry(self, event: OutcomeEvent) -> "PutEventsRequestEntryTypeDef":
+        return {
+            "EventBusName": self._settings.event_bus,
+            "Source": self._settings.event_source,
+            "DetailType": DETAIL_TYPE,
+            "Detail": encode(event),
+            "Time": datetime.fromtimestamp(event.timestamp, UTC),
+        }
 
 
 FAILED = ("failed", "undelivered", "bounced", "complained")
@@ -206,13 +312,21 @@ def retry_of(change: LedgerChange, schedule: RetrySchedule) -> dict[str, Any] | 
 
 
 class Outcomes:
-    """Works for the ledger's stream. Repeating it is harmless: a callback keeps its id, and a second copy
-    of an attempt is dropped by the claim."""
+    """Works for the ledger's stream. Repeating it is harmless: a callback and an event keep their id, and a
+    second copy of an attempt is dropped by the claim."""
 
-    def __init__(self, settings: OutcomesSettings, sqs: "SQSClient", clock: Clock = time.time) -> None:
+    def __init__(
+        self,
+        settings: OutcomesSettings,
+        sqs: "SQSClient",
+        clock: Clock = time.time,
+        bus: EventBus | None = None,
+    ) -> None:
+        """`bus`: where outcomes go as events; None: nowhere."""
         self._settings = settings
         self._sqs = sqs
         self._clock = clock
+        self._bus = bus
         self._schedule = RetrySchedule(
             settings.retry_delay_seconds, settings.retry_growth, settings.retry_delay_cap_seconds
         )
@@ -220,11 +334,13 @@ class Outcomes:
     @classmethod
     def of(cls, settings: OutcomesSettings) -> "Outcomes":
         """What a function's settings describe."""
-        return cls(settings, clients.sqs())
+        bus = EventBus(clients.events(), settings) if settings.event_bus else None
+        return cls(settings, clients.sqs(), bus=bus)
 
     def handle(self, records: Iterable[Mapping[str, Any]]) -> set[str]:
         """The sequence numbers of the records that must be handled again."""
         entries: dict[str, list[Entry]] = defaultdict(list)
+        events: list[tuple[str, OutcomeEvent]] = []
         failed: set[str] = set()
         failures = Failures(self._settings.channels)
         for record in records:
@@ -233,20 +349,25 @@ class Outcomes:
                 change = change_of(record)
                 if change is not None:
                     self._follow(change, sequence, entries)
+                    if self._bus is not None and (event := self._bus.event_of(change)):
+                        events.append((sequence, event))
                     failures.see(change)
             except Exception:  # noqa: BLE001 - logged, and the stream keeps the record
                 logger.exception("no consequence drawn; it is tried again", sequence=sequence)
                 failed.add(sequence)
         for url, batch in entries.items():
             failed |= queues.send(self._sqs, url, batch)
+        if self._bus is not None:
+            # Behind the queues: what waits for a bus that does not answer may be cut off by the time-out.
+            failed |= self._bus.put(events)
         failures.count()
         return failed
 
     def _follow(self, change: LedgerChange, sequence: str, entries: dict[str, list[Entry]]) -> None:
         callback = callback_of(change, self._settings.max_attempts)
         if callback is not None:
-            body = encode(structs.asdict(callback))
-            entries[self._settings.webhook_queue_url].append(Entry(sequence, body, group=callback.group))
+            entry = Entry(sequence, encode(callback), group=callback.group)
+            entries[self._settings.webhook_queue_url].append(entry)
             count("Callbacks")
         retry = retry_of(change, self._schedule)
         if retry is not None:

@@ -60,6 +60,22 @@ def connect(function: lambda_.Function, network: Network) -> None:
     )
 
 
+SEND_TRACES = Grant(
+    ["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
+    ["*"],
+    wildcard="X-Ray has no resources that these actions could name.",
+)
+"""What Lambda needs of a function's role to trace its invocations:
+https://docs.aws.amazon.com/lambda/latest/dg/services-xray.html."""
+
+
+def trace(function: lambda_.Function) -> None:
+    """Trace a sample of the function's invocations. CDK's own way would give the role a further policy."""
+    resource = function.node.default_child
+    assert isinstance(resource, lambda_.CfnFunction)
+    resource.tracing_config = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
+
+
 AGAIN_AND_AGAIN = 3
 """Periods of five minutes in which something went wrong, for what redelivery heals by itself."""
 
@@ -148,6 +164,7 @@ class HandlerFunction(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         connecting = in_network(_arn(self, "lambda", "function", name)) if spec.network else []
+        tracing = [SEND_TRACES] if settings.monitoring.tracing else []
         self.resource = lambda_.Function(
             self,
             "Resource",
@@ -158,13 +175,15 @@ class HandlerFunction(Construct):
             code=Bundle(handler, target, templates=spec.templates, extras=spec.extras).code(),
             timeout=Duration.seconds(spec.limits.timeout_seconds),
             memory_size=spec.limits.memory_mb,
-            role=self._role([*spec.grants, *connecting, _write_log(self, name)]),
+            role=self._role([*spec.grants, *connecting, *tracing, _write_log(self, name)]),
             log_group=log_group,
             environment={**_telemetry(settings, spec.function), **spec.environment},
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
         )
         if spec.network:
             connect(self.resource, spec.network)
+        if tracing:
+            trace(self.resource)
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})

@@ -1,4 +1,4 @@
-"""Who hears of alarms, and from when on they ring."""
+"""Who hears of alarms, from when on they ring, and whether functions are traced."""
 
 from typing import Annotated
 
@@ -71,6 +71,8 @@ class Monitoring(Section):
     """The part of its time-out that an invocation may take."""
     concurrency_quota: int = Field(default=1_000, ge=10, le=1_000_000)
     """How many functions Lambda lets the account run at once in this region; an alarm rings at 80 % of it."""
+    tracing: bool = False
+    """Whether AWS X-Ray traces a sample of the functions' invocations."""
     ses: SendingRates = SendingRates()
 
     @property

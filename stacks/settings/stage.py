@@ -13,6 +13,7 @@ from stacks.settings.deploy import Deploy, Deployment
 from stacks.settings.fax import Fax, fax_faults
 from stacks.settings.feedback import DeadLetters, Feedback, dead_letters_faults, feedback_faults
 from stacks.settings.monitoring import Monitoring
+from stacks.settings.outcomes import Outcomes, outcomes_faults
 from stacks.settings.push import Push, push_faults
 from stacks.settings.queues import Retention, Scheduled, Stream, queue_faults, retention_faults, worker_rules
 from stacks.settings.sections import DatabaseName, EventType, Section
@@ -35,7 +36,7 @@ class Settings(Section):
     """null deploys no fax gateway."""
     webhook: Webhook = Webhook()
     dispatch: Stream = Stream()
-    outcomes: Stream = Stream()
+    outcomes: Outcomes = Outcomes()
     scheduled: Scheduled = Scheduled()
     feedback: Feedback = Feedback()
     api: Api = Api()
@@ -105,6 +106,7 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     yield from retention_faults(keep, fax=settings.fax is not None)
     yield from channels_faults(settings.channels, settings.mail, margin, keep)
     yield from pairs_faults(settings)
+    yield from outcomes_faults(settings.outcomes, settings.deployment.region)
     yield from queue_faults("scheduled", settings.scheduled, worker_rules(settings.scheduled, margin), keep)
     if settings.fax:
         yield from fax_faults(settings.fax, margin, keep)

@@ -47,6 +47,9 @@ def check(world: FaxWorld, where: str) -> None:
     assert {name: world.found(name)["attempts"] for name in ARRIVING} == tries, where
     assert not any("error" in world.found(name) for name in ARRIVING), where
     assert {name: world.callbacks(name) for name in TOLD} == TOLD, where
+    for name in TOLD:
+        called_back, published = world.event_ids(name)
+        assert published == called_back, f"{where}: {name}"
     assert _first_tries(world, HERE) == ["good", "busy-once"], where
     assert _first_tries(world, THERE) == ["throttled-once", "slow", "lost-answer"], where
     assert not world.fifo.dead, where

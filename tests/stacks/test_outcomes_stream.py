@@ -2,15 +2,25 @@
 
 import json
 
-from mailroom.outcomes import FAILED, SILENT
+import pytest
+
+from mailroom.outcomes import DETAIL_TYPE, FAILED, SILENT
+from stacks.routing import DETAIL_TYPE as GRANTED_TYPE
 from stacks.routing import FAILED as COUNTED
 from stacks.routing import NO_NEWS
-from tests.support.stacks.templates import Templates, text
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from tests.support.stacks.refusals import refusal, with_settings
+from tests.support.stacks.templates import Template, Templates, text
+from tests.support.stacks.variants import variant
+
+BUS = "arn:aws:events:eu-central-1:444455556666:event-bus/orders"
 
 
 def test_the_filter_leaves_out_what_nobody_is_called_back_for_and_no_more() -> None:
     assert set(NO_NEWS) == set(SILENT)
     assert COUNTED == FAILED
+    assert GRANTED_TYPE == DETAIL_TYPE
 
 
 def test_outcomes_is_told_of_callbacks_failures_and_faxes_to_try_again_alone(
@@ -63,3 +73,62 @@ def test_what_outcomes_gave_up_on_rings_an_alarm_of_its_own(dev: Templates) -> N
         "OutcomesGaveUpAlarmName"
     )
     assert dev["routing"].output("UnprocessedBucketName")
+
+
+def put_events(routing: Template) -> list[dict[str, object]]:
+    """The statements of all roles that let somebody put events."""
+    return [
+        statement
+        for role in routing.all("IAM::Role")
+        for policy in role["Policies"]
+        for statement in policy["PolicyDocument"]["Statement"]
+        if "events:PutEvents" in statement["Action"]
+    ]
+
+
+def test_without_a_bus_nobody_may_put_events_and_outcomes_knows_of_none(dev: Templates) -> None:
+    assert put_events(dev["routing"]) == []
+    assert (
+        not {"EVENT_BUS", "EVENT_SOURCE", "CAMPAIGNS"}
+        & dev["routing"].environment("mailroom-dev-outcomes").keys()
+    )
+
+
+def test_with_a_bus_outcomes_reads_every_outcome_and_may_put_its_own_events_alone(
+    everything: Templates,
+) -> None:
+    routing = everything["routing"]
+    filters = routing.mapping("mailroom-dev-outcomes")["FilterCriteria"]["Filters"]
+    (pattern,) = (json.loads(each["Pattern"]) for each in filters)
+    assert pattern["dynamodb"]["NewImage"] == {"status": {"S": [{"anything-but": [*NO_NEWS]}]}}
+    given = routing.environment("mailroom-dev-outcomes")
+    assert (given["EVENT_BUS"], given["EVENT_SOURCE"]) == ("orders", "mailroom.dev")
+    assert json.loads(given["CAMPAIGNS"]) == ["csv", "dynamodb", "jsonl", "module", "postgresql"]
+    (statement,) = put_events(routing)
+    assert text(statement["Resource"]) == "arn:aws:events:eu-central-1:111122223333:event-bus/orders"
+    assert statement["Condition"] == {
+        "ForAllValues:StringEquals": {"events:source": "mailroom.dev"},
+        "StringEquals": {"events:detail-type": "Message Outcome"},
+    }
+
+
+def test_a_bus_may_be_another_accounts() -> None:
+    routing = variant({"outcomes.event_bus": BUS})["routing"]
+    (statement,) = put_events(routing)
+    assert statement["Resource"] == BUS
+    assert routing.environment("mailroom-dev-outcomes")["EVENT_BUS"] == BUS
+
+
+def test_a_bus_in_another_region_is_refused() -> None:
+    stages = with_settings({"outcomes.event_bus": BUS, "deployment.region": "us-east-1"})
+    with pytest.raises(SettingsError) as refused:
+        load(stages, "dev")
+    assert str(refused.value) == (
+        "mailroom.dev.outcomes.event_bus: is in region eu-central-1, and events are put only in "
+        "deployment.region us-east-1; use a bus in us-east-1, and let a rule of that bus send to the other."
+    )
+
+
+@pytest.mark.parametrize("bus", ["", "my bus", "arn:aws:sqs:eu-central-1:111122223333:orders", "a" * 257])
+def test_what_names_no_bus_is_refused(bus: str) -> None:
+    assert refusal("outcomes.event_bus", bus).startswith("mailroom.dev.outcomes.event_bus: ")

@@ -8,6 +8,7 @@ from botocore.config import Config
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
+    from types_boto3_events import EventBridgeClient
     from types_boto3_pinpoint_sms_voice_v2 import PinpointSMSVoiceV2Client
     from types_boto3_s3 import S3Client
     from types_boto3_scheduler import EventBridgeSchedulerClient
@@ -69,6 +70,13 @@ def secretsmanager() -> "SecretsManagerClient":
 def scheduler() -> "EventBridgeSchedulerClient":
     """For schedules with names of our own, so that a repeat conflicts with itself."""
     return boto3.client("scheduler", config=_REPEATABLE)
+
+
+@cache
+def events() -> "EventBridgeClient":
+    """For events that keep their id when they are put again. Quick to give up, for callbacks and retries wait
+    behind them in the stream, and the stream brings them again."""
+    return boto3.client("events", config=_config(read_seconds=2, attempts=2))
 
 
 @cache

@@ -158,7 +158,8 @@ class Composer:
             tally["opted_out"] += 1
             item = draft.item
             to = item.get("to") or item.get("email")
-            self._ledger.leave_out(Key(item["id"], item["event_type"]), to, why.code, why.sentence)
+            key = Key(item["id"], item["event_type"])
+            self._ledger.leave_out(key, to, item.get("topic"), why.code, why.sentence)
         self._put(wanted, tally)
         self._count(chunk, tally)
         if tally["failed"]:

@@ -194,11 +194,13 @@ def where(key: Key) -> Sets:
     return {"id": string(key.id), "event_type": string(key.event_type)}
 
 
-def addressing_of(to: str | list[str] | None, callback_url: str | None) -> Sets:
-    """Whom a message is for, and who wants to hear of it."""
+def addressing_of(to: str | list[str] | None, callback_url: str | None, topic: str | None = None) -> Sets:
+    """Whom a message is for, what about, and who wants to hear of it."""
     sets: Sets = {}
     if to:
         sets["to"] = strings(to)
+    if topic:
+        sets["topic"] = string(topic)
     if callback_url:
         sets["callback_url"] = string(callback_url)
         sets["callbacks"] = _NO_CALLBACKS  # DynamoDB adds no entry to a map that is not there

@@ -84,7 +84,7 @@ class Ledger(LedgerItems):
         began = number(now)
         change = Change(
             {
-                **addressing_of(message.recipient, message.callback_url),
+                **addressing_of(message.recipient, message.callback_url, message.topic),
                 **each_of(message.addressees),
                 **{name: string(value) for name, value in message.kept.items()},
                 "status": _SENDING,
@@ -211,7 +211,7 @@ class Ledger(LedgerItems):
     def schedule(self, message: Message, due: float) -> bool:
         """It waits for its time, `due` in epoch seconds. False where it is past waiting."""
         sets: Sets = {
-            **addressing_of(message.recipient, message.callback_url),
+            **addressing_of(message.recipient, message.callback_url, message.topic),
             "status": string("scheduled"),
             "scheduledFor": string(iso(due)),
             "ttl": self.ttl_after(due),
@@ -249,10 +249,13 @@ class Ledger(LedgerItems):
         end.forms = _CALLBACKS_KEPT
         return self.try_write(key, end, "cancelled")
 
-    def leave_out(self, key: Key, to: str | list[str] | None, code: str, message: str) -> bool:
+    def leave_out(
+        self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
+    ) -> bool:
         """It is not even put into the mailbox, for whom it is for does not want it; `message` says so. False
         where it has an item already, which decides."""
-        end = self._end(key, "suppressed", {**addressing_of(to, None), **error_of(code, message)}, _UNCLAIMED)
+        sets = {**addressing_of(to, None, topic), **error_of(code, message)}
+        end = self._end(key, "suppressed", sets, _UNCLAIMED)
         return self.try_write(key, end, "suppressed", code)
 
     def reopen(self, key: Key, seen: Mapping[str, Any]) -> int | None:

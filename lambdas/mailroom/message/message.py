@@ -332,7 +332,7 @@ _encoder = msgspec.json.Encoder(decimal_format="number")
 _decoder = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal)
 
 
-def encode(item: Mapping[str, Any]) -> str:
+def encode(item: Mapping[str, Any] | Struct) -> str:
     """An item as a queue body; numbers keep all their digits."""
     text = _encoder.encode(item).decode()
     # The two characters that DynamoDB and JSON take and SQS does not.

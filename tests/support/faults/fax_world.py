@@ -15,11 +15,11 @@ from mailroom.content.payloads import Payloads
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
-from mailroom.outcomes import Outcomes
+from mailroom.outcomes import EventBus, Outcomes
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
-from tests.support.faults.outside import NO_BUCKET, Clock, Outside, Queues, Stopped
+from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues, Stopped
 from tests.support.faults.stream import Recording
 
 FUNCTION_SECONDS = 60.0
@@ -61,6 +61,7 @@ class FaxWorld:
         self.fifo = Fifo(self.clock, VISIBILITY, MAX_RECEIVES)
         self.queues = Queues(self.clock, VISIBILITY, 12)
         self.network = FaxNetwork(self.clock)
+        self.bus = Bus()
         self.dynamodb = in_memory_client()
         create_ledger(self.dynamodb)
         self._stream = Recording(self.dynamodb)
@@ -135,8 +136,11 @@ class FaxWorld:
                     retry_delay_seconds=RETRY_SECONDS,
                     retry_growth=1,
                     retry_delay_cap_seconds=900,
+                    event_bus="default",
+                    event_source="mailroom.test",
                 )
-                failed = Outcomes(settings, self._sqs, self.clock).handle(records)
+                bus = EventBus(self.outside.watch(self.bus, "put_events"), settings)
+                failed = Outcomes(settings, self._sqs, self.clock, bus).handle(records)
                 numbers = [each["dynamodb"]["SequenceNumber"] for each in records]
                 self._read += min((numbers.index(each) for each in failed), default=len(records))
         raise AssertionError("outcomes fails again and again")
@@ -171,6 +175,12 @@ class FaxWorld:
             if body["id"] == name:
                 assert told.setdefault(body["webhook_id"], body["payload"]) == body["payload"]
         return [(each["status"], each["message"]) for each in told.values()]
+
+    def event_ids(self, name: str) -> tuple[set[str], set[str]]:
+        """What callbacks about a fax are known by, and what events about it are."""
+        bodies = [json.loads(message.body) for message in self.queues.messages[WEBHOOK]]
+        callbacks = {each["webhook_id"] for each in bodies if each["id"] == name}
+        return callbacks, {each["event_id"] for each in self.bus.details if each["id"] == name}
 
     @contextmanager
     def _invocation(self) -> Iterator[Callable[[], int]]:

@@ -4,6 +4,7 @@ DynamoDB is the double in memory, which is held against moto. Queues, schedules 
 virtual clock: they keep what a test has to judge, and nothing sleeps.
 """
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -190,6 +191,26 @@ def refused(code: str, status: int) -> ClientError:
         "ResponseMetadata": {"HTTPStatusCode": status},
     }
     return ClientError(answer, "SendEmail")
+
+
+class Bus:
+    """EventBridge: keeps the details that it took, and refuses each third event when it first comes."""
+
+    def __init__(self) -> None:
+        self.details: list[dict[str, Any]] = []
+        self._seen: dict[str, None] = {}
+
+    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        return {"Entries": [self._answer(json.loads(each["Detail"])) for each in Entries]}
+
+    def _answer(self, detail: dict[str, Any]) -> dict[str, str]:
+        id_ = detail["event_id"]
+        if id_ not in self._seen:
+            self._seen[id_] = None
+            if len(self._seen) % 3 == 0:
+                return {"ErrorCode": "ThrottlingException", "ErrorMessage": "Rate exceeded"}
+        self.details.append(detail)
+        return {"EventId": f"e{len(self.details)}"}
 
 
 class Scheduler:

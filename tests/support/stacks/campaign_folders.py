@@ -83,7 +83,8 @@ EVERYTHING: dict[str, Any] = {
     "sms": AWS,
     "push": PUSH,
     "channels.push": PUSH_ROW,
-    "monitoring": TOLD,
+    "monitoring": {**TOLD, "tracing": True},
+    "outcomes.event_bus": "orders",
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),
 }
 """All that can be switched on, with campaigns `of_each_kind`."""

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.clock import iso
 from mailroom.environment import OutcomesSettings
-from mailroom.outcomes import Outcomes
+from mailroom.outcomes import EventBus, Outcomes
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.fax import LINE, PDF, TOLD
 from tests.support.unit.shared import NOW, Aws, FakeClock, image
@@ -43,7 +43,9 @@ def busy(number: int = 100, attempts: int = 1, **changes: Any) -> dict[str, Any]
 class Consequences:
     """Outcomes, with the entries that it put on the queues."""
 
-    def __init__(self, aws: Aws, clock: FakeClock, sqs: Meddler | None = None, **changes: Any) -> None:
+    def __init__(
+        self, aws: Aws, clock: FakeClock, sqs: Meddler | None = None, events: Any = None, **changes: Any
+    ) -> None:
         self.sqs = sqs or Meddler(aws.sqs)
         given: dict[str, Any] = {
             "webhook_queue_url": aws.urls["webhook"],
@@ -54,7 +56,9 @@ class Consequences:
             "channels": ["mail", "fax"],
             "retry_delay_cap_seconds": 43200,
         }
-        self.outcomes = Outcomes(OutcomesSettings(**{**given, **changes}), self.sqs, clock)  # type: ignore[arg-type]
+        settings = OutcomesSettings(**{**given, **changes})
+        bus = None if events is None else EventBus(events, settings)
+        self.outcomes = Outcomes(settings, self.sqs, clock, bus)  # type: ignore[arg-type]
 
     def handle(self, *records: dict[str, Any]) -> set[str]:
         return self.outcomes.handle(records)

@@ -21,8 +21,10 @@ from stacks.paths import ROOT
 pytestmark = pytest.mark.process
 
 HERE = Path(__file__).parent
+TOPIC = {"ledger/*/topic": "events tell of it; other versions read and write items without it"}
 DIFFERENT: dict[str, dict[str, str]] = {
     "0.2.0": {
+        **TOPIC,
         "ledger/*/unsettled_tries": "a claim says where it submits; 0.2.0 reads and writes items without it",
         "ledger/f-following settled": "0.2.0 has no mailroom settle",
         "outcomes/operated/settle *": "0.2.0 has no mailroom settle",
@@ -30,7 +32,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
             "0.2.0 did not write where it submitted: nothing proves that it did not, and on_unknown decides"
         ),
     },
-    "unreleased": {},
+    "unreleased": TOPIC,
 }
 """By release: what this version writes or does otherwise, and why that is right. `unreleased` is what was
 merged after 0.2.0 and may be deployed from here."""

@@ -1,0 +1,225 @@
+"""Outcomes on EventBridge: what an event says and never says, and what follows when the bus refuses some."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+from msgspec import structs
+
+from mailroom.aws import clients
+from mailroom.environment import OutcomesSettings
+from mailroom.outcomes import SILENT, Outcomes
+from tests.support.unit.consequences import FAX, Consequences, busy, change
+from tests.support.unit.events import lines_about
+from tests.support.unit.fakes import client_error
+from tests.support.unit.post import Log
+from tests.support.unit.shared import NOW, Aws, FakeClock
+
+MAIL: dict[str, Any] = {
+    "id": "m-1",
+    "event_type": "mail",
+    "status": "sending",
+    "to": "ada@example.com",
+    "topic": "news",
+    "attempts": 0,
+}
+
+
+class Bus:
+    """EventBridge, as far as a test says: by the id of an event's message, the code that refuses it, or what
+    its call raises."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[dict[str, Any]]] = []
+        self.refused: dict[str, str] = {}
+        self.raises: dict[str, Exception] = {}
+
+    def put_events(self, *, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        self.calls.append(Entries)
+        ids = [json.loads(each["Detail"])["id"] for each in Entries]
+        for id_ in ids:
+            if id_ in self.raises:
+                raise self.raises[id_]
+        answers = [
+            {"ErrorCode": self.refused[id_]} if id_ in self.refused else {"EventId": id_} for id_ in ids
+        ]
+        return {"FailedEntryCount": len(self.refused), "Entries": answers}
+
+    @property
+    def details(self) -> list[dict[str, Any]]:
+        """The details of all entries, in order."""
+        return [json.loads(each["Detail"]) for call in self.calls for each in call]
+
+
+@pytest.fixture
+def bus() -> Bus:
+    return Bus()
+
+
+@pytest.fixture
+def outcomes(fax_queues: Aws, clock: FakeClock, bus: Bus) -> Consequences:
+    campaigns = ["weekly"]
+    return Consequences(
+        fax_queues, clock, events=bus, event_bus="orders", event_source="mailroom.test", campaigns=campaigns
+    )
+
+
+def test_an_event_says_what_became_of_a_message_and_when(outcomes: Consequences, bus: Bus) -> None:
+    old = {**MAIL, "id": "weekly#2026-11-21#7"}
+    assert outcomes.handle(change(1, old, status="sent", attempts=1, provider="ses")) == set()
+    ((entry,),) = bus.calls
+    assert (entry["EventBusName"], entry["Source"], entry["DetailType"]) == (
+        "orders",
+        "mailroom.test",
+        "Message Outcome",
+    )
+    assert entry["Time"].timestamp() == NOW
+    detail = json.loads(entry["Detail"])
+    assert detail.pop("event_id").startswith("msg_")
+    assert detail == {
+        "id": "weekly#2026-11-21#7",
+        "event_type": "mail",
+        "status": "sent",
+        "attempt": 1,
+        "timestamp": NOW,
+        "provider": "ses",
+        "topic": "news",
+        "campaign": "weekly",
+    }
+
+
+def test_what_is_not_known_is_left_out(outcomes: Consequences, bus: Bus) -> None:
+    old = {"id": "weekly-7", "event_type": "mail"}
+    outcomes.handle(change(1, old, status="failed", error={"code": "invalid", "message": "to: is missing"}))
+    (detail,) = bus.details
+    assert detail.keys() == {"event_id", "id", "event_type", "status", "attempt", "timestamp", "code"}
+    assert (detail["attempt"], detail["code"]) == (0, "invalid")
+
+
+def test_an_event_has_the_id_that_the_callback_has_and_a_repeat_has_it_again(
+    outcomes: Consequences, bus: Bus, aws: Aws
+) -> None:
+    outcomes.handle(busy())
+    outcomes.handle(busy())
+    first, second = aws.bodies("webhook")
+    assert [each["event_id"] for each in bus.details] == [first["webhook_id"], second["webhook_id"]]
+    assert first["webhook_id"] == second["webhook_id"]
+
+
+@pytest.mark.parametrize(
+    ("status", "facts", "code"),
+    [
+        ("retrying", {"error": {"code": "busy", "message": "Fax status: busy"}}, "busy"),
+        (
+            "suppressed",
+            {"error": {"code": "opted_out", "message": "ada@example.com has opted out"}},
+            "opted_out",
+        ),
+        ("bounced", {"bounce_type": "Permanent", "diagnostic_code": "550 ada@example.com"}, "Permanent"),
+        ("undelivered", {"error_code": "30003"}, "30003"),
+        ("undelivered", {"bounce_type": "Transient"}, "Transient"),
+        ("complained", {"complaint_type": "abuse"}, "abuse"),
+        ("bounced", {"error": {"code": "bounced", "message": "for one of its recipients"}}, "bounced"),
+        ("delivered", {"bounce_type": "Transient"}, None),
+    ],
+)
+def test_the_code_says_why(
+    outcomes: Consequences, bus: Bus, status: str, facts: dict[str, Any], code: str | None
+) -> None:
+    outcomes.handle(change(1, MAIL, status=status, attempts=1, **facts))
+    (detail,) = bus.details
+    assert (detail["status"], detail.get("code")) == (status, code)
+
+
+def test_no_event_names_a_recipient_or_quotes_what_was_said_of_one(outcomes: Consequences, bus: Bus) -> None:
+    said = {
+        "to": ["Ada <ada@example.com>", "+16175551234"],
+        "recipients": {"ada@example.com": {"status": "bounced", "error": "550 no ada@example.com"}},
+        "error": {"code": "bounced", "message": "ada@example.com is unknown"},
+        "diagnostic_code": "550 ada@example.com",
+        "line": "+16175551234",
+        "pdf_url": "https://files.example.com/ada.pdf",
+        "history": [{"status": "sent"}],
+    }
+    outcomes.handle(change(1, {**MAIL, **said}, status="bounced", attempts=1))
+    ((entry,),) = bus.calls
+    assert not [each for each in ("ada", "5551234", "files") if each in entry["Detail"]]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        *(change(1, {**MAIL, "status": "retrying"}, status=status) for status in SILENT),
+        change(1, {**MAIL, "status": "sent"}, callbacks={"sent.1": {"status": "delivered"}}),
+        change(1, {**MAIL, "status": "failed"}, status="retrying", generation=1),
+    ],
+)
+def test_what_is_no_outcome_is_no_event(outcomes: Consequences, bus: Bus, record: dict[str, Any]) -> None:
+    assert outcomes.handle(record) == set()
+    assert bus.calls == []
+
+
+def test_a_call_takes_ten_events(outcomes: Consequences, bus: Bus) -> None:
+    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(25)]
+    assert outcomes.handle(*records) == set()
+    assert [len(call) for call in bus.calls] == [10, 10, 5]
+
+
+def test_the_events_that_are_refused_come_again_and_no_others(
+    outcomes: Consequences, bus: Bus, log: Log
+) -> None:
+    bus.refused = {"m-3": "ThrottlingException", "m-14": "InternalFailure"}
+    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(25)]
+    assert outcomes.handle(*records) == {"103", "114"}
+    codes = [line["codes"] for line in lines_about(log(), "events refused by the bus")]
+    assert codes == [["ThrottlingException"], ["InternalFailure"]]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [client_error("AccessDeniedException"), ReadTimeoutError(endpoint_url="https://events.example.com")],
+)
+def test_after_a_call_that_fails_no_other_is_made_and_all_that_is_left_comes_again(
+    outcomes: Consequences, bus: Bus, error: Exception, log: Log
+) -> None:
+    bus.raises = {"m-12": error}
+    records = [change(100 + at, {**MAIL, "id": f"m-{at}"}, status="sent") for at in range(35)]
+    assert outcomes.handle(*records) == {str(100 + at) for at in range(10, 35)}
+    assert len(bus.calls) == 2
+    (line,) = lines_about(log(), "events not put on the bus")
+    assert line["entries"] == 25
+
+
+def test_a_bus_that_fails_holds_up_no_callback_and_no_retry(outcomes: Consequences, bus: Bus) -> None:
+    bus.raises = {"f-1": client_error("InternalException", status=500)}
+    assert outcomes.handle(busy(7)) == {"7"}
+    assert len(outcomes.entries("webhook")) == len(outcomes.entries("fax-retry")) == 1
+
+
+def test_the_largest_events_fit_one_call(outcomes: Consequences, bus: Bus) -> None:
+    """A key's bounds are DynamoDB's; an item that is refused may have one that large."""
+    largest = {**FAX, "id": "\x01" * 2048, "event_type": "\x01" * 1024, "topic": "\U0001f4ec" * 64}
+    outcomes.handle(change(1, largest, status="failed", error={"code": "x" * 64}))
+    ((entry,),) = bus.calls
+    assert len(entry["Detail"].encode()) < 20_000
+
+
+def test_without_a_bus_in_the_settings_there_is_no_client_of_eventbridge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(clients, "sqs", lambda: made.append("sqs"))
+    monkeypatch.setattr(clients, "events", lambda: made.append("events"))
+    settings = OutcomesSettings(
+        webhook_queue_url="https://sqs/webhook",
+        retry_queue_url="",
+        max_attempts=1,
+        retry_delay_seconds=0,
+        retry_growth=1,
+        retry_delay_cap_seconds=0,
+    )
+    Outcomes.of(settings)
+    assert made == ["sqs"]
+    Outcomes.of(structs.replace(settings, event_bus="default"))
+    assert sorted(made) == ["events", "sqs", "sqs"]
