@@ -96,8 +96,9 @@ format: .venv/.ready ## let ruff put the code in shape
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items, docs/cli/ of answers
+schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items and events, docs/cli/ of answers
 	@for channel in $$(PYTHONPATH=lambdas $(PY) -c 'from mailroom.channels.contracts import CONTRACTS; print(*CONTRACTS)'); do $(PY) -m ops schema $$channel --output docs/$$channel.schema.json; done
+	@$(PY) -m ops schema --event --output docs/event.schema.json
 	@$(PY) -m ops schema --all-commands docs/cli
 
 bench: setup ## measure the figures of docs/measured.md; writes bench/results.json

@@ -10,6 +10,7 @@ import typer
 
 from mailroom.channels.contracts import CHOICES, CONTRACTS, OURS
 from mailroom.message.message import MAX_ID_BYTES
+from mailroom.outcomes import OutcomeEvent
 
 
 def schema(
@@ -20,13 +21,16 @@ def schema(
     command: Annotated[
         str | None, typer.Option(help='Print the schema of this command\'s --json, as "campaign status".')
     ] = None,
+    event: Annotated[
+        bool, typer.Option("--event", help="Print the schema of the detail of events on EventBridge.")
+    ] = False,
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of printing.")] = None,
     all_: Annotated[
         Path | None,
         typer.Option("--all-commands", help="Write the schemas of all commands into this folder."),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a mailbox item, or of a command's answer.
+    """Print the JSON Schema of a mailbox item, of a command's answer, or of an event.
 
     Exit code 2: there is no such channel or command.
 
@@ -42,10 +46,13 @@ def schema(
         for name in answers.ANSWERS:
             (all_ / file_of(name)).write_text(written(answers.schema_of(name)))
         return
-    if (channel is None) == (command is None):
-        raise typer.BadParameter("name a channel, or a command with --command.")
+    if [channel is not None, command is not None, event].count(True) != 1:
+        raise typer.BadParameter("name a channel, or a command with --command, or use --event.")
     try:
-        text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
+        if event:
+            text = written(schema_of_event())
+        else:
+            text = written(schema_of(channel) if channel else answers.schema_of(command or ""))
     except KeyError as error:
         raise typer.BadParameter(str(error.args[0])) from None
     if output is None:
@@ -73,6 +80,17 @@ def schema_of(channel: str) -> dict[str, Any]:
         **({"allOf": CHOICES[channel]} if channel in CHOICES else {}),
         "additionalProperties": True,  # a template's variables, for one
         "$defs": definitions,
+    }
+
+
+def schema_of_event() -> dict[str, Any]:
+    """The JSON Schema of the `detail` of an event."""
+    (document,), definitions = msgspec.json.schema_components([OutcomeEvent])
+    detail = definitions.pop(document["$ref"].rpartition("/")[2])
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **detail,
+        "description": inspect.cleandoc(detail["description"]),
     }
 
 

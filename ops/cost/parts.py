@@ -62,6 +62,7 @@ def parts(path: MessagePath) -> dict[str, float]:
         "dispatch's time": prices.lambda_time(DISPATCH_SECONDS, path.settings.dispatch.memory_mb),
         "what the provider tells": events_cost(path),
         "callbacks": callbacks_cost(path) if path.has_callback else 0.0,
+        "events on the bus": bus_cost(path) if path.settings.outcomes.event_bus else 0.0,
         "composing": composing_cost(path) if path.lane.name == "bulk" else 0.0,
         "kept in tables": storage_cost(path),
         "PDFs": pdf_cost(path.settings) if path.estimate.stores_pdf else 0.0,
@@ -102,6 +103,15 @@ def callbacks_cost(path: MessagePath) -> float:
         + prices.lambda_time(CALLBACK_SECONDS, webhook.memory_mb)
         + prices.WRITE_UNIT
     )
+    return path.estimate.callbacks * one
+
+
+def bus_cost(path: MessagePath) -> float:
+    """An event for each outcome of a message; and `outcomes`, unless callbacks have paid for it."""
+    one = prices.BUS_EVENT
+    if not path.has_callback:
+        one += prices.LAMBDA_REQUEST / prices.DISPATCHED
+        one += prices.lambda_time(DISPATCH_SECONDS, path.settings.outcomes.memory_mb)
     return path.estimate.callbacks * one
 
 

@@ -61,6 +61,15 @@ def test_the_events_of_a_mail() -> None:
     assert events_cost(around("mail")) * MILLION == pytest.approx(2 * one, abs=1e-5)
 
 
+def test_a_bus_costs_an_event_for_each_outcome_and_the_function_that_puts_it() -> None:
+    assert "events on the bus" not in parts(around("mail"))
+    mail = around("mail", outcomes={"event_bus": "default"})
+    # Sent and delivered, each: 1.00, a hundredth of 0.20, 0.002 s x 0.25 GB x 13.3334.
+    assert parts(mail)["events on the bus"] * MILLION == pytest.approx(2 * (1 + 0.002 + 0.006667), abs=1e-5)
+    with_callback = MessagePath(mail.settings, mail.lane, has_callback=True)
+    assert parts(with_callback)["events on the bus"] * MILLION == pytest.approx(2)
+
+
 def test_events_of_a_campaign_are_written_one_by_one() -> None:
     more = 2 * (0.99 - 0.57) * 0.625
     assert (events_cost(around("mail", "bulk")) - events_cost(around("mail"))) * MILLION == pytest.approx(

@@ -38,6 +38,22 @@ def test_the_schema_that_is_printed_is_the_one_that_is_kept(channel: str) -> Non
     assert same, f"{kept.name} is not what the contract says; run `make schema` and commit the file."
 
 
+def test_the_schema_of_events_is_kept_and_says_what_an_event_may_lack() -> None:
+    printed = CliRunner().invoke(app, ["schema", "--event"])
+    assert printed.exit_code == 0
+    same = printed.stdout == (REPOSITORY / "docs" / "event.schema.json").read_text()
+    assert same, "docs/event.schema.json is not what the event has; run `make schema` and commit the file."
+    event = {"event_id": "msg_1", "id": "m-1", "event_type": "mail", "status": "sent", "attempt": 1}
+    event_schema = Draft202012Validator(json.loads(printed.stdout))
+    assert event_schema.is_valid({**event, "timestamp": 1795251600})
+    assert not event_schema.is_valid(event)
+
+
+@pytest.mark.parametrize("words", [[], ["mail", "--event"], ["--command", "status", "--event"]])
+def test_one_schema_is_asked_for(words: list[str]) -> None:
+    assert CliRunner().invoke(app, ["schema", *words]).exit_code == 2
+
+
 FAX = {"id": "f-1", "event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.example/f.pdf"}
 WEBHOOK = {"id": "w-1", "event_type": "webhook", "url": "https://hooks.example/x", "payload": {"a": 1}}
 
