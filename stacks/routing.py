@@ -154,13 +154,13 @@ def _put_events(settings: Settings, stack: Stack) -> list[Grant]:
     bus = settings.outcomes.event_bus
     if bus is None:
         return []
-    named = bus.startswith("arn:")
-    arn = bus if named else stack.format_arn(service="events", resource="event-bus", resource_name=bus)
+    if not bus.startswith("arn:"):
+        bus = stack.format_arn(service="events", resource="event-bus", resource_name=bus)
     own = {
         "ForAllValues:StringEquals": {"events:source": _event_source(settings)},
         "StringEquals": {"events:detail-type": DETAIL_TYPE},
     }
-    return [Grant(["events:PutEvents"], [arn], conditions=own)]
+    return [Grant(["events:PutEvents"], [bus], conditions=own)]
 
 
 def _events(settings: Settings) -> dict[str, str]:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from mailroom.aws import clients, queues
 from mailroom.aws.queues import Entry
@@ -157,8 +157,9 @@ def _error(change: LedgerChange) -> Mapping[str, Any]:
     return error if isinstance(error, Mapping) else {}
 
 
-class OutcomeEvent(Struct, frozen=True, omit_defaults=True):
-    """The `detail` of an event: what became of a message, without its recipients and without its content."""
+class OutcomeEvent(Struct, frozen=True):
+    """The `detail` of an event: what became of a message, without its recipients and its content. What is not
+    known is left out."""
 
     event_id: Annotated[str, Meta(description="the same for each repeat; the `webhook-id` of the callback")]
     id: Annotated[str, Meta(description="the message's, as its producer gave it")]
@@ -166,12 +167,12 @@ class OutcomeEvent(Struct, frozen=True, omit_defaults=True):
     status: str
     attempt: Annotated[int, Meta(description="how many attempts have ended")]
     timestamp: Annotated[int, Meta(description="when the status changed, in epoch seconds")]
-    provider: Annotated[str | None, Meta(description="who accepted the message")] = None
-    topic: Annotated[str | None, Meta(description="the message's topic")] = None
-    campaign: Annotated[str | None, Meta(description="the campaign that composed the message")] = None
+    provider: Annotated[str | UnsetType, Meta(description="who accepted the message")] = UNSET
+    topic: Annotated[str | UnsetType, Meta(description="the message's topic")] = UNSET
+    campaign: Annotated[str | UnsetType, Meta(description="the campaign that composed the message")] = UNSET
     code: Annotated[
-        str | None, Meta(description="why: the code of the error, or the type of the bounce or complaint")
-    ] = None
+        str | UnsetType, Meta(description="why: the error's code, or the type of the bounce or complaint")
+    ] = UNSET
 
 
 DETAIL_TYPE = "Message Outcome"
@@ -206,10 +207,10 @@ class EventBus:
             status=change.status,
             attempt=change.attempts,
             timestamp=int(change.at),
-            provider=item.get("provider"),
-            topic=item.get("topic"),
-            campaign=campaign if campaign in self._settings.campaigns else None,
-            code=next(filter(None, facts), _error(change).get("code")),
+            provider=item.get("provider", UNSET),
+            topic=item.get("topic", UNSET),
+            campaign=campaign if campaign in self._settings.campaigns else UNSET,
+            code=next(filter(None, facts), _error(change).get("code", UNSET)),
         )
 
     def put(self, events: Sequence[tuple[str, OutcomeEvent]]) -> set[str]:

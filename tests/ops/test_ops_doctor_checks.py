@@ -84,7 +84,7 @@ class _Dated(SimpleNamespace):
 def test_a_healthy_stage_is_ok_in_all_that_is_looked_at(answers: dict[str, Answer]) -> None:
     found = looked(Aws(answers))
     assert {each.state for each in found} == {"ok"}, [each for each in found if each.state != "ok"]
-    assert len({(each.subject, each.check) for each in found}) == 26 + len(CONTRACTS.keys() - CHANNELS.keys())
+    assert len({(each.subject, each.check) for each in found}) == 27 + len(CONTRACTS.keys() - CHANNELS.keys())
 
 
 def _quota(**changes: float) -> dict[str, Any]:
@@ -137,6 +137,11 @@ def _subscriptions(*arns: str) -> Answer:
 
 
 FAULTS: list[tuple[str, Answer, str, str, str, str]] = [
+    (
+        "events.DescribeEventBus",
+        "ResourceNotFoundException",
+        *("functions", "event bus", "failed", "There is no bus orders"),
+    ),
     (
         "cloudformation.DescribeStacks",
         {"Stacks": []},
@@ -654,3 +659,17 @@ def test_a_channel_that_has_no_row_has_its_secrets_read(
         ("webhook", "signing key", "skipped"),
     ]
     assert found[1].sentence == "No function of the stage sends by webhook."
+
+
+@pytest.mark.parametrize(
+    ("bus", "said"),
+    [
+        ("", "The stage puts no events."),
+        ("arn:aws:events:us-east-1:444455556666:event-bus/x", "belongs to another account"),
+    ],
+)
+def test_no_bus_or_another_accounts_is_not_asked_for(answers: dict[str, Answer], bus: str, said: str) -> None:
+    aws = Aws(changed(answers, "outcomes", EVENT_BUS=bus))
+    (found,) = (each for each in looked(aws, ["functions"]) if each.check == "event bus")
+    assert (found.state, "events.DescribeEventBus" in aws.asked) == ("skipped", False)
+    assert said in found.sentence

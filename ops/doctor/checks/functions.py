@@ -66,6 +66,26 @@ def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
             yield _reserved(stage, each, reserved)
 
 
+def event_bus(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """The bus that outcomes go to. Another account's may be closed to whoever looks."""
+    function = stage.functions.get("outcomes")
+    bus = function.environment.get("EVENT_BUS", "") if function else ""
+    if not bus or (bus.startswith("arn:") and bus.split(":")[4] != stage.account):
+        yield skipped(f"The bus {bus} belongs to another account." if bus else "The stage puts no events.")
+        return
+    client = stage.client("events")
+    try:
+        client.describe_event_bus(Name=bus)
+    except client.exceptions.ResourceNotFoundException:
+        yield failed(
+            f"There is no bus {bus}: callbacks and further attempts are late, because the ledger's stream "
+            "waits for it.",
+            f"aws events create-event-bus --name {bus.rpartition('/')[2]}",
+        )
+    else:
+        yield ok(f"The bus {bus} is there.")
+
+
 def _as_watched(stage: ExaminedStage, total: int) -> Iterator[CheckFinding]:
     """Whether the alarm, and the bounds that synth sets, reckon with the account's own quota."""
     settings = stage.configured.settings

@@ -117,6 +117,7 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     functions += [
         _function("send-push", 256, push),
         _function("feedback", 256, {"FEEDBACK_TOPICS": json.dumps([TOPIC])}),
+        _function("outcomes", 256, {"EVENT_BUS": "orders"}),
     ]
     queues = [lane.queue for lane in lanes]
     names = [
@@ -130,6 +131,7 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
         "secretsmanager.GetSecretValue": secret,
         "sns.GetPlatformApplicationAttributes": {"Attributes": {"Enabled": "true"}},
         "sns.GetTopicAttributes": {"Attributes": {}},
+        "events.DescribeEventBus": {"Name": "orders"},
         "s3.PutObject": {},
         "s3.DeleteObject": {},
     }
