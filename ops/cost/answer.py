@@ -1,15 +1,15 @@
 """What `cost` answers."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from msgspec import Struct
 
 from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
-from ops.estimates.lanes import Assumed, ConfiguredLane, Senders, SendingPlan, Stages, use_of
-from ops.estimates.prices import BETWEEN, DATED, Use, estimate_of
-from ops.estimates.prices import dollars as sent_dollars
+from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, use_of
+from ops.estimates.prices import BETWEEN, DATED, dollars, estimate_of
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
@@ -94,7 +94,7 @@ def cost(
 
 def _channel(path: MessagePath, messages: int) -> ChannelCost:
     lane = path.lane
-    sent = sent_dollars(use_of(lane, SendingPlan(lane.senders, _assumed(lane), messages)), messages)
+    sent = _sent(lane, messages)
     beside = {name: price * messages for name, price in parts(path).items()}
     # The provider stands last, as in a plan.
     provider = {name: sent.pop(name) for name in (path.estimate.provider,) if name in sent}
@@ -108,20 +108,15 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float], miss
     return ChannelCost(channel, lane, messages, _rounded(found), _cents(total), per_1000, missing)
 
 
-def _assumed(lane: ConfiguredLane) -> Assumed:
-    return Assumed(estimate_of(lane.channel).latency, BETWEEN)
+def _sent(lane: ConfiguredLane, messages: int) -> dict[str, float]:
+    assumed = Assumed(estimate_of(lane.channel).latency, BETWEEN)
+    return dollars(use_of(lane, SendingPlan(lane.senders, assumed, messages)), messages)
 
 
 def _alone(lane: ConfiguredLane, messages: int) -> float:
     """What one batch each costs more than full ones: requests, invocations, and the sender's time."""
 
-    def of(batch: int) -> float:
-        senders = Senders(lane.workers, batch, lane.senders.rate)
-        seconds = SendingPlan(senders, _assumed(lane), messages).invocation / batch
-        use = Use(lane.channel, seconds, lane.memory_mb, batch, 0, lane.fifo)
-        return sum(sent_dollars(use, messages).values())
-
-    return of(1) - of(lane.batch)
+    return sum(_sent(replace(lane, batch=1), messages).values()) - sum(_sent(lane, messages).values())
 
 
 def _rounded(found: dict[str, float]) -> dict[str, float]:

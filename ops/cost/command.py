@@ -143,8 +143,10 @@ def _fixed(cost: "Cost") -> Table:
     counts = {
         "alarms": resources.alarm_metrics,
         "dashboard": resources.dashboards,
+        "metrics of mappings": resources.mapping_metrics,
         "polling of queues": resources.queues,
         "keys": resources.keys,
+        "rotation of keys": resources.rotated_keys,
         "secrets": resources.secrets,
     }
     table = table_of(

@@ -29,6 +29,10 @@ FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "uns
 """Those that read no queue."""
 METRICS_A_SENDER, METRICS_BESIDE = 4, 3
 """Custom metrics of a stage where all goes well; each further name costs as much."""
+METRICS_A_MAPPING = 6
+"""Those of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
+does; whether Lambda reports them while nothing comes is not documented."""
+_STREAMS = 2  # the mailbox's and the ledger's
 _KEYS = 2  # the topics': those that SES and CloudWatch publish to
 
 
@@ -40,8 +44,10 @@ class Resources(Struct, frozen=True):
     fifo_queues: int
     functions: int
     alarm_metrics: int
+    mapping_metrics: int
     dashboards: int
     keys: int
+    rotated_keys: int
     secrets: int
 
 
@@ -58,9 +64,11 @@ def of_settings(settings: Settings) -> Resources:
         alarm_metrics=queues * sum(ALARMS_A_QUEUE.values())
         + functions * sum(ALARMS_A_FUNCTION.values())
         + sum(ALARMS_BESIDE.values()),
+        mapping_metrics=_STREAMS * METRICS_A_MAPPING,
         dashboards=1,
         keys=_KEYS,
-        secrets=2 + fax + (settings.twilio is not None) + (settings.webhook.stage_key_until is not None),
+        rotated_keys=_KEYS,
+        secrets=2 + len(settings.provider_secrets) + (settings.webhook.stage_key_until is not None),
     )
 
 
@@ -80,6 +88,7 @@ def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
     by_type: dict[str, list[Mapping[str, Any]]] = {}
     for each in resources:
         by_type.setdefault(each["Type"], []).append(each.get("Properties", {}))
+    keys, mappings = by_type.get("AWS::KMS::Key", []), by_type.get("AWS::Lambda::EventSourceMapping", [])
     # Those with a redrive policy have a dead-letter queue, and so a function that reads them.
     queues = [each for each in by_type.get("AWS::SQS::Queue", []) if "RedrivePolicy" in each]
     return Resources(
@@ -88,8 +97,10 @@ def of_templates(templates: Iterable[Mapping[str, Any]]) -> Resources:
         fifo_queues=sum(bool(each.get("FifoQueue")) for each in queues),
         functions=len(by_type.get("AWS::Lambda::Function", [])),
         alarm_metrics=sum(_metrics(each) for each in by_type.get("AWS::CloudWatch::Alarm", [])),
+        mapping_metrics=METRICS_A_MAPPING * sum("MetricsConfig" in each for each in mappings),
         dashboards=len(by_type.get("AWS::CloudWatch::Dashboard", [])),
-        keys=len(by_type.get("AWS::KMS::Key", [])),
+        keys=len(keys),
+        rotated_keys=sum(bool(each.get("EnableKeyRotation")) for each in keys),
         secrets=len(by_type.get("AWS::SecretsManager::Secret", [])),
     )
 
@@ -103,9 +114,11 @@ def dollars(resources: Resources, senders: int) -> dict[str, float]:
         "alarms": max(0, resources.alarm_metrics - prices.FREE_ALARMS) * prices.ALARM,
         "dashboard": resources.dashboards * prices.DASHBOARD,
         "custom metrics": metrics * prices.CUSTOM_METRIC,
+        "metrics of mappings": resources.mapping_metrics * prices.CUSTOM_METRIC,
         "polling of queues": polls
         * (standard * prices.SQS_REQUEST + resources.fifo_queues * prices.SQS_FIFO_REQUEST),
         "keys": resources.keys * prices.KEY,
+        "rotation of keys": resources.rotated_keys * prices.KEY_ROTATIONS * prices.KEY,
         "secrets": resources.secrets * prices.SECRET,
     }
 

@@ -66,7 +66,7 @@ def parts(path: MessagePath) -> dict[str, float]:
         "composing": composing_cost(path) if path.lane.name == "bulk" else 0.0,
         "kept in tables": storage_cost(path),
         "PDFs": pdf_cost(path.settings) if path.estimate.stores_pdf else 0.0,
-        "logs": _invocations(path) * LOG_BYTES / GB * prices.LOGGED_GB,
+        "logs": _invocations(path) * logs_cost(path.settings),
     }
     return {name: price for name, price in found.items() if price}
 
@@ -148,6 +148,12 @@ def pdf_cost(settings: Settings) -> float:
     return prices.S3_PUT + 2 * prices.S3_GET + kept
 
 
+def logs_cost(settings: Settings) -> float:
+    """An invocation's log lines: written, and kept."""
+    months = settings.retention.log_days / DAYS
+    return LOG_BYTES / GB * (prices.LOGGED_GB + months * prices.KEPT_LOG_GB)
+
+
 def _invocations(path: MessagePath) -> float:
     """Of all functions, for one message."""
     events = path.estimate.events
@@ -162,7 +168,7 @@ def request_parts(settings: Settings) -> dict[str, float]:
         "HTTP API": prices.HTTP_API_REQUEST,
         "invocations": prices.LAMBDA_REQUEST,
         "function's time": prices.lambda_time(API_SECONDS, settings.api.messages.memory_mb),
-        "logs": LOG_BYTES / GB * prices.LOGGED_GB,
+        "logs": logs_cost(settings),
     }
 
 
@@ -180,5 +186,9 @@ def assumptions(*, forever: bool, callbacks: bool) -> list[str]:
         f"Function time: {FEEDBACK_SECONDS:g} s an event, {API_SECONDS:g} s a request, "
         f"{CALLBACK_SECONDS:g} s a callback, {DISPATCH_SECONDS:g} s a message in dispatch.",
         f"An empty queue costs {POLLS} long polls of {POLL_SECONDS} s, day and night.",
+        "Keys rotate once a year. The rotation is counted as from a key's third year on; it costs nothing in "
+        "the first year, and half as much in the second.",
+        "Each stream's mapping is counted with all its metrics. Whether Lambda reports them while nothing "
+        "comes is not documented.",
         "No free allowance is taken off but the first 10 alarms; no taxes, support, traffic between regions.",
     ]

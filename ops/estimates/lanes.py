@@ -73,6 +73,11 @@ class SendingPlan:
         return gap + (self.senders.batch - 1) * max(gap, latency) + latency
 
     @property
+    def waiting(self) -> float:
+        """How long a sender waits for its pace, a message."""
+        return max(0.0, self.invocation / self.senders.batch - self.assumed.latency)
+
+    @property
     def speed(self) -> float:
         """Messages a second, everything counted."""
         return self.senders.workers * self.senders.batch / (self.invocation + self.assumed.between)
@@ -116,6 +121,7 @@ class SettingKeys:
     batch: str | None
     rate: str | None
     kept: str = "retention.queue_days"
+    share: str | None = None
 
 
 @dataclass(frozen=True)
@@ -209,7 +215,10 @@ def _of_row(settings: Settings, row: LaneRow) -> ConfiguredLane:
         room=settings.retention.queue_days * DAY - row.rules.longest_stay,
         kept_days=settings.retention.queue_days,
         keys=SettingKeys(
-            f"{lane}.maximum_concurrency", f"{lane}.batch_size", f"{channel}.messages_per_second"
+            f"{lane}.maximum_concurrency",
+            f"{lane}.batch_size",
+            f"{channel}.messages_per_second",
+            share=f"{lane}.share",
         ),
     )
 
@@ -257,4 +266,4 @@ def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:
     """What one of the plan's messages takes."""
     # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
     reads = int(estimate_of(lane.channel).suppressible) + (lane.name == "bulk")
-    return Use(lane.channel, plan.invocation / lane.batch, lane.memory_mb, lane.batch, reads, lane.fifo)
+    return Use(lane.channel, plan.assumed.latency, lane.memory_mb, lane.batch, reads, lane.fifo, plan.waiting)

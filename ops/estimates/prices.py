@@ -28,13 +28,18 @@ TABLE_GB = 0.25
 RECOVERY_GB = 0.20
 BUCKET_GB = 0.023
 LOGGED_GB = 0.50
+KEPT_LOG_GB = 0.03
 OUT_GB = 0.09
-"""US dollars a GB: kept for a month in tables, in their backups and in buckets; written to logs; sent out."""
+"""US dollars a GB: kept for a month in tables, in their backups and in buckets; written to logs; kept there
+for a month, before CloudWatch compresses them; sent out."""
 
 ALARM = 0.10
 CUSTOM_METRIC = 0.30
 DASHBOARD = 3.00
 KEY = 1.00
+KEY_ROTATIONS = 2
+"""A key's first and second yearly rotation add its price once more each; further ones add nothing:
+https://aws.amazon.com/kms/pricing/."""
 SECRET = 0.40
 """US dollars a month each; an alarm costs its price once for each metric that it watches."""
 FREE_ALARMS = 10
@@ -137,7 +142,8 @@ def estimate_of(channel: str) -> ChannelEstimate:
 
 @dataclass(frozen=True)
 class Use:
-    """What one message takes. `seconds` are its sender's, `reads` the items that it is looked up in."""
+    """What one message takes. `seconds` are its sender's for its work, `waiting` those for its pace, `reads`
+    the items that the message is looked up in."""
 
     channel: str
     seconds: float
@@ -145,6 +151,11 @@ class Use:
     batch: int
     reads: int
     fifo: bool = False
+    waiting: float = 0.0
+
+
+WORKING, WAITING = "sender's time", "sender's wait for its pace"
+"""Parts of a cost: the sender's function while it works, and while it waits so that the rate is kept."""
 
 
 def dollars(use: Use, messages: int) -> dict[str, float]:
@@ -159,7 +170,8 @@ def dollars(use: Use, messages: int) -> dict[str, float]:
         "reads of who may get nothing": use.reads * UNREAD * READ_UNIT,
         "queue requests": (1 / QUEUED + 2 / use.batch) * request,
         "invocations": (1 / DISPATCHED + 1 / use.batch) * LAMBDA_REQUEST,
-        "sender's time": lambda_time(use.seconds, use.memory_mb),
+        WORKING: lambda_time(use.seconds, use.memory_mb),
+        WAITING: lambda_time(use.waiting, use.memory_mb),
     }
     if estimate.provider:
         parts[estimate.provider] = estimate.price

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ops.estimates.lanes import LEAST_WORKERS, Assumed, Bound, ConfiguredLane, SendingPlan, Stages, use_of
-from ops.estimates.prices import dollars, estimate_of
+from ops.estimates.prices import dollars, estimate_of, lambda_time
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.sentences import SettingsError
 
+MILLION = 1_000_000
 _MOST_WORKERS = 1000
 _MOST_BATCH = 10
 _WORTH = 0.95
@@ -26,10 +27,24 @@ class SettingChange(Struct, frozen=True):
     forbidden: str = ""
 
 
+class PaceCost(Struct, frozen=True):
+    """What functions cost while they wait for their pace, and while they work, in US dollars a million
+    messages. `setting` is the key of a setting that would make the wait cheaper, with its value now and then,
+    and what the wait costs then; "": none would."""
+
+    waiting: float
+    working: float
+    setting: str
+    now: float
+    then: float
+    waiting_then: float
+
+
 class PlanOutput(Struct, frozen=True, kw_only=True):
     """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each
-    bound would allow without the other; `provider_priced`: whether `dollars` include the provider's price;
-    `warning`: why so many do not fit; "": they do."""
+    bound would allow without the other; `pace`: what the wait for the pace costs (null: it costs less than
+    the work, and no setting makes it cheaper); `provider_priced`: whether `dollars` include the provider's
+    price; `warning`: why so many do not fit; "": they do."""
 
     stage: str
     channel: str
@@ -43,6 +58,7 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     assumed: Assumed
     changes: list[SettingChange]
     dollars: dict[str, float]
+    pace: PaceCost | None
     provider_priced: bool
     notes: list[str]
     warning: str
@@ -63,6 +79,7 @@ def plan_output(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingP
         assumed=plan.assumed,
         changes=list(_changes(stages, stage, lane, plan)),
         dollars={name: round(price, 4) for name, price in dollars(use_of(lane, plan), plan.messages).items()},
+        pace=_pace(stages, stage, lane, plan),
         provider_priced=bool(estimate_of(lane.channel).provider),
         notes=[*_notes(lane, plan), *_composing(stages, stage, lane, plan)],
         warning=_warning(stage, lane, plan),
@@ -95,12 +112,41 @@ def _change(
     return SettingChange(setting, now, then, round(seconds, 1))
 
 
+def _pace(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> PaceCost | None:
+    def cost(seconds: float) -> float:
+        return lambda_time(seconds, lane.memory_mb) * MILLION
+
+    waiting, working = cost(plan.waiting), cost(plan.assumed.latency)
+    key, now, then = _shorter_wait(stages, stage, lane, plan)
+    if key:
+        changed = stages.changed(stage, key, then).lane(stage, lane.channel, lane.name)
+        shorter = cost(SendingPlan(changed.senders, plan.assumed, plan.messages).waiting)
+        return PaceCost(
+            round(waiting, 4), round(working, 4), f"mailroom.{stage}.{key}", now, then, round(shorter, 4)
+        )
+    return PaceCost(round(waiting, 4), round(working, 4), "", 0, 0, 0) if waiting > working else None
+
+
+def _shorter_wait(
+    stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan
+) -> tuple[str, float, float]:
+    """A setting that lets each worker wait less at the same rate of the channel, its value and a better one;
+    "" is none: fewer workers where that many are not needed, else what is left of the rate."""
+    enough = max(plan.workers_for_rate() or LEAST_WORKERS, LEAST_WORKERS)
+    if plan.bound == "rate" and enough < lane.workers:
+        return lane.keys.workers, lane.workers, enough
+    others = sum(
+        each.share for each in stages.lanes(stage) if each.channel == lane.channel and each.name != lane.name
+    )
+    left = round(1 - others, 2)
+    if plan.bound == "rate" and lane.keys.share and left > lane.share:
+        return lane.keys.share, lane.share, left
+    return "", 0, 0
+
+
 def _notes(lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
     if plan.bound == "rate" and plan.seconds > plan.least_seconds * 1.01:
         yield "It stays under the rate because each invocation waits for its pace anew."
-    enough = max(plan.workers_for_rate() or 0, LEAST_WORKERS)
-    if plan.bound == "rate" and enough < lane.workers:
-        yield f"{enough} workers are enough for the rate. They wait less, so the senders cost less."
     if note := estimate_of(lane.channel).note:
         yield note
 

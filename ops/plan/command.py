@@ -1,5 +1,6 @@
 """`plan`: how long many messages take, what bounds it, and what they cost."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from ops.times import exactly, speed_of
 
 if TYPE_CHECKING:
     from ops.estimates.lanes import ConfiguredLane, SendingPlan
-    from ops.plan.answer import PlanOutput, SettingChange
+    from ops.plan.answer import PaceCost, PlanOutput, SettingChange
 
 _USUAL = ChannelEstimate().latency
 _LATENCIES = ", ".join(
@@ -84,6 +85,9 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
     for change in output.changes:
         line(_changed(change, output))
     screen.print(_costs(output))
+    if output.pace:
+        for sentence in _pace(output.pace):
+            line(sentence)
     line(f"Assumed: {plan.assumed.latency:g} s a message in its sender (--latency).")
     line(f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between).")
     if unpriced := estimate_of(lane.channel).unpriced:
@@ -120,6 +124,23 @@ def _changed(change: "SettingChange", output: "PlanOutput") -> str:
     provider = estimate_of(output.channel).provider or "the provider"
     leave = f", if {provider} allows it" if output.bound == "rate" else ""
     return f"{what} would make it {exactly(change.seconds)}{leave}."
+
+
+def _pace(pace: "PaceCost") -> Iterator[str]:
+    yield (
+        f"A million messages cost {_money(pace.waiting)} while functions wait for their pace, and "
+        f"{_money(pace.working)} while they work."
+    )
+    if pace.waiting > pace.working:
+        yield "So you pay for the pace more than for the time that the provider takes."
+    if pace.setting:
+        now = f"{pace.setting} {pace.now:g} -> {pace.then:g}"
+        yield f"{now} would make the wait {_money(pace.waiting_then)} a million."
+    else:
+        yield (
+            "No setting of the lane makes the wait cheaper at this rate. A higher rate would, or a larger "
+            "share of it at another lane's expense."
+        )
 
 
 def _costs(output: "PlanOutput") -> Table:

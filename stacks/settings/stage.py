@@ -77,6 +77,12 @@ class Settings(Section):
         return self.sms if self.sms and self.sms.provider == "twilio" else None
 
     @property
+    def provider_secrets(self) -> list[str]:
+        """The short names of the secrets that people put providers' credentials into."""
+        own = [name for name, row in self.channels.items() if row.secret is not None]
+        return [*(["twilio"] if self.twilio else []), *(["fax"] if self.fax else []), *own]
+
+    @property
     def sms_configuration_set(self) -> str | None:
         """The name of the configuration set that AWS sends SMS with, where it does."""
         if self.sms is None or self.sms.provider != "aws":

@@ -54,6 +54,12 @@ def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> N
     assert said == tuple(f"{each:.2f}" for each in _a_million_mails(_stages({})))
 
 
+def test_the_readmes_idle_month_is_what_prod_would_pay() -> None:
+    (said,) = re.findall(r"An idle month costs \$([\d.]+)", Page("README.md").text)
+    found = cost(Stages.of(), "prod", [], of_settings(Stages.of().settings("prod")))
+    assert said == f"{found.dollars:.2f}"
+
+
 def _stages(changes: dict[str, Any]) -> dict[str, Any]:
     """cdk.json's stages, with `changes` laid over prod."""
     stages: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]["mailroom"]

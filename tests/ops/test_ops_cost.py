@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from local.stage.workspace import REPOSITORY
 from ops.cost import fixed
@@ -25,7 +26,7 @@ from stacks.settings.load import load
 
 MILLION = 1_000_000
 CONTEXT: dict[str, Any] = json.loads((REPOSITORY / "cdk.json").read_text())["context"]["mailroom"]
-NOTHING = fixed.Resources("settings", 0, 0, 0, 0, 0, 0, 0)
+NOTHING = fixed.Resources("settings", *[0] * 9)
 
 
 def around(channel: str, lane: str = "normal", stage: str = "prod", **changes: Any) -> MessagePath:
@@ -145,28 +146,30 @@ def test_a_request_of_the_api_beside_its_message() -> None:
         "HTTP API": pytest.approx(1.00),
         "invocations": pytest.approx(0.20),
         "function's time": pytest.approx(0.05 * 0.5 * 13.3334),
-        "logs": pytest.approx(0.50),
+        "logs": pytest.approx(0.50 + 0.03 * 90 / 30.4),
     }
     said = reckoned(WantedMessages("mail", 10), requests=MILLION)
     assert [each.channel for each in said.channels] == ["mail", "api"]
 
 
 def test_a_stage_that_sends_nothing_costs_what_it_is_made_of() -> None:
-    resources = fixed.Resources("templates", 8, 1, 14, 93, 1, 2, 4)
+    resources = fixed.Resources("templates", 8, 1, 14, 93, 12, 1, 3, 2, 4)
     polls = 5 * 30.4 * 86_400 / 20
     assert fixed.dollars(resources, 0) == {
         "alarms": pytest.approx(8.30),
         "dashboard": 3,
         "custom metrics": 0,
+        "metrics of mappings": pytest.approx(3.60),
         "polling of queues": pytest.approx(polls * (7 * 0.40 + 0.50) / MILLION),
-        "keys": 2,
+        "keys": 3,
+        "rotation of keys": 4,
         "secrets": pytest.approx(1.60),
     }
     assert fixed.dollars(resources, 2)["custom metrics"] == pytest.approx((2 * 4 + 3) * 0.30)
 
 
 def test_the_first_ten_alarms_are_free() -> None:
-    assert fixed.dollars(fixed.Resources("templates", 0, 0, 0, 10, 0, 0, 0), 0)["alarms"] == 0
+    assert fixed.dollars(structs.replace(NOTHING, alarm_metrics=10), 0)["alarms"] == 0
 
 
 def test_resources_are_counted_in_templates() -> None:
@@ -179,12 +182,27 @@ def test_resources_are_counted_in_templates() -> None:
         },
         "C": {"Type": "AWS::SQS::Queue", "Properties": {"RedrivePolicy": {}, "FifoQueue": True}},
         "D": {"Type": "AWS::SQS::Queue", "Properties": {}},
-        "E": {"Type": "AWS::KMS::Key"},
+        "E": {"Type": "AWS::KMS::Key", "Properties": {"EnableKeyRotation": True}},
+        "H": {"Type": "AWS::KMS::Key"},
+        "I": {
+            "Type": "AWS::Lambda::EventSourceMapping",
+            "Properties": {"MetricsConfig": {"Metrics": ["EventCount"]}},
+        },
+        "J": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {}},
         "F": {"Type": "AWS::Lambda::Function", "Properties": {}},
     }
     more = {"G": {"Type": "AWS::SecretsManager::Secret", "Properties": {}}}
     assert fixed.of_templates([{"Resources": found}, {"Resources": more}, {}]) == fixed.Resources(
-        "templates", queues=1, fifo_queues=1, functions=1, alarm_metrics=3, dashboards=0, keys=1, secrets=1
+        "templates",
+        queues=1,
+        fifo_queues=1,
+        functions=1,
+        alarm_metrics=3,
+        mapping_metrics=6,
+        dashboards=0,
+        keys=2,
+        rotated_keys=1,
+        secrets=1,
     )
 
 
@@ -212,9 +230,9 @@ def test_what_providers_take_is_not_guessed() -> None:
 
 
 def test_messages_that_come_alone_cost_more_than_full_batches() -> None:
-    # 0.9 of an invocation, 1.8 requests, and a wait of 4 / 7 s for every one where nine of ten had
+    # 0.9 of an invocation, 1.8 requests, and a wait of 2 / 7 s for every one where nine of ten had
     # waited already: the pace is the same, and each invocation has its own submit's 0.1 s.
-    gap = 4 / 7
+    gap = 2 / 7
     more = 0.9 * 0.20 + 1.8 * 0.40 + ((gap + 0.1) - (gap * 10 + 0.1) / 10) * 0.25 * 13.3334
     assert reckoned(WantedMessages("mail", MILLION)).alone == pytest.approx(more, abs=1e-3)
     assert reckoned(WantedMessages("fax", MILLION)).alone == 0

@@ -8,12 +8,17 @@ import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 import typer
+from msgspec import structs
 from typer.testing import CliRunner, Result
 
 from local.stage.workspace import REPOSITORY
-from ops.cost import fixed
+from ops.cost import answer, fixed
 from ops.cost.answer import Cost
 from ops.cost.command import cost, money, small
+from ops.cost.parts import MessagePath, callbacks_cost, storage_cost
+from ops.estimates import prices
+from ops.estimates.lanes import Stages
+from ops.estimates.prices import WAITING, WORKING
 
 app = typer.Typer()
 app.command()(cost)
@@ -32,11 +37,11 @@ def said(*arguments: str) -> Cost:
 
 def test_json_is_one_object_of_its_schema() -> None:
     result = run("--mail", "1000", "--webhook", "5", "--api", "3", "--json")
-    answer = json.loads(result.stdout)
-    jsonschema.validate(answer, msgspec.json.schema(Cost))
+    document = json.loads(result.stdout)
+    jsonschema.validate(document, msgspec.json.schema(Cost))
     assert result.exit_code == 0
-    assert [each["channel"] for each in answer["channels"]] == ["mail", "webhook", "api"]
-    assert answer["fixed"]["resources"]["source"] == "settings"
+    assert [each["channel"] for each in document["channels"]] == ["mail", "webhook", "api"]
+    assert document["fixed"]["resources"]["source"] == "settings"
 
 
 def test_a_table_a_channel_and_one_for_the_stage() -> None:
@@ -51,9 +56,9 @@ def test_a_table_a_channel_and_one_for_the_stage() -> None:
 
 
 def test_nothing_to_send_costs_the_stage_alone() -> None:
-    answer = said()
-    assert (answer.channels, answer.dollars, answer.dollars_per_1000) == ([], answer.fixed.dollars, None)
-    assert answer.fixed.dollars > 10
+    alone = said()
+    assert (alone.channels, alone.dollars, alone.dollars_per_1000) == ([], alone.fixed.dollars, None)
+    assert alone.fixed.dollars > 10
     assert "The stage dev itself" in run().stdout
 
 
@@ -67,9 +72,9 @@ def test_fixed_costs_are_counted_in_the_templates_where_that_is_wanted(
         return iter([{"Resources": {"Key": {"Type": "AWS::KMS::Key"}}}])
 
     monkeypatch.setattr(fixed, "templates", templates)
-    answer = said("--fixed")
+    counted = said("--fixed").fixed
     assert asked == ["prod"]
-    assert (answer.fixed.resources.source, answer.fixed.resources.keys, answer.fixed.dollars) == (
+    assert (counted.resources.source, counted.resources.keys, counted.dollars) == (
         "templates",
         1,
         1,
@@ -108,17 +113,68 @@ def test_the_pages_months_are_what_the_command_says() -> None:
     rows = re.findall(r"^\| ([\d,]+) \| (.+) \|$", PAGE, re.MULTILINE)
     assert [row[0] for row in rows] == ["10,000", "1,000,000", "100,000,000"]
     for messages, cells in rows:
-        answer = said("--mail", messages.replace(",", ""))
-        mail = answer.channels[0]
-        names = ("mailbox and ledger writes", "what the provider tells", "kept in tables", "sender's time")
+        month = said("--mail", messages.replace(",", ""))
+        mail = month.channels[0]
+        names = ("mailbox and ledger writes", "what the provider tells", "kept in tables", WORKING, WAITING)
         figures = [
-            answer.fixed.dollars,
+            month.fixed.dollars,
             *(mail.parts[name] for name in names),
             mail.dollars - mail.parts["SES"],
             mail.parts["SES"],
-            answer.dollars,
+            month.dollars,
         ]
         assert cells == " | ".join(money(each) for each in figures)
+
+
+def test_the_pages_idle_month_is_what_the_command_prints() -> None:
+    rows = re.findall(r"^\| ([a-z ]+) \| (\d*) ?\| ([\d.]+) \|$", PAGE, re.MULTILINE)
+    printed = re.findall(
+        r"^ ([a-z ]+?) {2,}(\d*) +([\d.]+) $",
+        run("--stage", "prod").stdout.replace("< 0.01", ""),
+        re.MULTILINE,
+    )
+    assert rows == printed
+    assert [row[0] for row in rows][:-1] == [name for name, price in said().fixed.parts.items() if price]
+
+
+def test_the_pages_sentences_have_the_figures_that_the_command_computes_with() -> None:
+    kept = said("--mail", "1000000").channels[0].parts["kept in tables"]
+    rotation = said().fixed.parts["rotation of keys"]
+    quoted = {
+        r"a million mails a month cost ([\d.]+) to keep instead": _kept(mailbox_days=30),
+        r"to keep instead of ([\d.]+) ": kept,
+        r"([\d.]+) of the [\d.]+ that a GB kept": prices.RECOVERY_GB,
+        r"of the ([\d.]+) that a GB kept": prices.RECOVERY_GB + prices.TABLE_GB,
+        r"a million mails cost ([\d.]+) for the wait with 2": _waiting(2),
+        r"and would cost ([\d.]+) with 4": _waiting(4),
+        r"requests and a write: ([\d.]+) a million": callbacks_cost(_path(Stages.of())) / 2 * 1e6,
+        r"They cost up to ([\d.]+) a million more": said("--mail", "1000000").alone,
+        r"which is ([\d.]+) a queue and month": _polling(queues=1),
+        r"stage costs ([\d.]+) less in its first year": rotation,
+        r"and ([\d.]+) less in its second": rotation / 2,
+        r"one three more, ([\d.]+) each": prices.CUSTOM_METRIC,
+    }
+    for pattern, figure in quoted.items():
+        assert re.findall(pattern, PAGE) == [f"{figure:.2f}"], pattern
+
+
+def _path(stages: Stages) -> MessagePath:
+    return MessagePath(stages.settings("prod"), stages.lane("prod", "mail", "normal"))
+
+
+def _polling(queues: int) -> float:
+    resources = structs.replace(said().fixed.resources, queues=queues, fifo_queues=0)
+    return fixed.dollars(resources, 0)["polling of queues"]
+
+
+def _kept(mailbox_days: int) -> float:
+    return storage_cost(_path(Stages.of().changed("prod", "retention.mailbox_days", mailbox_days))) * 1e6
+
+
+def _waiting(workers: int) -> float:
+    stages = Stages.of().changed("prod", "channels.mail.lanes.normal.maximum_concurrency", workers)
+    found = answer.cost(stages, "prod", [answer.WantedMessages("mail", 1_000_000)], said().fixed.resources)
+    return found.channels[0].parts[WAITING]
 
 
 @pytest.mark.parametrize("channel", ["mail", "sms", "fax", "webhook"])

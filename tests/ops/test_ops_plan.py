@@ -25,18 +25,22 @@ def test_the_articles_example_takes_67_minutes() -> None:
 def test_an_invocation_takes_what_the_senders_own_pace_makes_of_it(
     latency: float, pace: float, batch: int
 ) -> None:
-    now = [1000.0]
+    now, slept = [1000.0], 0.0
 
     def sleep(seconds: float) -> None:
+        nonlocal slept
+        slept += seconds
         now[0] += seconds
 
     own = Pace(pace, lambda: now[0], sleep)
     own.begin()
     for _ in range(batch):
         own.wait()
-        sleep(latency)
+        now[0] += latency
     senders = Senders(4, batch, 4 / pace if pace else None)
-    assert SendingPlan(senders, Assumed(latency, 0.1), 1).invocation == pytest.approx(now[0] - 1000)
+    plan = SendingPlan(senders, Assumed(latency, 0.1), 1)
+    assert plan.invocation == pytest.approx(now[0] - 1000)
+    assert plan.waiting * batch == pytest.approx(slept)
 
 
 def test_the_rate_bounds_where_the_workers_could_do_more() -> None:

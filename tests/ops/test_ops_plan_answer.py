@@ -8,7 +8,7 @@ import pytest
 
 from local.stage.workspace import REPOSITORY
 from ops.estimates.lanes import Assumed, SendingPlan, Stages
-from ops.estimates.prices import Use, dollars
+from ops.estimates.prices import WAITING, WORKING, Use, dollars
 from ops.plan.answer import plan_output
 from stacks.settings.load import load
 from tests.support.ops.plan import CONTEXT, USUAL, answered, dollars_of, planned
@@ -123,15 +123,37 @@ def test_a_million_mails_cost_what_the_bench_counted() -> None:
     assert round(sum(found.values()) - found["SES"], 2) == counted["all but SES"]
 
 
-def test_waiting_for_the_pace_is_paid_for() -> None:
-    def sender(**mail: Any) -> float:
-        return dollars_of(**mail)["sender's time"]
+def test_waiting_for_the_pace_is_paid_for_beside_the_work() -> None:
+    found = dollars_of()
+    both = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25 * 0.0000133334
+    assert found[WORKING] == pytest.approx(100_000 * 0.1 * 0.25 * 0.0000133334)
+    assert found[WORKING] + found[WAITING] == pytest.approx(both)
 
-    gb_seconds = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25
-    assert sender() == pytest.approx(gb_seconds * 0.0000133334)
-    assert sender(bulk={"maximum_concurrency": 2}) < 0.6 * sender()
-    assert any("2 workers are enough for the rate" in note for note in answered().notes)
-    assert not any("are enough" in note for note in answered(bulk={"maximum_concurrency": 2}).notes)
+
+def test_where_the_wait_costs_more_than_the_work_fewer_workers_are_named() -> None:
+    pace = answered().pace
+    fewer = answered(bulk={"maximum_concurrency": 2}).pace
+    assert pace is not None
+    assert fewer is not None
+    assert pace.setting == "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
+    assert (pace.now, pace.then, pace.waiting_then) == (4, 2, fewer.waiting)
+    assert pace.waiting == pytest.approx(dollars_of(1_000_000)[WAITING], abs=1e-4)
+    assert pace.working == pytest.approx(dollars_of(1_000_000)[WORKING], abs=1e-4)
+
+
+def test_where_fewer_workers_are_not_possible_the_rest_of_the_rate_is_named() -> None:
+    pace = answered(bulk={"maximum_concurrency": 2, "share": 0.2}).pace
+    more = answered(bulk={"maximum_concurrency": 2, "share": 0.5}).pace
+    assert pace is not None
+    assert more is not None
+    assert (pace.setting.rpartition(".")[2], pace.now, pace.then) == ("share", 0.2, 0.5)
+    assert pace.waiting_then == more.waiting
+    assert more.setting == ""
+    assert more.waiting > more.working
+
+
+def test_where_the_provider_takes_longer_than_the_pace_nothing_is_said_of_it() -> None:
+    assert answered(messages_per_second=28, bulk={"maximum_concurrency": 2}).pace is None
 
 
 def test_twice_the_messages_cost_twice_as_much() -> None:

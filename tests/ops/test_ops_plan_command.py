@@ -34,6 +34,21 @@ def test_prods_bulk_lane_keeps_to_seven_a_second() -> None:
     assert "10.00" in result.stdout
 
 
+def test_what_the_pace_costs_is_said_with_the_setting_that_makes_it_cheaper(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Stages, "of", lambda: Stages(CONTEXT))
+    given = ("--channel", "mail", "--messages", "10", "--lane")
+    four, two = run(*given, "bulk").stdout, run(*given, "normal").stdout
+    assert (
+        "A million messages cost 1.60 while functions wait for their pace, and 0.33 while they work." in four
+    )
+    assert "So you pay for the pace more than for the time that the provider takes." in four
+    key = "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
+    assert f"{key} 4 -> 2 would make the wait 0.65 a million." in four
+    assert "No setting of the lane makes the wait cheaper at this rate." in two
+
+
 def test_the_local_stages_workers_are_its_bound() -> None:
     result = run("--channel", "mail", "--messages", "100000", "--lane", "bulk", "--stage", "local")
     key = "mailroom.local.channels.mail.lanes.bulk.maximum_concurrency"
