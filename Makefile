@@ -15,7 +15,7 @@ export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 # Who may keep no bytecode compiles every library anew in each process: half the time of a synth.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo up down inbox synth diff deploy policy test quick check audit format hooks schema bench lock clean
+.PHONY: help setup demo up down inbox synth diff bootstrap deploy policy test quick check audit format hooks schema bench lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -59,6 +59,9 @@ synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the C
 
 diff: synth ## what a deployment of STAGE would change on AWS
 	@$(CDK) diff --app cdk.out --no-change-set
+
+bootstrap: .venv/.ready ## prepare the account and region for deployments, once
+	@$(CDK) bootstrap -c stage=$(STAGE)
 
 # All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
 deploy: .venv/.ready ## deploy STAGE with the credentials of the environment

@@ -15,6 +15,7 @@ from ops.dead_letters.answer import DeadLettersListed, DeadLettersShown, Redrive
 from ops.doctor.answer import Diagnosis
 from ops.erase.answer import Erased
 from ops.imports.answer import Imported
+from ops.init.answer import Initialized
 from ops.messages.failures import FailuresAnswer
 from ops.messages.send import SendAnswer
 from ops.messages.status import Status
@@ -41,6 +42,7 @@ ANSWERS: dict[str, Any] = {
     "erase": Erased,
     "failures": FailuresAnswer,
     "import": Imported,
+    "init": Initialized,
     "plan": PlanOutput,
     "preferences opt-in": PreferencesAnswer,
     "preferences opt-out": PreferencesAnswer,

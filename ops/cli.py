@@ -15,6 +15,7 @@ from ops.dead_letters import command as dead_letters
 from ops.doctor.command import doctor
 from ops.erase.command import erase
 from ops.imports.command import import_
+from ops.init.command import init
 from ops.messages.failures import failures
 from ops.messages.send import send
 from ops.messages.status import status
@@ -37,6 +38,10 @@ app = typer.Typer(
 
 command: Callable[..., None]
 
+SETTING_UP = "Setting up"
+for command in (init, plan, cost):
+    app.command(rich_help_panel=SETTING_UP)(command)
+
 SENDING = "Sending"
 for command in (send, status):
     app.command(rich_help_panel=SENDING)(command)
@@ -44,7 +49,7 @@ app.command("import", rich_help_panel=SENDING)(import_)
 app.add_typer(campaign_commands.app, name="campaign", rich_help_panel=SENDING)
 
 WATCHING = "Watching"
-for command in (watch, failures, doctor, plan, cost):
+for command in (watch, failures, doctor):
     app.command(rich_help_panel=WATCHING)(command)
 
 REPAIRING = "Repairing"

@@ -1,6 +1,7 @@
 """What the commands share: how they print, what they ask, and how they end where AWS refuses."""
 
 import re
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
@@ -87,6 +88,16 @@ def aws_faults(stage: str) -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Exit code 2, and the sentence, where a command that asks AWS nothing refuses."""
+    try:
+        yield
+    except Refused as refused:
+        print_line(f"{refused}", "red", errors)
+        raise typer.Exit(2) from None
+
+
 def _refused(error: Exception, stage: str) -> Refused | None:
     """The error in words of ours; None: AWS's own have to do. Raises it again where it is a fault in this
     program."""
@@ -113,6 +124,11 @@ def _refused(error: Exception, stage: str) -> Refused | None:
 def print_line(text: str, style: str = "", console: Console = screen) -> None:
     """Print a sentence for people. The terminal breaks it, so that it can be copied whole."""
     console.print(plain(text), style=style, soft_wrap=True)
+
+
+def at_a_terminal() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty()
 
 
 def confirm(question: str, *, yes: bool) -> None:

@@ -26,8 +26,8 @@ from stacks.settings.stage import Settings
 from stacks.settings.webhook import webhook_rules
 
 CDK_JSON = ROOT / "cdk.json"
-LEAST_WORKERS = 2
-"""Lambda's lowest MaximumConcurrency."""
+LEAST_WORKERS, MOST_WORKERS = 2, 1000
+"""Lambda's lowest and highest MaximumConcurrency."""
 Bound = Literal["rate", "workers"]
 
 _EXACT = 1e-9

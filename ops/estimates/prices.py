@@ -37,11 +37,11 @@ ALARM = 0.10
 CUSTOM_METRIC = 0.30
 DASHBOARD = 3.00
 KEY = 1.00
+SECRET = 0.40
+"""US dollars a month each; an alarm costs its price once for each metric that it watches."""
 KEY_ROTATIONS = 2
 """A key's first and second yearly rotation add its price once more each; further ones add nothing:
 https://aws.amazon.com/kms/pricing/."""
-SECRET = 0.40
-"""US dollars a month each; an alarm costs its price once for each metric that it watches."""
 FREE_ALARMS = 10
 """Metrics of alarms a month that an account has free."""
 

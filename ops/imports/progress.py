@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.campaigns.file_formats import FileEntry
+from ops.files import write_whole
 from ops.imports.items import LINE, REASON, Options
 from ops.imports.source import FileEntries, Source
 from ops.screen import Refused
@@ -67,15 +68,7 @@ class ProgressFile:
 
     def write(self, progress: ImportProgress) -> None:
         """Keep it. Raises Refused where that cannot be done."""
-        draft = self.path.with_name(f"{self.path.name}.new")
-        try:
-            with draft.open("wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(progress)) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(self.path)
-        except OSError as error:
-            raise Refused(f"{self.path} cannot be written: {error.strerror}.") from None
+        write_whole(self.path, msgspec.json.format(msgspec.json.encode(progress)) + b"\n")
 
     def found(self, asked: ImportProgress, *, numbered: bool, restart: bool) -> ImportProgress | None:
         """How far an earlier process came with the import that is asked for; None: begin. `numbered`: ids are

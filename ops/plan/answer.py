@@ -5,13 +5,21 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ops.estimates.lanes import LEAST_WORKERS, Assumed, Bound, ConfiguredLane, SendingPlan, Stages, use_of
+from ops.estimates.lanes import (
+    LEAST_WORKERS,
+    MOST_WORKERS,
+    Assumed,
+    Bound,
+    ConfiguredLane,
+    SendingPlan,
+    Stages,
+    use_of,
+)
 from ops.estimates.prices import dollars, estimate_of, lambda_time
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.sentences import SettingsError
 
 MILLION = 1_000_000
-_MOST_WORKERS = 1000
 _MOST_BATCH = 10
 _WORTH = 0.95
 """A change that saves less than a twentieth is not worth a line."""
@@ -90,7 +98,7 @@ def _changes(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan
     if plan.bound == "rate" and lane.keys.rate and lane.allowed:
         yield _change(stages, stage, lane, plan, (lane.keys.rate, lane.allowed, lane.allowed * 2))
         return
-    workers = min(plan.workers_for_rate() or lane.workers * 2, _MOST_WORKERS)
+    workers = min(plan.workers_for_rate() or lane.workers * 2, MOST_WORKERS)
     if workers > lane.workers:
         yield _change(stages, stage, lane, plan, (lane.keys.workers, lane.workers, workers))
     if lane.keys.batch and lane.batch < _MOST_BATCH:

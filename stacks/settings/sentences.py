@@ -32,7 +32,7 @@ def path_of(error: ValidationError) -> list[str]:
 
 
 def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> str:
-    kind, value, field = fault["type"], fault["input"], _field(model, path)
+    kind, value, field = fault["type"], fault["input"], field_of(model, path)
     match kind:
         case "missing":
             return f"is missing; add it{_meaning(field)}."
@@ -87,13 +87,13 @@ def _opened(field: FieldInfo) -> Any:
 
 def _section(model: type[BaseModel], path: list[str]) -> type[BaseModel]:
     """The model that `path` leads to, where each table takes one more part of it."""
-    field = _field(model, path)
+    field = field_of(model, path)
     found = _opened(field) if field else model
     section: type[BaseModel] = found if hasattr(found, "model_fields") else _kind(found)
     return section
 
 
-def _field(model: type[BaseModel], path: list[str]) -> FieldInfo | None:
+def field_of(model: type[BaseModel], path: list[str]) -> FieldInfo | None:
     """The field that `path` names; inside a list or a table, the field that holds it."""
     field, current = None, model
     for part in path:

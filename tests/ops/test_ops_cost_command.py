@@ -15,7 +15,7 @@ from local.stage.workspace import REPOSITORY
 from ops.cost import answer, fixed
 from ops.cost.answer import Cost
 from ops.cost.command import cost, money, small
-from ops.cost.parts import MessagePath, callbacks_cost, storage_cost
+from ops.cost.parts import MessagePath, bus_cost, callbacks_cost, storage_cost
 from ops.estimates import prices
 from ops.estimates.lanes import Stages
 from ops.estimates.prices import WAITING, WORKING
@@ -148,6 +148,8 @@ def test_the_pages_sentences_have_the_figures_that_the_command_computes_with() -
         r"a million mails cost ([\d.]+) for the wait with 2": _waiting(2),
         r"and would cost ([\d.]+) with 4": _waiting(4),
         r"requests and a write: ([\d.]+) a million": callbacks_cost(_path(Stages.of())) / 2 * 1e6,
+        r"an event for each outcome is ([\d.]+) a million": prices.BUS_EVENT * 1e6,
+        r"([\d.]+) for a million mails \|": bus_cost(_path(Stages.of())) * 1e6,
         r"They cost up to ([\d.]+) a million more": said("--mail", "1000000").alone,
         r"which is ([\d.]+) a queue and month": _polling(queues=1),
         r"stage costs ([\d.]+) less in its first year": rotation,

@@ -7,22 +7,36 @@ import pytest
 from msgspec import structs
 
 from ops.cost import fixed
+from ops.init.answer import stacks_of
 from stacks.settings.load import load
 from tests.support.stacks.campaign_folders import EVERYTHING, of_each_kind
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.variants import variant
 
 MAIL_ALONE: dict[str, Any] = {"channels.sms": REMOVED, "sms": REMOVED, "fax": REMOVED}
-OWN_SECRET: dict[str, Any] = {
-    "channels.chat": {"handler": "send_push", "lanes": {"normal": {"share": 1}}, "secret": "A token."}
+FURTHER: dict[str, Any] = {
+    "channels.chat": {"handler": "send_push", "lanes": {"normal": {"share": 1}}, "secret": "A token."},
+    "deploy": {
+        "provider": "github",
+        "subjects": ["repo:acme/mailroom:environment:dev"],
+        "qualifier": "maildev",
+    },
 }
 
 
-@pytest.mark.parametrize(
-    "changes", [{}, MAIL_ALONE, OWN_SECRET, EVERYTHING], ids=["dev", "mail", "own", "all"]
-)
+STAGES = {"dev": {}, "mail alone": MAIL_ALONE, "a row and a role": FURTHER, "everything": EVERYTHING}
+
+
+@pytest.mark.parametrize("changes", STAGES.values(), ids=STAGES)
 def test_a_stage_is_paid_for_by_what_its_templates_hold(changes: dict[str, Any], tmp_path: Path) -> None:
     templates = variant(changes, campaigns=of_each_kind(tmp_path))
     counted = fixed.of_templates(each.body for each in templates.stacks.values())
     foretold = fixed.of_settings(load(with_settings(changes), "dev"))
     assert structs.replace(counted, source="settings") == foretold
+
+
+@pytest.mark.parametrize("changes", STAGES.values(), ids=STAGES)
+def test_the_stacks_of_a_stage_are_those_that_are_written(changes: dict[str, Any], tmp_path: Path) -> None:
+    templates = variant(changes, campaigns=of_each_kind(tmp_path))
+    named = stacks_of(load(with_settings(changes), "dev"))
+    assert sorted(named) == sorted(f"mailroom-dev-{each}" for each in templates.stacks)

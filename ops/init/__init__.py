@@ -1,0 +1,1 @@
+"""`init`: the section of a stage in cdk.json, asked for and written."""
