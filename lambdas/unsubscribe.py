@@ -3,7 +3,7 @@
 from mailroom import environment
 from mailroom.environment import UnsubscribeSettings
 from mailroom.telemetry import instrumented
-from mailroom.unsubscribe import Unsubscribe
+from mailroom.unsubscribe.application import Unsubscribe
 
 unsubscribe = Unsubscribe.of(environment.read(UnsubscribeSettings))
 handler = instrumented(lambda event, _context: unsubscribe.answer(event))

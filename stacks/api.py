@@ -30,6 +30,8 @@ where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
 UNSUBSCRIBE_PATH = "/unsubscribe"
+PAGE_FILE = "unsubscribe.json"
+"""What a stage says of the page, in the function's bundle."""
 
 
 class ApiStack(StageStack):
@@ -105,6 +107,7 @@ class ApiStack(StageStack):
         )
 
     def _unsubscribe(self, settings: Settings, storage: MailboxStack) -> None:
+        page = settings.api.unsubscribe.page()
         spec = FunctionSpec(
             function="unsubscribe",
             limits=settings.api.unsubscribe,
@@ -115,7 +118,10 @@ class ApiStack(StageStack):
             environment={
                 "PREFERENCES_TABLE": storage.preferences.table_name,
                 "UNSUBSCRIBE_SECRET_ARN": self.secret.secret_arn,
+                **({"UNSUBSCRIBE_PAGE": PAGE_FILE} if page else {}),
             },
+            # Words in a dozen languages do not fit the 4 KB of a function's environment.
+            extras={PAGE_FILE: json.dumps(page, indent=1, sort_keys=True).encode()} if page else {},
             remedy=CALLER_REPEATS,
         )
         self._routes(settings, "Unsubscribe", spec).open(

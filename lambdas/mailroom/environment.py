@@ -202,10 +202,12 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
 
 class UnsubscribeSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """Unsubscribe's: where choices are kept, and what links are signed with."""
+    """Unsubscribe's: where choices are kept, what links are signed with, and the bundle's file with what the
+    stage says of its page, "" for none."""
 
     preferences_table: str
     unsubscribe_secret_arn: str
+    unsubscribe_page: str = ""
 
 
 class DeadLettersSettings(Common, frozen=True, kw_only=True, rename="upper"):

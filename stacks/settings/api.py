@@ -7,10 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from stacks.settings.sections import ORIGIN, PROVIDERS_AT_SYNTH, Function, Section
-
-API_SECONDS = 29
-"""API Gateway gives a function 30 s."""
+from stacks.settings.sections import API_SECONDS, ORIGIN, PROVIDERS_AT_SYNTH, Function, Section
+from stacks.settings.unsubscribe import Unsubscribe, unsubscribe_faults
 
 
 def _prefix(text: str) -> str:
@@ -58,12 +56,6 @@ class Messages(Function):
     memory_mb: int = Field(default=512, ge=128, le=10_240)
 
 
-class Unsubscribe(Function):
-    """The function behind the links by which recipients opt out."""
-
-    timeout_seconds: int = Field(default=10, ge=1, le=API_SECONDS)
-
-
 class Api(Function):
     """The HTTP API, and the function that Twilio calls back."""
 
@@ -96,6 +88,7 @@ _PRINCIPAL = re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role/[\w+=,.@-]+|user/[!-~
 
 def api_faults(api: Api) -> Iterator[str]:
     """Rules of the section `api`."""
+    yield from unsubscribe_faults(api.unsubscribe)
     for caller in api.payload_prefixes if api.jwt is None else ():
         if not _PRINCIPAL.fullmatch(caller):
             yield (

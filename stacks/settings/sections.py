@@ -9,6 +9,8 @@ EventType = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,15}$")]
 DatabaseName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 PROVIDERS_AT_SYNTH = "providers"
 """A base URL that is known only when the app runs: `-c providers=URL`."""
+API_SECONDS = 29
+"""API Gateway gives a function 30 s."""
 # Credentials go there: plain HTTP is for simulators, whose address only the app's context has.
 ORIGIN = r"https://[A-Za-z0-9.-]+(:[0-9]+)?"
 BASE_URL = rf"^({ORIGIN}(/[A-Za-z0-9._~-]+)*|{PROVIDERS_AT_SYNTH})$"

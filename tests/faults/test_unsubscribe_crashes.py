@@ -3,7 +3,8 @@
 import pytest
 
 from mailroom.recipients.choices import Preferences
-from mailroom.unsubscribe import FIELD, IN, Unsubscribe
+from mailroom.unsubscribe.application import Unsubscribe
+from mailroom.unsubscribe.page import FIELD, IN, PageSettings
 from tests.faults.test_campaign_crashes import NewWorld
 from tests.support.faults.campaign_world import CampaignWorld
 from tests.support.faults.outside import Side, Stopped
@@ -16,7 +17,9 @@ def door(world: CampaignWorld) -> Unsubscribe:
     """A new process's."""
     client = world.outside.watch(world.preferences.client, "update_item", "get_item")
     secrets = world.outside.watch(keys(), "get_secret_value")
-    return Unsubscribe(Preferences(client, "preferences", world.clock), kept(secrets, world.clock))
+    return Unsubscribe(
+        Preferences(client, "preferences", world.clock), kept(secrets, world.clock), PageSettings()
+    )
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -81,8 +81,8 @@ def test_the_certificates_of_a_database_go_along_to_whom_asks_it(tmp_path: Path)
 
 
 def test_a_campaigns_code_may_import_the_library(tmp_path: Path) -> None:
-    used = "mailroom/unsubscribe.py"
-    for at, code in enumerate((MODULE, f"{MODULE}\nfrom mailroom import unsubscribe\n")):
+    used = "mailroom/unsubscribe/page.py"
+    for at, code in enumerate((MODULE, f"{MODULE}\nfrom mailroom.unsubscribe import page\n")):
         campaigns = enabled(put(tmp_path / str(at), module=code), "weekly")
         output = tmp_path / f"bundle-{at}"
         Bundle("collect", LAMBDA, extras=extras(load(STAGES, "dev"), campaigns, ())).build(output)

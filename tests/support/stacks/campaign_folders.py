@@ -13,7 +13,7 @@ from stacks.settings.load import load, load_campaigns
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import AWS, PUSH, PUSH_ROW, TOLD, variant
+from tests.support.stacks.variants import AWS, PAGE, PUSH, PUSH_ROW, TOLD, variant
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
 DATABASES: dict[str, Any] = {
@@ -85,6 +85,7 @@ EVERYTHING: dict[str, Any] = {
     "channels.push": PUSH_ROW,
     "monitoring": {**TOLD, "tracing": True},
     "outcomes.event_bus": "orders",
+    "api.unsubscribe": PAGE,
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),
 }
 """All that can be switched on, with campaigns `of_each_kind`."""

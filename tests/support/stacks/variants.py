@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from stacks.assemblies import NO_BUNDLES, assembly
 from stacks.paths import CAMPAIGNS
@@ -31,6 +32,17 @@ TOLD = {
     "teams": TEAMS,
 }
 """Everybody who can be told of alarms."""
+
+PAGE: dict[str, Any] = {
+    "brand": "Example Books",
+    "default_language": "de",
+    "languages": {
+        "en": {},
+        "fr": {"asking_title": "Se désabonner de {topic} ?", "unsubscribe": "Se désabonner"},
+    },
+    "topics": {"news": {"titles": {"de": "Neues", "fr": "Nouvelles"}}, "deals": {"brand": "Shop B"}},
+}
+"""An unsubscribe page with words of its own."""
 
 SIMULATED = "http://127.0.0.1:4711"
 AT_SIMULATORS = {

@@ -8,7 +8,8 @@ from urllib.parse import urlencode
 from mailroom.aws.secret import CachedSecret
 from mailroom.recipients.choices import Preferences
 from mailroom.recipients.unsubscribe_links import Links, Tokens
-from mailroom.unsubscribe import Unsubscribe
+from mailroom.unsubscribe.application import Unsubscribe
+from mailroom.unsubscribe.page import PageSettings
 from tests.support.unit.fakes import Meddler
 from tests.support.unit.shared import PREFERENCES, Aws
 from tests.support.unit.webhooks import Secrets, secret
@@ -90,10 +91,18 @@ def multipart(*fields: tuple[str, str], boundary: str = "----Boundary7MA4") -> t
 class Door:
     """The function with a table and a secret of its own."""
 
-    def __init__(self, aws: Aws, clock: Any, secrets: Secrets | None = None, **changes: Any) -> None:
+    def __init__(
+        self,
+        aws: Aws,
+        clock: Any,
+        secrets: Secrets | None = None,
+        page: PageSettings | None = None,
+        **changes: Any,
+    ) -> None:
         self.preferences = preferences_of(aws, clock, **changes)
         self.secrets = secrets or keys()
-        self._unsubscribe = Unsubscribe(self.preferences, kept(self.secrets, clock))
+        page = page or PageSettings()
+        self._unsubscribe = Unsubscribe(self.preferences, kept(self.secrets, clock), page)
 
     def answer(self, event: Any) -> dict[str, Any]:
         return self._unsubscribe.answer(event)

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mailroom.recipients.unsubscribe_links import ONE_CLICK as HEADER
-from mailroom.unsubscribe import FIELD, IN, MAX_BODY_BYTES, MAX_FIELDS, OUT
+from mailroom.unsubscribe.application import MAX_BODY_BYTES, MAX_FIELDS
+from mailroom.unsubscribe.page import FIELD, IN, OUT, PageSettings
 from tests.support.unit.fakes import client_error, failing
 from tests.support.unit.post import Log
 from tests.support.unit.shared import Aws, FakeClock
@@ -272,3 +273,12 @@ def test_no_body_breaks_the_page(door: Door, body: str) -> None:
         for encoded in (False, True):
             event = post(token(), "", kind) | {"body": body, "isBase64Encoded": encoded}
             assert door.status(event) in {200, 400}
+
+
+def test_whatever_the_page_answers_it_answers_in_the_readers_language(aws: Aws, clock: FakeClock) -> None:
+    german = Door(aws, clock, page=PageSettings(languages={"de": {}}))
+    events = (request(token()), post(token(), ONE_CLICK), request("x" * 50), request(token(), "PUT"))
+    for event in events:
+        event["headers"] = {**event["headers"], "Accept-Language": "de-CH,de;q=0.9"}
+        assert '<html lang="de"' in german.answer(event)["body"]
+    assert '<html lang="en"' in german.answer({"headers": 5})["body"]

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import boto3
 import msgspec
@@ -95,7 +96,7 @@ def test_a_cold_start_asks_nobody_for_anything(loaded: Load, monkeypatch: pytest
 @pytest.mark.process
 def test_neither_templates_nor_providers_are_imported() -> None:
     script = (
-        "import sys; import mailroom.unsubscribe; "
+        "import sys; import mailroom.unsubscribe.application; "
         "print([each for each in "
         "('jinja2', 'twilio', 'mailroom.ledger.ledger', 'mailroom.channels.mail.contract') "
         "if each in sys.modules])"
@@ -110,3 +111,16 @@ def test_neither_templates_nor_providers_are_imported() -> None:
         timeout=60,
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_the_stages_words_come_from_the_bundles_file(
+    loaded: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "unsubscribe.json"
+    monkeypatch.setenv("UNSUBSCRIBE_PAGE", str(file))
+    with pytest.raises(FileNotFoundError):
+        loaded()
+    file.write_text('{"brand": "Example Books", "default_language": "de"}')
+    page = loaded()(request(token()), lambda_context())["body"]
+    assert '<html lang="de"' in page
+    assert "Example Books" in page

@@ -6,20 +6,29 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mailroom import unsubscribe as page
 from mailroom.recipients.unsubscribe_links import Choice
-from mailroom.unsubscribe import HEADERS, shortened
+from mailroom.unsubscribe.page import BUILT_IN, HEADERS, Page, PageSettings, Topic, Words, shortened
 
 CHOICE = Choice("vincent@example.com", "followers")
-PAGES = {
-    "asking": page.asking_page(CHOICE),
-    "opted out": page.opted_out_page(CHOICE),
-    "opted in": page.opted_in_page(CHOICE),
-    "unknown": page.unknown_page(),
-    "refused": page.refused_page(),
-    "failed": page.failed_page(),
-}
+PAGE = Page(PageSettings())
+
+
+def pages(page: Page) -> dict[str, str]:
+    """Every page."""
+    return {
+        "asking": page.asking(CHOICE),
+        "opted out": page.opted_out(CHOICE),
+        "opted in": page.opted_in(CHOICE),
+        "unknown": page.unknown(),
+        "refused": page.refused(),
+        "failed": page.failed(),
+    }
+
+
+PAGES = pages(PAGE)
 
 
 class Elements(HTMLParser):
@@ -52,7 +61,7 @@ class Elements(HTMLParser):
 def test_every_page_is_whole_and_can_be_read_aloud(name: str) -> None:
     found = Elements(PAGES[name])
     assert PAGES[name].startswith("<!doctype html>")
-    assert found.of("html") == [{"lang": "en"}]
+    assert found.of("html") == [{"lang": "en", "dir": "ltr"}]
     assert len(found.of("h1")) == len(found.of("title")) == len(found.of("main")) == 1
     assert found.text["title"] == found.text["h1"]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in found.of("meta")
@@ -119,7 +128,7 @@ def test_an_address_is_shortened_so_that_its_owner_knows_it(recipient: str, show
 NASTY = '<script>alert("x")</script>&\'"'
 
 
-@pytest.mark.parametrize("make", [page.asking_page, page.opted_out_page, page.opted_in_page])
+@pytest.mark.parametrize("make", [PAGE.asking, PAGE.opted_out, PAGE.opted_in])
 def test_whatever_stands_in_a_name_is_text(make: object) -> None:
     assert callable(make)
     html = make(Choice("<b>@<img src=x>", NASTY))
@@ -131,7 +140,7 @@ def test_whatever_stands_in_a_name_is_text(make: object) -> None:
 
 @pytest.mark.parametrize("topic", ["أخبار الأسبوع", "ニュース", "Größe & Länge"])
 def test_a_topic_of_any_language_stands_there_as_it_is_and_turns_nothing_round(topic: str) -> None:
-    found = Elements(page.asking_page(Choice("vincent@example.com", topic)))
+    found = Elements(PAGE.asking(Choice("vincent@example.com", topic)))
     assert topic in found.text["bdi"]
     assert topic in found.text["title"]
 
@@ -152,3 +161,108 @@ def test_the_address_of_the_page_reaches_no_other_site_no_cache_and_no_search_en
     assert HEADERS["X-Robots-Tag"].startswith("noindex")
     assert HEADERS["X-Content-Type-Options"] == "nosniff"
     assert HEADERS["Content-Type"] == "text/html; charset=utf-8"
+
+
+ARABIC = {"asking_title": "لا مزيد من {topic}؟", "unsubscribe": "إلغاء الاشتراك"}
+SPEAKING = PageSettings(
+    brand="Bücher & Co",
+    languages={"de": {"asking": "{brand} schreibt {recipient} nichts mehr über {topic}."}, "ar": ARABIC},
+    topics={
+        "followers": Topic(titles={"en": "New followers", "de": "Neue <Folgende>"}),
+        "deals": Topic(brand="Shop B"),
+    },
+)
+
+
+def asking(accept_language: str, topic: str = "followers", settings: PageSettings = SPEAKING) -> Elements:
+    return Elements(Page(settings, accept_language).asking(Choice("vincent@example.com", topic)))
+
+
+@pytest.mark.parametrize(
+    ("accept_language", "language"),
+    [
+        ("", "en"),
+        ("de", "de"),
+        ("DE-at", "de"),
+        ("de-Latn-AT-1996", "de"),
+        ("fr-FR, fr;q=0.9, de;q=0.8, en;q=0.7", "de"),
+        ("en;q=0.5,de;q=0.7", "de"),
+        ("en;q=0.7 , de ; q=0.7", "en"),
+        ("fr", "en"),
+        ("de;q=0, fr", "en"),
+        ("de;q=0.000,ar;q=0.001", "ar"),
+        ("*, de;q=0.5", "en"),
+        ("fr;q=0.3, *;q=0.2, de;q=0.1", "en"),
+        ("zh-Hant-HK, ar-EG", "ar"),
+        ("de;q=2", "en"),
+        ("de;q=high, ar;q=0.1", "ar"),
+        (",,;q=1, -, de", "de"),
+        ("german", "en"),
+        (" " * 400 + "de", "de"),
+        ("x," * 400 + "de", "en"),
+    ],
+)
+def test_the_page_speaks_what_the_reader_prefers_of_what_it_knows(
+    accept_language: str, language: str
+) -> None:
+    assert SPEAKING.language(accept_language) == language
+
+
+@given(st.text(alphabet="de-*;q=01., \tä", max_size=5000) | st.text(max_size=2000))
+def test_no_header_keeps_the_page_from_a_language(accept_language: str) -> None:
+    assert SPEAKING.language(accept_language) in {"en", "de", "ar"}
+
+
+def test_whoever_prefers_nothing_gets_the_default_language() -> None:
+    settings = PageSettings(
+        default_language="pt-BR", languages={"pt-BR": {"unsubscribe": "Cancelar"}, "en": {}}
+    )
+    for accept_language, language in (("", "pt-BR"), ("fr", "pt-BR"), ("PT-br", "pt-BR"), ("en-GB", "en")):
+        assert asking(accept_language, settings=settings).of("html") == [{"lang": language, "dir": "ltr"}]
+
+
+def test_own_words_go_before_the_built_in_ones_and_those_before_the_default_languages() -> None:
+    found = asking("de").text
+    assert (found["h1"], found["button"]) == ("„Neue <Folgende>“ abbestellen?", "Abbestellen")
+    assert "Bücher & Co schreibt v***@example.com nichts mehr über Neue <Folgende>." in found["p"]
+    assert "will then get no more messages about “New followers”" in asking("ar").text["p"]
+    words = PageSettings(default_language="de", languages={"en": {}, "fr": {"asking": "Quoi ?"}}).words
+    assert (words("fr").asking, words("fr").unsubscribe) == ("Quoi ?", "Abbestellen")
+    assert words("en") == Words()
+
+
+def test_the_page_of_a_language_from_right_to_left_runs_so() -> None:
+    assert asking("ar").of("html") == [{"lang": "ar", "dir": "rtl"}]
+    settings = PageSettings(languages={"az-Arab": {"asking": "…"}})
+    assert asking("az-Arab-IR", settings=settings).of("html") == [{"lang": "az-Arab", "dir": "rtl"}]
+
+
+@pytest.mark.parametrize(
+    ("topic", "brand", "title"),
+    [("followers", "Bücher & Co", "New followers"), ("deals", "Shop B", "deals"), ("x", "Bücher & Co", "x")],
+)
+def test_a_topic_has_its_brand_and_its_title_or_the_pages_and_its_name(
+    topic: str, brand: str, title: str
+) -> None:
+    found = asking("en", topic)
+    assert found.text["h1"] == f"No more “{title}”?"
+    assert found.text["p"].startswith(brand)
+
+
+def test_a_fault_is_told_in_the_readers_language_and_in_the_pages_brand() -> None:
+    for page in (
+        Page(SPEAKING, "de").unknown(),
+        Page(SPEAKING, "de").refused(),
+        Page(SPEAKING, "de").failed(),
+    ):
+        found = Elements(page)
+        assert found.of("html") == [{"lang": "de", "dir": "ltr"}]
+        assert found.text["p"].startswith("Bücher & Co")
+        assert "{" not in found.text["p"] + found.text["title"]
+
+
+@pytest.mark.parametrize("language", BUILT_IN)
+def test_a_built_in_language_has_every_word_and_names_what_the_english_one_names(language: str) -> None:
+    names = {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN[language].items()}
+    assert names == {key: set(re.findall(r"{\w+}", text)) for key, text in BUILT_IN["en"].items()}
+    assert language == "en" or not set(BUILT_IN[language].values()) & set(BUILT_IN["en"].values())

@@ -1,0 +1,166 @@
+"""Takes people's choices at the link of a mail: opting out of a topic with one click, and in again.
+
+A mail program posts `List-Unsubscribe=One-Click` (RFC 8058), the page behind the link a field of its own. GET
+and HEAD change nothing, for programs that look at mails follow every link in them; nothing redirects.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from mailroom.aws import clients
+from mailroom.aws.secret import CachedSecret
+from mailroom.environment import UnsubscribeSettings
+from mailroom.errors import Malformed
+from mailroom.http import event as http_event
+from mailroom.http.event import HttpError
+from mailroom.recipients.choices import By, Preferences
+from mailroom.recipients.unsubscribe_links import ONE_CLICK, Choice, InvalidSigningKey, Tokens
+from mailroom.telemetry import count, logger
+from mailroom.unsubscribe.page import FIELD, HEADERS, IN, OUT, Page, PageSettings
+
+SECRET_SECONDS = 60
+"""For so long a key that was taken out may still be good. A new one is known sooner: a sender's next process
+signs with it at once, so that a wrong signature has the secret read anew."""
+_CLICK_FIELD, _CLICK = ONE_CLICK.split("=")
+RETRY_AFTER_SECONDS = 60
+_METHODS = ("GET", "HEAD", "POST")
+
+MAX_BODY_BYTES = 8 * 1024
+"""What mail programs and the page post has some 200."""
+MAX_FIELDS = 20
+_PARAMETER = r'(?:^|;)\s*{}=(?:"([^"\r\n]*)"|([^\s;"]+))'
+_BOUNDARY = re.compile(_PARAMETER.format("boundary"), re.IGNORECASE)
+_NAME = re.compile(
+    r"^content-disposition:\s*form-data\b[^\r\n]*?" + _PARAMETER.format("name"), re.IGNORECASE | re.MULTILINE
+)
+
+
+class UnsubscribeRequest(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"):
+    """A request to the page."""
+
+    path_parameters: dict[str, str] | None = None
+
+    @property
+    def token(self) -> str:
+        """What stands in the path, and proves nothing yet."""
+        return (self.path_parameters or {}).get("token", "")
+
+    def fields(self) -> dict[str, str]:
+        """What was posted: a form in either encoding, for mail providers use both.
+
+        Raises HttpError: 415 no form, 413 too large, 400 one that cannot be read, or a field twice.
+        """
+        match self.media_type:
+            case "application/x-www-form-urlencoded":
+                text = self.text(MAX_BODY_BYTES).strip()
+                return http_event.unique(http_event.urlencoded(text, MAX_FIELDS))
+            case "multipart/form-data":
+                parameters = self.header("content-type").partition(";")[2]
+                return http_event.unique(_parts(self.text(MAX_BODY_BYTES), parameters))
+        raise HttpError(415, "not a form")
+
+
+class Unsubscribe:
+    """Answers the requests of an HTTP API (payload format 2.0)."""
+
+    def __init__(self, preferences: Preferences, secret: CachedSecret, page: PageSettings) -> None:
+        self._preferences = preferences
+        self._tokens = Tokens(secret)
+        self._settings = page
+
+    @classmethod
+    def of(cls, settings: UnsubscribeSettings) -> "Unsubscribe":
+        """What a function's settings describe."""
+        arn = settings.unsubscribe_secret_arn
+        secret = CachedSecret(clients.secretsmanager(), arn, time.time, SECRET_SECONDS)
+        page = PageSettings.read(settings.unsubscribe_page)
+        return cls(Preferences.of(settings.preferences_table), secret, page)
+
+    def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """The page: 200 with how things stand; 404 for a token that is not ours; 400, 405, 413 and 415 for
+        requests that no page of ours makes; 503 where the table cannot be reached, 500 where the secret
+        cannot be read: then nothing was changed."""
+        page = Page(self._settings)
+        try:
+            request = http_event.read(event, UnsubscribeRequest)
+            page = Page(self._settings, request.header("accept-language"))
+            html = self._html(request, page)
+        except HttpError as fault:
+            return _refused(fault, page)
+        except (ClientError, BotoCoreError) as error:
+            logger.error("choice not taken: the table cannot be reached", error=str(error))
+            return _response(503, page.failed(), {"Retry-After": str(RETRY_AFTER_SECONDS)})
+        except InvalidSigningKey as fault:
+            logger.error("links cannot be checked", reason=str(fault))
+            return _response(500, page.failed())
+        return _response(200, "" if request.method == "HEAD" else html)
+
+    def _html(self, request: UnsubscribeRequest, page: Page) -> str:
+        if request.method not in _METHODS:
+            raise HttpError(405, "not a method of the page")
+        choice = self._choice(request.token)
+        if request.method == "POST":
+            return self._change(choice, request.fields(), page)
+        if self._preferences.get(choice.recipient, choice.topic):
+            return page.opted_out(choice)
+        return page.asking(choice)
+
+    def _choice(self, token: str) -> Choice:
+        try:
+            return self._tokens.read(token)
+        except Malformed:
+            raise HttpError(404, "no token of ours") from None
+        except (ClientError, BotoCoreError) as error:
+            raise InvalidSigningKey(f"the secret cannot be read: {error}; let the function read it") from None
+
+    def _change(self, choice: Choice, fields: Mapping[str, str], page: Page) -> str:
+        if fields.get(_CLICK_FIELD) == _CLICK:
+            return self._opt_out(choice, "one-click", page)
+        if fields.get(FIELD) == OUT:
+            return self._opt_out(choice, "page", page)
+        if fields.get(FIELD) == IN:
+            return self._opt_in(choice, page)
+        raise HttpError(400, "a form that says nothing")
+
+    def _opt_out(self, choice: Choice, by: By, page: Page) -> str:
+        if self._preferences.opt_out(choice.recipient, choice.topic, by):
+            logger.info("opted out", topic=choice.topic, by=by)
+            count("Unsubscribed")
+        return page.opted_out(choice)
+
+    def _opt_in(self, choice: Choice, page: Page) -> str:
+        if self._preferences.opt_in(choice.recipient, choice.topic):
+            logger.info("opted in again", topic=choice.topic)
+            count("Resubscribed")
+        return page.opted_in(choice)
+
+
+def _refused(fault: HttpError, page: Page) -> dict[str, Any]:
+    logger.warning("request refused", status=fault.status, reason=str(fault))
+    count("UnsubscribeRefused")
+    html = page.unknown() if fault.status == 404 else page.refused()
+    return _response(fault.status, html, {"Allow": ", ".join(_METHODS)} if fault.status == 405 else {})
+
+
+def _response(status: int, html: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+    return {"statusCode": status, "headers": {**HEADERS, **(headers or {})}, "body": html}
+
+
+def _parts(text: str, parameters: str) -> list[tuple[str, str]]:
+    """The fields of a multipart form (RFC 7578); files among them are fields like any other."""
+    found = _BOUNDARY.search(";" + parameters)
+    if found is None:
+        raise HttpError(400, "a multipart form without a boundary")
+    return list(_fields(text, found[1] or found[2]))
+
+
+def _fields(text: str, boundary: str) -> Iterator[tuple[str, str]]:
+    for part in ("\r\n" + text).split(f"\r\n--{boundary}")[1 : MAX_FIELDS + 1]:
+        head, _, value = part.partition("\r\n\r\n")
+        name = _NAME.search(head)
+        if name:
+            yield name[1] or name[2] or "", value

@@ -1,0 +1,76 @@
+"""What a stage says of the page behind an unsubscribe link, and what synth makes of it."""
+
+import json
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from mailroom.unsubscribe.page import BUILT_IN, PageSettings, Topic
+from stacks.settings import unsubscribe
+from stacks.settings.load import load
+from tests.support.stacks.refusals import refusal, with_settings
+from tests.support.stacks.templates import Templates
+from tests.support.stacks.variants import PAGE
+
+KEY = "api.unsubscribe"
+
+
+def page_of(said: dict[str, Any]) -> PageSettings:
+    """What the function reads of those settings."""
+    page = load(with_settings({KEY: said}), "dev").api.unsubscribe.page()
+    return msgspec.json.decode(json.dumps(page), type=PageSettings)
+
+
+def test_synth_knows_the_pages_words_and_built_in_languages() -> None:
+    assert {*get_args(unsubscribe.Word)} == BUILT_IN["en"].keys()
+    assert {*unsubscribe.BUILT_IN} == BUILT_IN.keys()
+
+
+def test_the_function_reads_what_was_set() -> None:
+    assert page_of(PAGE) == PageSettings(
+        brand="Example Books",
+        default_language="de",
+        languages={"en": {}, "fr": PAGE["languages"]["fr"]},
+        topics={"news": Topic({"de": "Neues", "fr": "Nouvelles"}), "deals": Topic(brand="Shop B")},
+    )
+    assert page_of({"brand": "Example Books"}) == PageSettings(brand="Example Books")
+
+
+def test_only_a_page_that_differs_from_the_built_in_one_goes_into_the_bundle(
+    dev: Templates, everything: Templates
+) -> None:
+    before = dev["api"].environment("mailroom-dev-unsubscribe")
+    assert everything["api"].environment("mailroom-dev-unsubscribe").keys() - before.keys() == {"UNSUBSCRIBE_PAGE"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("languages.de", {"asking_titel": "?"}, "languages.de.asking_titel: 'asking_titel' is unknown; use "),
+        ("languages.de", {"asking": "{name} …"}, "languages.de.asking: '{name} …' has {name}, and nothing "),
+        ("languages.de", {"asking": "{0}"}, "languages.de.asking: '{0}' has {0}, and nothing stands for it"),
+        ("languages.de", {"asking": " "}, "languages.de.asking: ' ' is not 1 to 500 printable characters."),
+        ("languages.de", {"asking": "a" * 501}, "languages.de.asking: 'aaa"),
+        ("languages.german", {}, "languages.german: 'german' does not fit ^[a-z]{2,3}"),
+        ("languages.pt-br", {}, "languages.pt-br: 'pt-br' does not fit ^[a-z]{2,3}"),
+        ("languages.fr", {}, "languages.fr: has no words, and only en and de are built in; add its words."),
+        ("default_language", "fr", "languages.fr: has no words, and only en and de are built in; add "),
+        ("default_language", "Deutsch", "default_language: 'Deutsch' does not fit ^[a-z]{2,3}"),
+        ("brand", "", "brand: '' is not 1 to 100 printable characters."),
+        ("brand", "a\u202eb", "brand: 'a\\u202eb' is not 1 to 100 printable characters."),
+        ("topics.news", {"title": "News"}, "topics.news.title: is not a setting; use one of titles, brand."),
+        (
+            "topics.news",
+            {"titles": {"de": "Neues"}},
+            "topics.news.titles.de: the page does not speak de; add api.unsubscribe.languages.de, or remove ",
+        ),
+        ("words", {}, "words: is not a setting; use one of timeout_seconds, memory_mb, brand, default_"),
+    ],
+)
+def test_what_the_page_cannot_say_is_named_with_what_would_be_right(
+    key: str, value: object, said: str
+) -> None:
+    field, _, name = key.partition(".")
+    refused = refusal(KEY, {field: {name: value} if name else value})
+    assert refused.startswith(f"mailroom.dev.{KEY}.{said}")
