@@ -41,7 +41,9 @@ def test_only_a_page_that_differs_from_the_built_in_one_goes_into_the_bundle(
     dev: Templates, everything: Templates
 ) -> None:
     before = dev["api"].environment("mailroom-dev-unsubscribe")
-    assert everything["api"].environment("mailroom-dev-unsubscribe").keys() - before.keys() == {"UNSUBSCRIBE_PAGE"}
+    assert everything["api"].environment("mailroom-dev-unsubscribe").keys() - before.keys() == {
+        "UNSUBSCRIBE_PAGE"
+    }
 
 
 @pytest.mark.parametrize(
