@@ -22,5 +22,10 @@ class Malformed(ValueError):
     """A record without a usable key: no ledger item can be written for it, so only a person can tell."""
 
 
+class Unsendable(RuntimeError):
+    """No such request can be made: its URL or a header is wrong, and stays so until somebody mends the
+    setting or the secret. Nothing went out. The sentence follows the other side's name."""
+
+
 class ClaimLost(RuntimeError):
     """Another worker holds the message now: this one's lease was over before it recorded an outcome."""

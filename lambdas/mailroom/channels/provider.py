@@ -12,7 +12,7 @@ from botocore.exceptions import (
 )
 
 from mailroom.aws.secret import unreadable
-from mailroom.http.https import Unsendable
+from mailroom.errors import Unsendable
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
 from mailroom.telemetry import redact
 

@@ -41,11 +41,6 @@ class NotSent(Unanswered):
     """No connection was made, so nothing went out."""
 
 
-class Unsendable(Unanswered):
-    """No such request can be made: its URL or a header is wrong, and stays so until somebody mends the
-    setting or the secret. Nothing went out."""
-
-
 class Unclear(Unanswered):
     """No answer, or one that cannot be understood: nobody knows what the request did."""
 

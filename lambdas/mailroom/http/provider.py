@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from mailroom.clock import Clock
-from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear, Unsendable
+from mailroom.errors import Unsendable
+from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
 from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry

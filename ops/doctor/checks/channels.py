@@ -18,7 +18,8 @@ from mailroom.channels.twilio_api import client as twilio_client
 from mailroom.channels.webhook.standard_webhooks import Signer, UnusableKey
 from mailroom.clock import epoch
 from mailroom.environment import FaxSender
-from mailroom.http.https import NotSent, Unanswered, Unclear, Unsendable
+from mailroom.errors import Unsendable
+from mailroom.http.https import NotSent, Unanswered, Unclear
 from mailroom.http.provider import body_of
 from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
 from mailroom.telemetry import redact
@@ -49,7 +50,7 @@ def _twilio(stage: ExaminedStage, function: DeployedFunction) -> Iterator[CheckF
         yield failed(f"{fault}.", put)
     except LookupError:
         yield failed("Twilio's secret has no value.", put)
-    except Unanswered as trouble:
+    except (Unanswered, Unsendable) as trouble:
         yield failed(f"Twilio cannot be asked: {trouble}.", "Check the network from here, and sms.base_url.")
     else:
         yield from _login(sending, put)

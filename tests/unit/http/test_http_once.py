@@ -5,7 +5,8 @@ from threading import Event
 
 import pytest
 
-from mailroom.http.https import NotSent, Unclear, Unsendable
+from mailroom.errors import Unsendable
+from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi
 from tests.support.unit.scripted_server import Answer, Break, ScriptedServer, Silence, Step, nobody, scripted
 from tests.support.unit.shared import FakeClock

@@ -13,8 +13,7 @@ from mailroom.channels.sms.adapter import SmsAdapter
 from mailroom.channels.sms.aws import AwsSms
 from mailroom.channels.sms.twilio import TwilioSms
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
-from mailroom.errors import Invalid
-from mailroom.http.https import Unsendable
+from mailroom.errors import Invalid, Unsendable
 from mailroom.message.outcome import Misconfigured, NotFound, Sent, Unknowable
 from tests.support import ROOT
 from tests.support.unit.fakes import client_error
