@@ -113,7 +113,7 @@ class Answer(Struct, frozen=True):
         return self.body.decode("utf-8", "replace")
 
 
-class Https:
+class HttpClient:
     """Makes the requests, each once. No redirect is followed, no cookie or connection kept, and neither proxy
     nor credentials are taken from the environment."""
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 from mailroom.clock import Clock
 from mailroom.errors import Unsendable
-from mailroom.http.https import Answer, Deadline, Https, NotSent, Unclear
+from mailroom.http.https import Answer, Deadline, HttpClient, NotSent, Unclear
 from mailroom.http.url_policy import DEFAULT_PORTS, BadUrl, Unresolved, UrlPolicy
 from mailroom.message.message import encode
 from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
@@ -37,7 +37,7 @@ class ProviderApi:
             **(headers or {}),
         }
         self._monotonic = monotonic
-        self._https = Https(connect_seconds=CONNECT_SECONDS)
+        self._client = HttpClient(connect_seconds=CONNECT_SECONDS)
 
     def get(self, url: str, params: Mapping[str, object] | None = None) -> Answer:
         """The answer to a GET. Raises NotSent, Unsendable or Unclear."""
@@ -64,7 +64,7 @@ class ProviderApi:
         query = f"?{urlencode(params, doseq=True)}" if params else ""
         try:
             target = _ANYWHERE.check(url + query, min(CONNECT_SECONDS, self._seconds))
-            return self._https.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
+            return self._client.request(method, target, {**self._headers, **(headers or {})}, body, deadline)
         except Unresolved as trouble:
             raise NotSent(f"cannot be reached: {trouble}") from None
         except (BadUrl, ValueError) as fault:  # the last: a header that cannot be one

@@ -9,7 +9,7 @@ from typing import Any
 from mailroom.aws.secret import READ_AGAIN_SECONDS, CachedSecret
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.channels.webhook.standard_webhooks import Signer, StageKey, StandardWebhooks
-from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
 from mailroom.http.url_policy import RequestTarget, UrlPolicy
 from mailroom.message.message import parse
 from tests.support.unit.fakes import client_error
@@ -72,7 +72,7 @@ def signer(client: Secrets, clock: Callable[[], float], stage_key: StageKey | No
     return Signer(secret(client, clock), OVERLAP, clock, stage_key)
 
 
-class Wire(Https):
+class Wire(HttpClient):
     """Keeps what would go out, and answers as it is told, in turn; the last answer stays."""
 
     def __init__(self, *answers: int | Answer | Unanswered) -> None:
@@ -88,7 +88,10 @@ class Wire(Https):
 
 
 def adapter(
-    wire: Https, clock: Callable[[], float], secrets: Secrets | None = None, policy: UrlPolicy | None = None
+    wire: HttpClient,
+    clock: Callable[[], float],
+    secrets: Secrets | None = None,
+    policy: UrlPolicy | None = None,
 ) -> StandardWebhooks:
     return StandardWebhooks(
         policy or UrlPolicy(resolve=lambda _host, _seconds: ["8.8.8.8"]),

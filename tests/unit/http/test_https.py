@@ -7,7 +7,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
 from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Script, Server, saying, serving, status
@@ -20,7 +20,7 @@ def post(
     server: Server, seconds: float = 5, path: str = "/a?b=c", addresses: tuple[str, ...] = ("127.0.0.1",)
 ) -> Answer:
     target = RequestTarget("http", "hooks.example", server.port, path, addresses)
-    return Https().post(target, HEADERS, b'{"a":1}', Deadline(seconds))
+    return HttpClient().post(target, HEADERS, b'{"a":1}', Deadline(seconds))
 
 
 def trouble(server: Server, seconds: float = 5) -> str:
@@ -142,7 +142,7 @@ def test_a_server_that_does_not_read_holds_it_no_longer_either() -> None:
     full = socket.create_server(("127.0.0.1", 0))
     target = RequestTarget("http", "hooks.example", full.getsockname()[1], "/", ("127.0.0.1",))
     with full, pytest.raises(Unanswered, match="did not answer in time"):
-        Https().post(target, HEADERS, b"x" * 50_000_000, Deadline(0.2))
+        HttpClient().post(target, HEADERS, b"x" * 50_000_000, Deadline(0.2))
 
 
 def test_no_more_of_a_body_is_read_than_is_needed_to_end_it_well() -> None:
@@ -187,7 +187,7 @@ def test_who_answers_and_closes_before_the_end_of_the_request_is_heard() -> None
     theirs.sendall(b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n")
     theirs.close()
     target = RequestTarget("http", "hooks.example", 80, "/", ("8.8.8.8",))
-    answer = Https(connect=lambda _address, _seconds: ours).post(target, HEADERS, b"{}", Deadline(5))
+    answer = HttpClient(connect=lambda _address, _seconds: ours).post(target, HEADERS, b"{}", Deadline(5))
     assert answer.status == 410
 
 
@@ -197,7 +197,7 @@ def test_a_port_where_nobody_listens_is_no_answer() -> None:
     assert trouble(server) == "cannot be reached: Connection refused"
 
 
-def connecting(*troubles: OSError | None, port: int) -> tuple[Https, list[tuple[str, float]]]:
+def connecting(*troubles: OSError | None, port: int) -> tuple[HttpClient, list[tuple[str, float]]]:
     """Connects to the server under any address, or fails as told; and what it was asked to connect to."""
     asked: list[tuple[str, float]] = []
     left = [*troubles]
@@ -209,7 +209,7 @@ def connecting(*troubles: OSError | None, port: int) -> tuple[Https, list[tuple[
             raise trouble
         return socket.create_connection(("127.0.0.1", port), seconds)
 
-    return Https(connect=connect), asked
+    return HttpClient(connect=connect), asked
 
 
 def test_the_checked_addresses_are_tried_in_order_and_share_the_time() -> None:

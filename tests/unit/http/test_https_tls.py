@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mailroom.http.https import Answer, Deadline, Https, Unanswered, tls
+from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered, tls
 from mailroom.http.url_policy import RequestTarget
 from tests.support.unit.loopback import Server, certificate, server_tls, serving, status
 
@@ -27,7 +27,7 @@ def post(server: Server, host: str, trusted: Path | None, seconds: float = 5) ->
     if trusted is not None:
         context.load_verify_locations(trusted)
     target = RequestTarget("https", host, server.port, "/", ("127.0.0.1",))
-    return Https(context).post(target, {}, b"{}", Deadline(seconds))
+    return HttpClient(context).post(target, {}, b"{}", Deadline(seconds))
 
 
 def trouble(server: Server, host: str, trusted: Path | None) -> str:
@@ -86,7 +86,7 @@ def test_a_server_without_tls_gets_no_request() -> None:
     with serving(lambda sock: sock.sendall(b"HTTP/1.1 200 OK\r\n\r\n")) as server:
         target = RequestTarget("https", "hooks.example", server.port, "/", ("127.0.0.1",))
         with pytest.raises(Unanswered):
-            Https().post(target, {}, b"{}", Deadline(0.3))
+            HttpClient().post(target, {}, b"{}", Deadline(0.3))
     assert b"POST" not in b"".join(server.requests)
 
 
@@ -95,7 +95,7 @@ def test_a_handshake_that_never_ends_holds_it_no_longer_than_the_deadline() -> N
         target = RequestTarget("https", "hooks.example", listener.getsockname()[1], "/", ("127.0.0.1",))
         began = time.monotonic()
         with pytest.raises(Unanswered, match="did not answer in time"):
-            Https().post(target, {}, b"{}", Deadline(0.2))
+            HttpClient().post(target, {}, b"{}", Deadline(0.2))
         assert time.monotonic() - began < 3
 
 

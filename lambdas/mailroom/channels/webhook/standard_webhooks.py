@@ -23,7 +23,7 @@ from mailroom.aws.secret import CachedSecret, unreadable
 from mailroom.channels.webhook.contract import Webhook
 from mailroom.clock import Clock
 from mailroom.environment import WebhookSender
-from mailroom.http.https import Answer, Deadline, Https, Unanswered
+from mailroom.http.https import Answer, Deadline, HttpClient, Unanswered
 from mailroom.http.provider import seconds_until
 from mailroom.http.url_policy import BadUrl, Unresolved, UrlPolicy, host_of
 from mailroom.message.message import encode
@@ -145,7 +145,7 @@ class StandardWebhooks:
         self,
         policy: UrlPolicy,
         signer: Signer,
-        https: Https,
+        https: HttpClient,
         *,
         seconds: float,
         retry_after_cap: float,
@@ -170,7 +170,7 @@ class StandardWebhooks:
         return cls(
             policy,
             _signer(settings),
-            Https(),
+            HttpClient(),
             seconds=settings.submit_seconds,
             retry_after_cap=settings.retry_after_cap_seconds,
         )

@@ -9,7 +9,7 @@ import pytest
 from standardwebhooks import Webhook as Signature
 
 from mailroom.channels.webhook.standard_webhooks import Post, StandardWebhooks
-from mailroom.http.https import Answer, Https, Unanswered
+from mailroom.http.https import Answer, HttpClient, Unanswered
 from mailroom.http.url_policy import Unresolved, UrlPolicy
 from mailroom.message.outcome import Misconfigured, NotFound, Outcome, Rejected, Retry, Sent
 from tests.support.unit.loopback import serving, status
@@ -157,7 +157,7 @@ def unused(*arguments: Any) -> Any:
 
 def under(clock: FakeClock, policy: UrlPolicy) -> StandardWebhooks:
     """An adapter whose every connection fails the test."""
-    return adapter(Https(connect=unused), clock, policy=policy)
+    return adapter(HttpClient(connect=unused), clock, policy=policy)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_a_name_that_changes_after_the_check_changes_nothing(clock: FakeClock) -
         raise ConnectionRefusedError(111, "Connection refused")
 
     policy = UrlPolicy(resolve=lambda _host, _seconds: answers.pop(0))
-    outcome = adapter(Https(connect=connect), clock, policy=policy).submit(
+    outcome = adapter(HttpClient(connect=connect), clock, policy=policy).submit(
         Post("https://a.example/", ID, "{}")
     )
     assert outcome == Retry("a.example cannot be reached: Connection refused")
@@ -227,7 +227,7 @@ def test_a_redirect_inside_is_not_followed(clock: FakeClock) -> None:
         serving(status(200)) as inner,
         serving(status(302, f"Location: http://127.0.0.1:{inner.port}/")) as server,
     ):
-        webhooks = adapter(Https(), clock, policy=policy)
+        webhooks = adapter(HttpClient(), clock, policy=policy)
         outcome = webhooks.exchange(Post(f"http://127.0.0.1:{server.port}/a", ID, "{}"))
     assert (outcome.outcome, outcome.status) == (Retry("127.0.0.1 answered 302"), 302)
     assert inner.requests == []
