@@ -8,7 +8,7 @@ from mailroom.clock import iso
 from mailroom.dead_letters.cause import Cause
 from ops.dead_letters.queues import ExplainedDeadLetter
 
-State = Literal["done", "nothing", "cancelled", "failed", "running"]
+State = Literal["done", "nothing"]
 """How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run. `running`: it goes on
 without this process."""
 
@@ -67,18 +67,15 @@ class DeadLettersShown(Struct, frozen=True):
 
 
 class Redriven(Struct, frozen=True):
-    """Answer of `dead-letters redrive`. `way`: SQS's own task, or one letter after another by this process.
-
-    `found` dead letters lay there before, `moved` went to `destination`, `left` should have gone and did not.
-    All are approximate where SQS counts. `reason` says why a task failed.
-    """
+    """Answer of `dead-letters redrive`. `found` dead letters lay there before, `moved` went to `destination`,
+    `left` should have gone and did not. SQS's counts are approximate. `reason` names chosen dead letters
+    that would have overtaken others of their line."""
 
     stage: str
     queue: str
     destination: str
     dry_run: bool
     state: State
-    way: Literal["move_task", "one_by_one"] | None
     found: int
     moved: int
     left: int

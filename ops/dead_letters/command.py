@@ -18,15 +18,12 @@ from ops.dead_letters.answer import (
     shown,
 )
 from ops.dead_letters.queues import DeadQueue, DeadQueues
-from ops.dead_letters.redrive import MAX_RATE, Redrive
+from ops.dead_letters.redrive import Redrive
 from ops.options import AsJson, Stage, Yes
 from ops.screen import (
-    Advance,
-    Refused,
     aws_faults,
     bar,
     confirm,
-    errors,
     fold,
     lines,
     plain,
@@ -198,7 +195,7 @@ def redrive(
     stage: Stage = "dev",
     rate: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_RATE, help="Move at most this many a second; default: SQS decides."),
+        typer.Option(min=1, max=500, help="Move at most this many a second."),
     ] = None,
     only: Annotated[
         list[str] | None, typer.Option(help="Move only this id, of a message or of SQS. You may repeat it.")
@@ -212,10 +209,8 @@ def redrive(
 ) -> None:
     """Move a queue's dead letters back into the queue. Mend their cause first.
 
-    SQS moves them by a task, which Ctrl-C can cancel. This command itself moves the dead letters that --only
-    names, and those of a service without such tasks. The ledger drops messages that were sent already, and a
-    message past its expires_at is not sent. Exit code 1: something is left, or the task failed, was cancelled
-    or still runs.
+    Ctrl-C stops the command: what it has moved stays moved. The ledger drops messages that were sent already,
+    and a message past its expires_at is not sent. Exit code 1: something is left.
 
     Example: mailroom dead-letters redrive --queue mail --rate 20 --stage prod
     """
@@ -223,67 +218,29 @@ def redrive(
         queues = DeadQueues(boto3.Session(), stage)
         (chosen,) = queues.named(queue)
         planned = Redrive(queues, stage, chosen, only or (), rate)
-        if planned.only and planned.running is not None:
-            raise Refused(
-                "A task moves this queue's dead letters already. Wait until it ends, then run this again."
-            )
         if not as_json:
             _print_plan(planned)
-        if dry_run or (not planned.found and not planned.only and planned.running is None):
+        if dry_run or not (planned.found or planned.only):
             answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
         else:
             confirm("Redrive them?", yes=yes)
-            answer = _run(planned, quiet=as_json)
+            with bar("moved", quiet=as_json) as advance:
+                answer = planned.run(advance)
     print_answer(answer, _print_end, as_json=as_json)
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
-
-
-def _run(planned: Redrive, *, quiet: bool) -> Redriven:
-    with bar("moved", quiet=quiet) as advance:
-        try:
-            return planned.run(advance)
-        except KeyboardInterrupt:
-            if planned.way == "one_by_one":
-                raise
-    return _interrupted(planned, advance)
-
-
-def _interrupted(planned: Redrive, advance: Advance) -> Redriven:
-    """Ctrl-C ends this process, and not SQS's task: so the command asks which of the two is meant. Ctrl-C may
-    also have come before the task was started or after its end: then there is nothing to ask."""
-    over = planned.after_interruption()
-    if over is not None:
-        return over
-    try:
-        if typer.confirm("Cancel the task? What it has moved stays moved.", err=True):
-            return planned.cancel(advance)
-    except typer.Abort:
-        errors.print("Nobody answered.")
-    again = f"mailroom dead-letters redrive --queue {planned.queue.queue} --stage {planned.stage}"
-    errors.print(f"The task goes on; `{again}` follows it.", soft_wrap=True)
-    return planned.leave()
 
 
 def _print_plan(planned: Redrive) -> None:
     """What a redrive will do, before it does it."""
     whose = f"dead letters of {planned.queue.queue} ({planned.stage}) go back into that queue"
     chosen = f"{len(planned.only)} chosen of the" if planned.only else "about"
-    by_sqs = planned.way == "move_task"
-    how = "SQS moves them by itself" if by_sqs else "this command moves them, one after another"
     rate = f", {planned.rate} a second at most" if planned.rate else ""
     sentences = [
-        f"{chosen} {planned.found} {whose}; {how}{rate}.",
+        f"{chosen} {planned.found} {whose}{rate}.",
         "The ledger drops messages that were sent already; expired messages are not sent.",
+        "If this process dies between sending and deleting, that dead letter is in both queues: the ledger "
+        "drops the copy; a callback arrives twice, with the same webhook-id.",
     ]
-    if not by_sqs:
-        sentences.append(
-            "If this process dies between sending and deleting, that dead letter is in both queues: the "
-            "ledger drops the copy; a callback arrives twice, with the same webhook-id."
-        )
-    if planned.running is not None:
-        sentences.append(
-            f"A task moves them already: {planned.running.moved} moved; this command follows the task."
-        )
     for each in sentences:
         print_line(each)
 

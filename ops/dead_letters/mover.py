@@ -1,8 +1,7 @@
 """Dead letters put back by this process: received, sent, and only then deleted.
 
-For some of a queue's dead letters, which SQS's own task cannot choose, and for services that have no such
-task. Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second
-copy of a message, a receiver that of a callback."""
+Who dies between sending and deleting leaves a dead letter in both queues: the ledger drops the second copy of
+a message, a receiver that of a callback."""
 
 import hashlib
 import time

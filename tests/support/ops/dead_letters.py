@@ -57,11 +57,6 @@ class FakeSes:
         self.listed.remove(EmailAddress)
 
 
-def unknown_call(**_: Any) -> Any:
-    """What an emulator says of a call that it does not have."""
-    raise ClientError({"Error": {"Code": "InvalidAction", "Message": "no such action"}}, "Call")
-
-
 class Functions:
     """The Lambda client: dispatch, and what it has in its environment."""
 
@@ -83,14 +78,13 @@ class Functions:
 
 
 class Stage(boto3.Session):
-    """The stage, and a session in its account. `sqs_calls` replace SQS's own; without any it has no move
-    tasks."""
+    """The stage, and a session in its account. `sqs_calls` replace SQS's own."""
 
     def __init__(self) -> None:
         super().__init__(region_name=REGION)
         self.ses = FakeSes()
         self.functions = Functions()
-        self.sqs_calls: dict[str, Callable[..., Any]] = {"list_message_move_tasks": unknown_call}
+        self.sqs_calls: dict[str, Callable[..., Any]] = {}
         self.dynamodb: Any = super().client("dynamodb")
         self.sqs: Any = super().client("sqs")
         self.s3: Any = super().client("s3")
