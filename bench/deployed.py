@@ -16,7 +16,7 @@ from bench.functions import (
     report,
     stream_batch,
 )
-from local.processes import most_megabytes
+from bench.memory import most_megabytes
 from local.stage.deploy import read_assembly
 from local.stage.workspace import DOT_LOCAL, Workspace
 

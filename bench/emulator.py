@@ -24,8 +24,8 @@ from typing import Any
 from bench import REPOSITORY, deployed
 from bench.counted import CAMPAIGN, PEOPLE
 from bench.functions import create_table, item
+from bench.memory import most_megabytes, most_megabytes_until_its_end
 from local.aws import STAGE, LocalSession, patient
-from local.processes import most_megabytes, most_megabytes_until_its_end
 from local.stage import lifecycle
 from local.stage.workspace import DOT_LOCAL, MAILBOX, State, Workspace
 from mailroom.campaigns.runs import Runs

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from local.processes import most_megabytes_until_its_end
+from bench.memory import most_megabytes_until_its_end
 from local.stage.workspace import REPOSITORY
 from ops.imports.source import Source
 from tests.support.ops.import_child import CTRL_C, DEATHS, WORKERS

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import pytest
 
-from local.processes import most_megabytes
+from bench.memory import most_megabytes
 from local.stage.workspace import REPOSITORY
 from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.file_audience import FileAudience
