@@ -1,7 +1,7 @@
 """Putting a queue's dead letters back on their way, all of them or chosen ones.
 
-SQS has a task for that (StartMessageMoveTask). The task cannot choose, and emulators do not have it. So one way
-serves every redrive, and what tests have seen happens on AWS too.
+SQS has a task for that (StartMessageMoveTask). The task cannot choose, and emulators do not have it. So one
+way serves every redrive, and what tests have seen happens on AWS too.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import boto3
@@ -17,7 +18,7 @@ from mailroom.aws.dynamo import plain as plain_item
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import iso
 from ops.options import AsJson, Stage
-from ops.screen import Refused, aws_faults, errors, fold, plain, print_json, right, screen, table_of, whole
+from ops.screen import Refused, aws_faults, errors, fold, plain, print_answer, right, screen, table_of, whole
 from ops.stage import name
 from ops.times import short, span_of
 
@@ -95,10 +96,7 @@ def failures(
             found = [] if summary else list(itertools.islice(items, limit + 1))
     shown = [_failure(each, full=full) for each in found[:limit]]
     answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
-    if as_json:
-        print_json(answer)
-    else:
-        _show(answer, summary=summary)
+    print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 
 
 def moment(typed: str, now: float) -> float:

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import boto3
@@ -20,7 +21,7 @@ from ops.screen import (
     errors,
     fold,
     plain,
-    print_json,
+    print_answer,
     print_line,
     screen,
     status,
@@ -78,10 +79,7 @@ def resend(
     messages = [*done, *refused]
     counts = Counter(each.result for each in messages)
     answer = Resent(stage, dry_run, dict(sorted(counts.items())), messages)
-    if as_json:
-        print_json(answer)
-    else:
-        _say(answer, looked)
+    print_answer(answer, partial(_say, shown=looked), as_json=as_json)
     left = [each for each in messages if each.result not in ("ready", "resent")]
     raise typer.Exit(1 if left else 0)
 
