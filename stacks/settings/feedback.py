@@ -1,4 +1,4 @@
-"""What comes back from providers, and what lies in dead-letter queues."""
+"""What comes back from providers."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from stacks.settings.monitoring import NEARLY_ALL, Monitoring
 from stacks.settings.queues import Retention, queue_faults, worker_rules
-from stacks.settings.sections import Function, QueueWorker
+from stacks.settings.sections import QueueWorker
 from stacks.settings.sentences import number
 from stacks.settings.webhook import Webhook
 
@@ -20,16 +20,6 @@ class Feedback(QueueWorker):
     batch_window_seconds: int = Field(default=2, ge=0, le=300)
     """How long the first of a batch may wait for the others."""
     maximum_concurrency: int = Field(default=10, ge=2, le=1000)
-
-
-class DeadLetters(Function):
-    """The function that looks at what lies in dead-letter queues."""
-
-    timeout_seconds: int = Field(default=300, ge=30, le=900)
-    """Of it ten seconds are kept back for putting letters back."""
-    every_minutes: int = Field(default=60, ge=1, le=1_440)
-    """It looks when an alarm begins, and every so many minutes, for an alarm that rings already says nothing
-    of further letters."""
 
 
 WITHOUT_WINDOW = 10
@@ -74,14 +64,4 @@ def _broken_concurrency(feedback: Feedback, webhook: Webhook, monitoring: Monito
             f"({NEARLY_ALL} x monitoring.concurrency_quota {monitoring.concurrency_quota}), so "
             f"that some are left for sending; use {many - 1} or less in all, or have the account's quota "
             "raised."
-        )
-
-
-def dead_letters_faults(chosen: DeadLetters) -> Iterator[str]:
-    """Rules of the section `dead_letters`."""
-    if chosen.timeout_seconds > chosen.every_minutes * 60:
-        yield (
-            f"dead_letters.timeout_seconds: {chosen.timeout_seconds} is over every_minutes "
-            f"{chosen.every_minutes} x 60: two passes would hide dead letters from each other; use "
-            f"{chosen.every_minutes * 60} or less."
         )

@@ -9,9 +9,10 @@ from stacks.settings.api import Api, api_faults
 from stacks.settings.campaigns import Campaigns, campaign_section_faults
 from stacks.settings.channels import Channel, LaneRow, Mail, channels_faults, lane_rows
 from stacks.settings.databases import Database
+from stacks.settings.dead_letters import DeadLetters, dead_letters_faults
 from stacks.settings.deploy import Deploy, Deployment
 from stacks.settings.fax import Fax, fax_faults
-from stacks.settings.feedback import DeadLetters, Feedback, dead_letters_faults, feedback_faults
+from stacks.settings.feedback import Feedback, feedback_faults
 from stacks.settings.monitoring import Monitoring
 from stacks.settings.outcomes import Outcomes, outcomes_faults
 from stacks.settings.push import Push, push_faults
