@@ -57,6 +57,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
             status=status,
             facts=_facts(event, status, at),
             recipients=values.number(event.destination_phone_number, region),
+            found_by_number=True,
             at=at,
             detail=_detail(event) if status == "undelivered" else "",
         )

@@ -67,6 +67,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
             status=status,
             facts=_facts(fact, at, code, fields),
             recipients=values.number(fields.get("To"), region),
+            found_by_number=True,
             suppress="bounce" if code == _NO_HANDSET else None,
             at=at,
             detail=_detail(said, code) if status == "undelivered" else "",

@@ -16,8 +16,6 @@ from mailroom.message.outcome import Event, Facts, Status, rank
 _GOOD = (None, "sent", "delivered")
 _KNOWN = ("undelivered", "delivered")
 _SOME = "for one of its recipients at least; `recipients` in the ledger says for whom, and why"
-_FOUND_BY_NUMBER = ("sms",)
-"""Channels whose look-up finds messages by their number."""
 
 
 class Seen(Struct, frozen=True):
@@ -104,7 +102,7 @@ def _move(items: LedgerItems, event: Event, said: Verdict, news: Sets) -> Change
     else:
         sets |= error_of(said.code, said.detail)
     ids: Sets = {}
-    if event.key.event_type in _FOUND_BY_NUMBER and event.provider_id is not None:
+    if event.found_by_number and event.provider_id is not None:
         # Its sender may have crashed before it could say so: a look-up for another message must not
         # take this one for its own.
         sets["submittedAt"] = number(event.at)

@@ -89,7 +89,8 @@ class Event(Struct, frozen=True, kw_only=True):
 
     `kind` is the provider's own word, for logs and metrics. `status` is None where it tells a fact alone (a
     delay, an open). `recipients` are canonical, as the suppression list has them; () is all of the message's,
-    and `several` says that there are more than one. `suppress` marks those recipients. `at` is the provider's
+    and `several` says that there are more than one. `suppress` marks those recipients. `found_by_number`: a
+    look-up asks this provider by number, and must not take this message for another. `at` is the provider's
     time in epoch milliseconds, `detail` a sentence of at most 300 characters. `facts` are attributes of the
     ledger item: times in epoch milliseconds (`deliveredAt`), the rest as the provider said it.
     """
@@ -103,6 +104,7 @@ class Event(Struct, frozen=True, kw_only=True):
     facts: Facts
     recipients: tuple[str, ...]
     several: bool = False
+    found_by_number: bool = False
     suppress: Literal["bounce", "complaint"] | None = None
     at: int
     detail: str = ""

@@ -37,6 +37,7 @@ def test_each_type_has_a_status_here(kind: str, final: bool, status: str) -> Non
     assert (found.key, found.attempt, found.provider) == (Key("s-1", "sms"), 1, "aws")
     assert (found.kind, found.status, found.at) == (kind, status, AT)
     assert found.provider_id == "862a8790-60c0-4430-9b2b-658bdexample"
+    assert found.found_by_number
     assert (found.recipients, found.several, found.suppress) == (("+14255550156",), False, None)
     facts: dict[str, dict[str, Any]] = {
         "sent": {},

@@ -34,6 +34,7 @@ def test_each_status_of_twilio_has_one_here(said: str, status: str, fact: str | 
     assert (found.provider_id, found.kind, found.status) == (SID, said, status)
     assert found.facts == ({} if fact is None else {fact: NOW_MS})
     assert (found.recipients, found.several, found.at) == ((NUMBER,), False, NOW_MS)
+    assert found.found_by_number
     assert (found.detail, found.suppress) == (said if status == "undelivered" else "", None)
 
 

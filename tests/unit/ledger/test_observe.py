@@ -37,6 +37,18 @@ def test_an_event_completes_a_message_whose_worker_crashed(
     assert ledger.claim(mail()) == Completed()
 
 
+@pytest.mark.parametrize("by_number", [True, False])
+def test_a_message_that_a_look_up_by_number_finds_keeps_its_id_and_time(
+    ledger: Ledger, aws: Aws, by_number: bool
+) -> None:
+    """Its worker may have crashed before it could write them."""
+    claimed(ledger)
+    observe(ledger, [told(KEY, "sent", found_by_number=by_number)])
+    found = aws.item()
+    kept = {"submittedAt": AT, "provider_ids": ["p-1"]} if by_number else {}
+    assert {name: each for name, each in found.items() if name in ("submittedAt", "provider_ids")} == kept
+
+
 def test_an_event_that_tells_a_fact_alone_proves_acceptance_as_well(ledger: Ledger, aws: Aws) -> None:
     claimed(ledger)
     observe(ledger, [told(KEY, None, facts={"openedAt": AT})])
