@@ -22,6 +22,7 @@ and `twice` count the submits of one document (its URL without a signature) to o
 | 21      | accepted, then failed: an unallocated number                                             |
 | 22      | the account is refused (403)                                                             |
 | 23      | failed by the line once, then delivered                                                  |
+| 24      | accepted, then canceled by the provider once, as if its Ttl were over; then delivered    |
 | others  | delivered                                                                                |
 """
 
@@ -41,7 +42,16 @@ from local.providers.inbox import Accepted, InboxStore
 
 Refusal = Literal["invalid", "throttled", "error", "forbidden"]
 Course = Literal[
-    "delivered", "busy", "no-answer", "slow", "lost", "failed", "unreachable", "stuck", "unallocated"
+    "delivered",
+    "busy",
+    "no-answer",
+    "slow",
+    "lost",
+    "failed",
+    "unreachable",
+    "stuck",
+    "unallocated",
+    "canceled",
 ]
 
 REFUSED: dict[str, Refusal] = {"15": "invalid", "22": "forbidden"}
@@ -55,7 +65,12 @@ COURSES: dict[str, Course] = {
     "20": "stuck",
     "21": "unallocated",
 }
-FOR_SO_MANY: dict[str, tuple[int, Course]] = {"12": (2, "busy"), "14": (1, "lost"), "23": (1, "failed")}
+FOR_SO_MANY: dict[str, tuple[int, Course]] = {
+    "12": (2, "busy"),
+    "14": (1, "lost"),
+    "23": (1, "failed"),
+    "24": (1, "canceled"),
+}
 
 _SIGNATURE = {"awsaccesskeyid", "signature", "expires"}
 _ENDINGS = {"slow": "delivered", "lost": "delivered", "unreachable": "failed", "unallocated": "failed"}
@@ -114,7 +129,6 @@ class SimulatedFax:
     overlaps: list[str]
     media_ok: bool | None
     dialled: float = field(init=False)
-    canceled: bool = False
 
     def __post_init__(self) -> None:
         self.dialled = self.created + 0.3 * (self.ends - self.created)
@@ -122,7 +136,7 @@ class SimulatedFax:
     def status(self, now: float) -> str:
         """In SignalWire's words."""
         if now >= self.ends:
-            return "canceled" if self.canceled else _ENDINGS.get(self.course, self.course)
+            return _ENDINGS.get(self.course, self.course)
         if now >= self.dialled:
             return "sending"
         return "processing" if now >= self.created + 0.1 * (self.ends - self.created) else "queued"
@@ -215,7 +229,7 @@ class FaxLine:
             now = self.clock()
             if fax.status(now) not in while_in:
                 return False
-            fax.ends, fax.canceled = now, True
+            fax.ends, fax.course = now, "canceled"
             return True
 
     def log(self) -> list[dict[str, Any]]:

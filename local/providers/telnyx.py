@@ -41,6 +41,7 @@ _REASONS = {
     "failed": "fax_signaling_error",
     "unreachable": "file_download_failed",
     "unallocated": "receiver_unallocated_number",
+    "canceled": "sender_canceled",
 }
 Error = tuple[int, str, str, str | None]
 REFUSALS: dict[str, Error] = {
@@ -138,7 +139,7 @@ class TelnyxSimulator:
 def as_json(fax: SimulatedFax, now: float) -> dict[str, Any]:
     """A fax as the API shows it."""
     status = fax.status(now)
-    reason = "sender_canceled" if fax.canceled else _REASONS.get(fax.course)
+    reason = _REASONS.get(fax.course)
     shown = _STATUSES.get(status, status)
     return {
         "record_type": "fax",

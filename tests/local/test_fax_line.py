@@ -54,6 +54,7 @@ def ended(line: FaxLine, clock: Clock, ending: str) -> str:
         ("20", ["queued"]),
         ("21", ["failed"] * 2),
         ("23", ["failed", "delivered"]),
+        ("24", ["canceled", "delivered"]),
         ("99", ["delivered"]),
     ],
 )

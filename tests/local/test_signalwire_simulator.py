@@ -121,7 +121,7 @@ def test_only_a_queued_fax_is_canceled(bench: Bench) -> None:
     stuck, going = sent(bench, "20"), sent(bench)
     bench.wait(5)
     bench.signalwire.cancel(stuck)
-    assert bench.signalwire.fetch(stuck) == Undelivered("canceled", again=False)
+    assert bench.signalwire.fetch(stuck) == Undelivered("canceled", again=True)
     with pytest.raises(Unclear, match="in-progress"):
         bench.signalwire.cancel(going)
     assert bench.signalwire.fetch(going) == Pending("sending")

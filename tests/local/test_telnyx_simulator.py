@@ -68,7 +68,8 @@ def test_a_fax_goes_its_way_to_delivered(bench: Bench) -> None:
         ("10", Undelivered("busy", again=True, detail="user_busy")),
         ("11", Undelivered("no-answer", again=True, detail="receiver_no_answer")),
         ("18", Undelivered("fax_signaling_error", again=True, detail="fax_signaling_error")),
-        ("19", Undelivered("file_download_failed", again=False, detail="file_download_failed")),
+        ("19", Undelivered("file_download_failed", again=True, detail="file_download_failed")),
+        ("24", Undelivered("canceled", again=True, detail="sender_canceled")),
         ("21", Undelivered("receiver_unallocated_number", again=False, detail="receiver_unallocated_number")),
     ],
 )
@@ -119,7 +120,7 @@ def test_a_fax_is_canceled_until_it_is_over(bench: Bench) -> None:
     bench.wait(5)
     for fax in (stuck, going):
         bench.telnyx.cancel(fax)
-        assert bench.telnyx.fetch(fax) == Undelivered("canceled", again=False, detail="sender_canceled")
+        assert bench.telnyx.fetch(fax) == Undelivered("canceled", again=True, detail="sender_canceled")
     with pytest.raises(Unclear, match="over"):
         bench.telnyx.cancel(over)
 

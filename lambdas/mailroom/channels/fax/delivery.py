@@ -191,6 +191,4 @@ class FaxDelivery:
             self._tally.counts["Overdue"] += 1
             self._ledger.hand_back(claim)
             return self._settings.misconfigured_seconds  # the line waited out the outage already
-        if isinstance(state, Undelivered):
-            state = Undelivered(state.status, again=True, detail=state.detail)
         return self._ended(claim, message, provider_id, state)

@@ -15,7 +15,9 @@ from mailroom.message.outcome import Outcome, Retry, Sent
 from mailroom.telemetry import logger, redact
 
 _PENDING = {"queued", "processing", "sending"}
-_TRY_AGAIN = {"busy", "no-answer", "failed"}
+_TRY_AGAIN = {"busy", "no-answer", "failed", "canceled"}
+"""SignalWire cancels only a queued fax, so nothing of a canceled one was sent. What it calls a fax whose Ttl
+is over, it does not document."""
 
 _SLACK_SECONDS = 86_400
 """The list is asked for a day more than is needed: where the provider takes only the date of a date-time,
@@ -62,9 +64,9 @@ class SignalWire:
         status = text_of(fax, "status")
         if status == "delivered":
             return Delivered()
-        if status in _TRY_AGAIN or status == "canceled":
+        if status in _TRY_AGAIN:
             words = [str(fax[name]) for name in ("error_code", "error_message") if fax.get(name)]
-            return Undelivered(status, again=status in _TRY_AGAIN, detail=redact(": ".join(words)))
+            return Undelivered(status, again=True, detail=redact(": ".join(words)))
         if status not in _PENDING:
             logger.warning("unknown fax status", status=redact(status), provider_id=provider_id)
         return Pending(status)

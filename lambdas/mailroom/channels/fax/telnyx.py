@@ -130,13 +130,14 @@ def _created(fax: dict[str, Any]) -> float:
 
 _STATUSES = {"user_busy": "busy", "receiver_no_answer": "no-answer", "sender_canceled": "canceled"}
 _GIVE_UP = {
+    "file_format_invalid",
+    "file_size_limit_exceeded",
     "page_count_limit_exceeded",
     "receiver_invalid_number_format",
     "receiver_unallocated_number",
-    "sender_canceled",  # by us, or by somebody at the provider's console
     "unverified_destination_not_allowed",
 }
-_GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_", "file_")
+_GIVE_UP_PREFIXES = ("destination_invalid", "destination_not_in_")
 """All other reasons, also ones that Telnyx adds one day, are worth another attempt: a page too many costs
 less than a fax that was given up for no cause. So is `account_disabled`: it is no fault of the fax, and its
 next submit is refused, which rings an alarm."""

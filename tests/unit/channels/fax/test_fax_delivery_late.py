@@ -53,7 +53,8 @@ def test_a_fax_that_expires_while_it_is_on_the_line_is_seen_through(
 @pytest.mark.parametrize(
     ("then", "status"),
     [
-        (Undelivered("canceled", again=False), "retrying"),
+        (Undelivered("canceled", again=True), "retrying"),
+        (Undelivered("failed", again=False), "failed"),
         (BUSY, "retrying"),
         (Delivered(), "sent"),
     ],

@@ -155,7 +155,7 @@ def test_without_a_connection_nothing_went_out() -> None:
         ({"status": "delivered"}, Delivered()),
         ({"status": "busy"}, Undelivered("busy", again=True)),
         ({"status": "no-answer"}, Undelivered("no-answer", again=True)),
-        ({"status": "canceled"}, Undelivered("canceled", again=False)),
+        ({"status": "canceled"}, Undelivered("canceled", again=True)),
         (
             {"status": "failed", "error_code": 11200, "error_message": "no media at https://a.example/b?c=d"},
             Undelivered("failed", again=True, detail="11200: no media at (URL)"),

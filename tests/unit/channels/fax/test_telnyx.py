@@ -176,6 +176,7 @@ def test_an_unknown_status_never_ends_a_fax(log: Callable[[], list[dict[str, Any
         "destination_unreachable",
         "fax_initial_communication_timeout",
         "fax_signaling_error",
+        "file_download_failed",
         "media_processing_exception",
         "outbound_profile_channel_limit_exceeded",
         "outbound_profile_daily_spend_limit_exceeded",
@@ -199,7 +200,6 @@ def test_a_failure_that_may_pass_is_worth_another_attempt(reason: str) -> None:
         "destination_invalid",
         "destination_not_in_countries_whitelist",
         "destination_not_in_service_plan",
-        "file_download_failed",
         "file_format_invalid",
         "file_size_limit_exceeded",
         "page_count_limit_exceeded",
@@ -217,7 +217,7 @@ def test_a_failure_that_stays_is_not(reason: str) -> None:
     [
         ("user_busy", "busy", True),
         ("receiver_no_answer", "no-answer", True),
-        ("sender_canceled", "canceled", False),
+        ("sender_canceled", "canceled", True),
         (None, "failed", True),
     ],
 )
