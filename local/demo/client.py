@@ -98,14 +98,9 @@ class StageClient:
         """Take a message's item out of the mailbox."""
         self.dynamodb.delete_item(TableName=MAILBOX, Key=typed({"id": id_, "event_type": event_type}))
 
-    def queue_fax(self, body: str, group: str, id_: str) -> None:
-        """Write to the fax queue directly, as an upstream application does."""
-        self.sqs.send_message(
-            QueueUrl=self.output("FaxQueueUrl"),
-            MessageBody=body,
-            MessageGroupId=group,
-            MessageDeduplicationId=id_,
-        )
+    def queue_fax(self, body: str, group: str) -> None:
+        """Write to the fax queue directly, as an upstream application does: without a deduplication id."""
+        self.sqs.send_message(QueueUrl=self.output("FaxQueueUrl"), MessageBody=body, MessageGroupId=group)
 
     # The ledger and the suppression list.
 

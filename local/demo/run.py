@@ -181,7 +181,7 @@ class _Sending:
             if fax.payload:
                 self._stage.s3.put_object(Bucket=bucket, Key=f"{fax.id}.pdf", Body=PDF)
             if fax.way == "queue":
-                self._stage.queue_fax(json.dumps(fax.body(providers, bucket)), fax.group or fax.line, fax.id)
+                self._stage.queue_fax(json.dumps(fax.body(providers, bucket)), fax.group or fax.line)
                 self._bars.step("faxes put")
         items = [fax.item(providers, bucket) for fax in self._plan.faxes if fax.way == "mailbox"]
         self._stage.put_all(items, lambda: self._bars.step("faxes put"))

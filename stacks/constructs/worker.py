@@ -145,11 +145,12 @@ class Worker(Construct):
 
 def _order(work: Work) -> dict[str, Any]:
     """What makes a queue FIFO, each group for itself: as fast as there are groups, and a body that one
-    group had may come again in another."""
+    group had may come again in another. Senders of ours give deduplication ids; a producer need not."""
     if not work.fifo:
         return {}
     return {
         "fifo": True,
+        "content_based_deduplication": True,
         "deduplication_scope": sqs.DeduplicationScope.MESSAGE_GROUP,
         "fifo_throughput_limit": sqs.FifoThroughputLimit.PER_MESSAGE_GROUP_ID,
     }

@@ -131,6 +131,21 @@ def test_a_repetition_is_dropped_within_its_group_alone_even_after_it_was_delete
     assert bodies(sqs, queue) == []
 
 
+def test_a_queue_that_tells_copies_by_content_needs_no_id_and_an_id_counts_more(sqs: "SQSClient") -> None:
+    attributes = {**FIFO, "ContentBasedDeduplication": "true"}
+    queue = sqs.create_queue(QueueName="by-content.fifo", Attributes=attributes)["QueueUrl"]  # type: ignore[arg-type]
+    for _ in range(2):
+        sqs.send_message(QueueUrl=queue, MessageBody="1", MessageGroupId="a")
+    sqs.send_message(QueueUrl=queue, MessageBody="1", MessageGroupId="b", MessageDeduplicationId="x")
+    sqs.send_message(QueueUrl=queue, MessageBody="1", MessageGroupId="b", MessageDeduplicationId="y")
+    found = 0
+    for _ in range(4):
+        for _, receipt in receive(sqs, queue, VisibilityTimeout=30):
+            sqs.delete_message(QueueUrl=queue, ReceiptHandle=receipt)
+            found += 1
+    assert found == 3
+
+
 def test_a_fifo_queue_takes_no_delay_of_a_message(sqs: "SQSClient") -> None:
     queue = fifo(sqs, "undelayed")
     entry = {"Id": "1", "MessageBody": "x", "MessageGroupId": "a", "MessageDeduplicationId": "d"}

@@ -16,8 +16,8 @@ def test_the_fax_queue_keeps_order_within_a_line_and_is_fast_over_all_of_them(de
     assert queue["FifoQueue"] is True
     assert queue["DeduplicationScope"] == "messageGroup"
     assert queue["FifoThroughputLimit"] == "perMessageGroupId"
-    # Two faxes of the same content are two faxes.
-    assert not queue.get("ContentBasedDeduplication")
+    # A producer need not give a deduplication id: a body names its fax, so the same body is the same fax.
+    assert queue["ContentBasedDeduplication"] is True
 
 
 def test_a_fifo_queues_dead_letter_queue_is_fifo_and_the_others_are_standard(dev: Templates) -> None:
