@@ -130,18 +130,16 @@ def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
 
 def _fax_sentence(change: LedgerChange, max_attempts: int) -> str:
     error = _error(change)
+    made = change.attempts + int(change.new.get("retry_count", 0))
     match change.status:
         case "sent":
             return "Fax sent successfully"
         case "retrying":
-            attempt = f"attempt {change.attempts} of {max_attempts}"
+            attempt = f"attempt {made} of {max_attempts}"
             return f"Failed to deliver fax ({attempt}). Fax status: {error.get('code')}"
         case "failed" if change.attempts and _of_the_line(error):
-            tries = "try" if change.attempts == 1 else "tries"
-            return (
-                f"Failed to deliver fax after {change.attempts} {tries}. "
-                f"Last attempt status: {error.get('code')}"
-            )
+            tries = "try" if made == 1 else "tries"
+            return f"Failed to deliver fax after {made} {tries}. Last attempt status: {error.get('code')}"
         case "failed":
             return f"Failed to deliver fax: {error.get('message')}"
     return _sentence(change)
@@ -282,7 +280,7 @@ def _reason(change: LedgerChange) -> str:
     return str(code or change.status)[:REASON_CHARACTERS]
 
 
-_SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "callback_url")
+_SAID_AGAIN = ("to", "pdf_url", "payload_ref", "from", "expires_at", "retry_count", "callback_url")
 
 
 class RetrySchedule(Struct, frozen=True):

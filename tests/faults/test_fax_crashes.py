@@ -100,6 +100,23 @@ def test_a_second_copy_of_every_fax_changes_nothing(new_fax_world: NewFaxWorld) 
     check(world, "copies")
 
 
+def test_copies_that_another_gateway_had_tried_so_often_and_less_often_are_one_fax(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    world = new_fax_world()
+    world.put(fax("busy-once", retry_count=1), fax("good", THERE, retry_count=19))
+    world.clock.now += 301
+    world.put(fax("busy-once", retry_count=0), fax("good", THERE, retry_count=0))
+    world.settle()
+    assert world.network.delivered() == {"busy-once": 1, "good": 1}
+    assert world.callbacks("busy-once") == [
+        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
+        SENT,
+    ]
+    assert world.callbacks("good") == [SENT]
+    assert not world.fifo.dead
+
+
 @pytest.mark.parametrize("attempts", [1, 2])
 def test_a_stale_copy_of_an_attempt_starts_no_second_chain(new_fax_world: NewFaxWorld, attempts: int) -> None:
     world = new_fax_world()

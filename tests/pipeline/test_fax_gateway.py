@@ -66,6 +66,17 @@ def test_a_busy_line_is_tried_again_and_each_attempt_is_told(pipeline: Pipeline)
 
 
 @pytest.mark.usefixtures("faxes")
+def test_a_fax_that_its_provider_cancels_is_tried_again_and_earlier_attempts_elsewhere_count(
+    pipeline: Pipeline,
+) -> None:
+    assert [call["status"] for call in pipeline.calls("moved")] == ["canceled", "delivered"]
+    assert told(pipeline, "moved", 2) == [
+        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: canceled"),
+        ("sent", SUCCESS),
+    ]
+
+
+@pytest.mark.usefixtures("faxes")
 def test_a_line_that_is_always_busy_is_given_up_after_the_last_attempt(pipeline: Pipeline) -> None:
     assert [call["status"] for call in pipeline.calls("busy-always")] == ["busy"] * MAX_ATTEMPTS
     *_, last = told(pipeline, "busy-always", MAX_ATTEMPTS)

@@ -86,7 +86,7 @@ class Ledger(LedgerItems):
             {
                 **addressing_of(message.recipient, message.callback_url, message.topic),
                 **each_of(message.addressees),
-                **{name: string(value) for name, value in message.kept.items()},
+                **facts_of(message.kept),
                 "status": _SENDING,
                 "claim_token": string(token),
                 # Stays over crashes, until a verb settles what they left open.

@@ -181,7 +181,7 @@ class Message(Struct, frozen=True, kw_only=True):
         return hashlib.sha256(f"{self.id}\0{self.attempt}".encode()).hexdigest()
 
     @property
-    def kept(self) -> dict[str, str]:
+    def kept(self) -> Mapping[str, str | int]:
         """Further attributes for the ledger: what a later attempt is built from."""
         return {}
 

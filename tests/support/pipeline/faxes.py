@@ -14,6 +14,7 @@ from tests.support.pipeline.shared import Pipeline, until
 MAX_ATTEMPTS = 3
 ENDED_SECONDS = 90.0
 BUSY, TWICE, SLOW, LOST, REFUSED = (f"+12125550{ending}" for ending in (110, 112, 113, 114, 115))
+EXPIRED = "+12125550124"
 GOOD, SHARED, FOREIGN, BLOCKED, DUE, STORED = (f"+13125550{ending}" for ending in range(140, 146))
 CROWD = [f"one-line-{number}" for number in range(6)]
 NOT_A_FAX = json.dumps({"to": BLOCKED, "pdf_url": "https://example.com/faxes/none.pdf"})
@@ -64,6 +65,7 @@ def _items(pipeline: Pipeline, due: datetime) -> list[Item]:
         fax("simple", GOOD),
         fax("busy-twice", TWICE),
         fax("busy-always", BUSY),
+        fax("moved", EXPIRED, retry_count=1),
         fax("refused", REFUSED),
         fax("no-number", "555-CALL-ME"),
         fax("stored", STORED, **stored),
@@ -83,8 +85,9 @@ def _queued(pipeline: Pipeline) -> list[str]:
             "pdf_url": f"https://example.com/faxes/{id_}.pdf",
             "callback_url": told_at(pipeline, id_),
         }
-        pipeline.queue_fax(json.dumps(body), group, id_)
-    pipeline.queue_fax(NOT_A_FAX, BLOCKED, "not-a-fax")
+        pipeline.queue_fax(json.dumps(body), group)
+        pipeline.queue_fax(json.dumps(body), group)  # the very same, which the queue knows by its content
+    pipeline.queue_fax(NOT_A_FAX, BLOCKED)
     behind = {"fax_id": "behind", "to": BLOCKED, "pdf_url": "https://example.com/faxes/behind.pdf"}
-    pipeline.queue_fax(json.dumps(behind), BLOCKED, "behind")
+    pipeline.queue_fax(json.dumps(behind), BLOCKED)
     return [*groups, "behind"]

@@ -44,6 +44,16 @@ def told(old: dict[str, Any] = FAX, **changes: Any) -> Callback:
             "Failed to deliver fax (attempt 7 of 20). Fax status: busy",
         ),
         (
+            {"status": "retrying", "attempts": 4, "retry_count": 3, "error": BUSY},
+            "tmp_fail",
+            "Failed to deliver fax (attempt 7 of 20). Fax status: busy",
+        ),
+        (
+            {"status": "failed", "attempts": 1, "retry_count": 19, "error": BUSY},
+            "perm_fail",
+            "Failed to deliver fax after 20 tries. Last attempt status: busy",
+        ),
+        (
             {"status": "failed", "attempts": 20, "error": BUSY},
             "perm_fail",
             "Failed to deliver fax after 20 tries. Last attempt status: busy",

@@ -41,11 +41,12 @@ def test_a_busy_fax_is_told_of_and_tried_again_in_ten_minutes(
 
 
 def test_what_is_queued_for_a_retry_is_a_fax(outcomes: Consequences) -> None:
-    sender: dict[str, Any] = {"from": "+12025550101"}
-    outcomes.handle(busy(attempts=4, **sender))
+    kept: dict[str, Any] = {"from": "+12025550101", "retry_count": 3}
+    outcomes.handle(busy(attempts=4, **kept))
     (entry,) = outcomes.entries("fax-retry")
     fax = parse(item_of(json.loads(entry["MessageBody"])), {"fax": Fax})
     assert (fax.attempt, fax.line, fax.callback_url, fax.from_) == (5, LINE, TOLD, "+12025550101")
+    assert fax.retry_count == 3
 
 
 def test_what_is_queued_for_a_receiver_is_what_the_webhook_sender_reads(

@@ -8,7 +8,8 @@ from msgspec import Meta, Struct, field
 
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.address import to_e164
-from mailroom.message.message import MAX_REF_BYTES, Message
+from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message
+from mailroom.message.outcome import Facts
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 
@@ -28,6 +29,14 @@ class Fax(Message, frozen=True, kw_only=True):
     from_: Annotated[str | None, Meta(description="one of the stage's fax numbers; the first")] = field(
         default=None, name="from"
     )
+    retry_count: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=MAX_ATTEMPT,
+            description="attempts that another gateway made before; they count towards the most",
+        ),
+    ] = 0
 
     @property
     def line(self) -> str:
@@ -45,11 +54,11 @@ class Fax(Message, frozen=True, kw_only=True):
         return self.line
 
     @property
-    def kept(self) -> dict[str, str]:
+    def kept(self) -> Facts:
         """What a retry says again."""
-        names = ("pdf_url", "payload_ref", "expires_at")
-        kept = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return kept if self.from_ is None else {**kept, "from": self.from_}
+        names = ("pdf_url", "payload_ref", "expires_at", "retry_count")
+        kept = {**{name: getattr(self, name) for name in names}, "from": self.from_}
+        return {name: value for name, value in kept.items() if value}
 
     def check(self) -> None:
         """Raise Invalid for the first thing that no provider could fax."""

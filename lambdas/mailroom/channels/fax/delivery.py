@@ -172,15 +172,15 @@ class FaxDelivery:
             return None
         detail = "" if state.detail == state.status else state.detail
         said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
-        if state.again and message.attempt < self._settings.max_attempts:
+        if state.again and message.attempt + message.retry_count < self._settings.max_attempts:
             self._ledger.retry_later(claim, state.status, said)
             return self._tally.note("Retrying", "not delivered; another attempt follows", status=state.status)
         self._ledger.fail(claim, state.status, said)
         return self._tally.note("Rejected", "not delivered, for good", status=state.status)
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Wait:
-        """Longer than any fax takes. Stopped by us, it may be tried again; where not even that can be known,
-        the record goes the way of an outage, with the checkpoint kept for whoever redrives it."""
+        """Longer than any fax takes, so it is stopped. Where nobody knows whether it was, the record goes the
+        way of an outage, with the checkpoint kept for whoever redrives it."""
         try:
             self._adapter.cancel(provider_id)
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this

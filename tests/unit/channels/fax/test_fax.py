@@ -47,6 +47,9 @@ def test_other_numbers_are_other_lines() -> None:
         ({"callback_url": "ftp://app.example"}, "callback_url: is not an https URL"),
         ({"attempt": 0}, "attempt: "),
         ({"attempt": "2"}, "attempt: expected a number"),
+        ({"retry_count": -1}, "retry_count: "),
+        ({"retry_count": "2"}, "retry_count: expected a number"),
+        ({"retry_count": 1.5}, "retry_count: "),
     ],
 )
 def test_what_no_provider_could_fax_is_refused_with_the_field_and_the_remedy(
@@ -99,9 +102,11 @@ def test_a_body_without_an_identity_is_malformed(body: Item) -> None:
             {"pdf_url": ..., "payload_ref": "s3://b/k", "expires_at": "2026-12-01T00:00:00Z"},
             {"payload_ref": "s3://b/k", "expires_at": "2026-12-01T00:00:00Z"},
         ),
+        ({"retry_count": 0}, {"pdf_url": PDF}),
+        ({"retry_count": 7}, {"pdf_url": PDF, "retry_count": 7}),
     ],
 )
-def test_what_a_retry_says_again_is_kept(changes: dict[str, Any], kept: dict[str, str]) -> None:
+def test_what_a_retry_says_again_is_kept(changes: dict[str, Any], kept: dict[str, Any]) -> None:
     assert fax(**changes).kept == kept
 
 

@@ -52,6 +52,25 @@ def test_the_last_attempts_busy_line_is_a_failure(fax_post: FaxMake, aws: Aws) -
     assert found(aws)["error"] == {"code": "busy", "message": "Fax status: busy"}
 
 
+def test_attempts_of_another_gateway_count_towards_the_most_that_a_fax_gets(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    worker = fax_post(FakeLine(BUSY), max_attempts=4)
+    for attempt in (1, 2):
+        assert worker.handle(fax_body(attempt=attempt, retry_count=2)) is None
+    assert worker.line.submits == 2
+    assert (found(aws)["status"], found(aws)["attempts"], found(aws)["retry_count"]) == ("failed", 2, 2)
+
+
+@pytest.mark.parametrize("retry_count", [3, 4, 90])
+def test_a_fax_that_another_gateway_was_about_to_give_up_gets_one_attempt(
+    fax_post: FaxMake, aws: Aws, retry_count: int
+) -> None:
+    worker = fax_post(FakeLine(BUSY), max_attempts=4)
+    assert worker.handle(fax_body(retry_count=retry_count)) is None
+    assert (worker.line.submits, found(aws)["status"]) == (1, "failed")
+
+
 def test_an_end_that_another_attempt_would_not_change_is_a_failure_at_once(
     fax_post: FaxMake, aws: Aws, counted: Counted
 ) -> None:
