@@ -41,6 +41,7 @@ class Imported(Struct, frozen=True, kw_only=True):
     existed: int
     conflict: int
     refused: int
+    left_out: int
     failed: int
     bytes: int
     bytes_done: int
@@ -59,6 +60,7 @@ _MEANING = (
     ("existed", "were there already, with the same content"),
     ("conflict", "have the id of another message, which stays"),
     ("refused", "are faulty"),
+    ("left_out", "do not have what --only asks for"),
     ("failed", "AWS refused; the import puts them when it goes on"),
 )
 
@@ -95,6 +97,8 @@ def _table(answer: Imported) -> Table:
     for name, meaning in _MEANING:
         count = getattr(answer, name)
         if answer.dry_run and name in ("existed", "conflict", "failed"):
+            continue
+        if name == "left_out" and not count:
             continue
         said = "would be put" if answer.dry_run and name == "put" else meaning
         table.add_row(f"{count:,}", name, said)

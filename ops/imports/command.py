@@ -37,6 +37,10 @@ Sets = Annotated[list[str] | None, typer.Option("--set", help="Give every messag
 Maps = Annotated[
     list[str] | None, typer.Option("--map", help="Use a column as an attribute: column=attribute.")
 ]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(help="Leave out lines whose column has no such value: column=value; repeat it for several."),
+]
 Kind = Annotated[
     Format | None, typer.Option("--format", help="The file's format; default: by the ending of its name.")
 ]
@@ -65,6 +69,7 @@ def import_(
     id_column: Column = None,
     set_: Sets = None,
     map_: Maps = None,
+    only: Only = None,
     format_: Kind = None,
     delimiter: Delimiter = None,
     dry_run: DryRun = False,
@@ -77,6 +82,7 @@ def import_(
     A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
     and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
     the line's number. Messages take the bulk lane if the channel has one; --set lane=normal takes the other.
+    A column of JSON Lines may lie within another: --map User.Names.0=first_name.
 
     After an interruption, run the same command again: FILE.mailroom-progress says where it stopped. Nothing
     is put twice, even without that file: a message that is there already counts as existed. Refused lines
@@ -97,6 +103,7 @@ def import_(
             id_column=id_column,
             sets=set_ or (),
             maps=map_ or (),
+            only=only or (),
         )
         session = boto3.Session()
         with closing(Source(file)) as source:
@@ -124,6 +131,7 @@ def options_of(
     id_column: str | None,
     sets: Iterable[str],
     maps: Iterable[str],
+    only: Iterable[str],
 ) -> Options:
     """The options of a command. Raises Refused for those that contradict each other or mean nothing."""
     if channel is not None and channel not in CONTRACTS:
@@ -150,7 +158,17 @@ def options_of(
         id_column=id_column or "",
         sets=constant,
         maps=mapped,
+        only=_choices(only),
     )
+
+
+def _choices(typed: Iterable[str]) -> dict[str, list[str]]:
+    """The values that each column may have. Raises Refused."""
+    found: dict[str, list[str]] = {}
+    for each in typed:
+        for column, value in pairs([each], "--only").items():
+            found.setdefault(column, []).append(value)
+    return found
 
 
 def _is_prefix(text: str) -> bool:

@@ -87,6 +87,8 @@ class Job:
                 if isinstance(item, LineFault):
                     counts.refused += 1
                     faults += [item] if len(faults) < SHOWN_FAULTS else []
+                elif item is None:
+                    counts.left_out += 1
                 else:
                     counts.put += 1
                     samples += [item] if len(samples) < SAMPLES else []
@@ -124,7 +126,7 @@ class Job:
 
 
 class _Begun(Struct):
-    """An entry on its way: the fault that keeps it from being put, or the put."""
+    """An entry on its way: the fault that keeps it from being put, or the put; neither: it is left out."""
 
     entry: FileEntry
     fault: LineFault | None = None
@@ -214,7 +216,7 @@ class Import:
             if self._interrupted or self._state == "stopped":
                 break
             item = self._job.items.judged(entry)
-            if isinstance(item, LineFault):
+            if item is None or isinstance(item, LineFault):
                 window.append(_Begun(entry, fault=item))
             else:
                 window.append(_Begun(entry, put=pool.submit(self._writer.put, item)))
@@ -245,7 +247,7 @@ class Import:
     def _outcome(self, begun: _Begun) -> tuple[str, LineFault | None]:
         """The count that an entry belongs to, and why it was not put."""
         if begun.put is None:
-            return "refused", begun.fault
+            return "refused" if begun.fault else "left_out", begun.fault
         line, written = begun.entry.begin.line, begun.put.result()
         if written.state == "refused":
             return "refused", self._job.items.fault(line, written.field, written.problem)

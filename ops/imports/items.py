@@ -1,5 +1,6 @@
 """One entry of a file as an item of the mailbox, or what is wrong with it."""
 
+import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from typing import Any, Literal
@@ -19,6 +20,7 @@ LINE, REASON = "mailroom_line", "mailroom_reason"
 it was refused."""
 ID, CHANNEL = "id", "event_type"
 _MAX_LINE_DIGITS = 18
+_PLACE = re.compile(r"\d{1,9}", re.ASCII)
 _attributes = cache(attributes_of)
 
 
@@ -26,7 +28,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """How lines become messages. An import goes on only with the options that it began with.
 
     `channel` "": each line has its own. `id_prefix` "": the ids are in the file. `sets` are attributes of
-    every message; `maps` has the attribute that a column becomes.
+    every message; `maps` has the attribute that a column becomes; `only` the values of which a column must
+    have one, or the line is left out.
     """
 
     format: Format
@@ -36,6 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
     id_column: str
     sets: dict[str, str]
     maps: dict[str, str]
+    only: dict[str, list[str]] = {}
 
     def attribute(self, column: str) -> str:
         """What a column is called in the message."""
@@ -77,18 +81,20 @@ class Items:
     def check_header(self, header: list[str]) -> None:
         """Raise Refused where these columns cannot make messages by the options."""
         there = set(header)
-        for option, columns in (("--map", self._options.maps), ("--id-column", [self._options.id_column])):
+        options = self._options
+        named = (("--map", options.maps), ("--id-column", [options.id_column]), ("--only", options.only))
+        for option, columns in named:
             for column in columns:
                 if column and column not in there:
                     there_are = f"it has: {', '.join(header):.300}"
                     raise Refused(f"{option}: there is no column {column!r:.60}; {there_are}.")
-        for column, attribute in self._options.maps.items():
-            if attribute in there and attribute not in self._options.maps:
+        for column, attribute in options.maps.items():
+            if attribute in there and attribute not in options.maps:
                 raise Refused(f"--map {column}={attribute}: {attribute} is a column as well; map that, too.")
-        attributes = {self._options.attribute(each) for each in header}
-        if not self._options.channel and CHANNEL not in attributes:
+        attributes = {options.attribute(each) for each in header}
+        if not options.channel and CHANNEL not in attributes:
             raise Refused("Which channel is it? Say --channel mail, or name a column event_type.")
-        if not self._options.id_prefix and not self._options.id_column and ID not in attributes:
+        if not options.id_prefix and not options.id_column and ID not in attributes:
             raise Refused(
                 "The lines have no ids: name a column that has one by --id-column, or let them be made of "
                 "the lines' numbers by --id-prefix, which no other file may have, such as "
@@ -100,11 +106,15 @@ class Items:
         there = {self._options.attribute(each) for each in columns}
         return self._numbered and not there & {ID, LINE}
 
-    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault:
-        """The item of an entry, as the stage's own entrance would take it; or what is wrong with it."""
+    def judged(self, entry: FileEntry) -> dict[str, Any] | LineFault | None:
+        """The item of an entry, as the stage's own entrance would take it; what is wrong with it; or None: it
+        is to be left out."""
         line = entry.begin.line
         if entry.values is None:
             return LineFault(line, entry.column, entry.problem)
+        for column, wanted in self._options.only.items():
+            if _text(_cell(entry.values, column)) not in wanted:
+                return None
         try:
             item = self.item(line, entry.values)
             self._validator.validate(item)
@@ -125,6 +135,9 @@ class Items:
     def item(self, line: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """The item of a line. Raises Invalid, which names the attribute."""
         item = {self._options.attribute(column): value for column, value in values.items()}
+        for column in self._options.maps.keys() - values.keys():
+            if (value := _cell(values, column)) is not None:
+                item[self._options.maps[column]] = value
         number, _ = item.pop(LINE, None), item.pop(REASON, None)
         item[CHANNEL] = self._channel(item)
         known = _attributes(item[CHANNEL])
@@ -151,7 +164,7 @@ class Items:
 
     def _id(self, values: Mapping[str, Any], item: Mapping[str, Any], number: object) -> str:
         prefix, column = self._options.id_prefix, self._options.id_column
-        own = values.get(column) if column else item.get(ID)
+        own = _cell(values, column) if column else item.get(ID)
         if own is None and self._numbered:
             return f"{prefix}-{_number(number)}"
         if isinstance(own, int) and not isinstance(own, bool):
@@ -161,6 +174,29 @@ class Items:
         if _is_address(own):
             raise Invalid(ID, "is a mail address; ids appear in logs: use another column")
         return f"{prefix}-{own.strip()}" if prefix else own.strip()
+
+
+def _cell(values: Mapping[str, Any], column: str) -> Any:
+    """The value of a column; of a JSON object also one within, whose names or places in a list are joined by
+    dots: `User.Names.0`. None: there is none."""
+    if column in values:
+        return values[column]
+    value: Any = values
+    for part in column.split("."):
+        if isinstance(value, dict):
+            value = value.get(part)
+        elif isinstance(value, list) and _PLACE.fullmatch(part):
+            value = next(iter(value[int(part) :]), None)
+        else:
+            return None
+    return value
+
+
+def _text(value: Any) -> str:
+    """A value as one would type it: nothing is an empty cell."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
 
 
 def _number(number: object) -> int:

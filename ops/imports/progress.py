@@ -29,19 +29,20 @@ _NUMBERED = (
 class LineCounts(Struct, kw_only=True):
     """Lines, by what became of them. put: they are in the mailbox now. existed: the very same were there;
     among them may be those that this import put before it was cut off. conflict: the id is another
-    message's. refused: the line is not as it must be. failed: AWS did not take it, and the import ended; it
-    is put when the import goes on."""
+    message's. refused: the line is not as it must be. left_out: it does not have what was asked for. failed:
+    AWS did not take it, and the import ended; it is put when the import goes on."""
 
     put: int = 0
     existed: int = 0
     conflict: int = 0
     refused: int = 0
+    left_out: int = 0
     failed: int = 0
 
     @property
     def lines(self) -> int:
         """All that were seen."""
-        return self.put + self.existed + self.conflict + self.refused + self.failed
+        return self.put + self.existed + self.conflict + self.refused + self.left_out + self.failed
 
 
 class ImportProgress(Struct, kw_only=True):

@@ -85,7 +85,7 @@ def main(file: Path, counts: Path, event: str = "", number: str = "0") -> None:
     _arm(death)
     importing.NOTED_EVERY = float(os.environ.get("NOTED_EVERY", importing.NOTED_EVERY))
     words: dict[str, Any] = dict.fromkeys(("format_", "delimiter", "id_prefix", "id_column"))
-    options = options_of(file, channel="mail", sets=["subject=Hello", "text=Hi"], maps=(), **words)
+    options = options_of(file, channel="mail", sets=["subject=Hello", "text=Hi"], maps=(), only=(), **words)
     with closing(Source(file)) as source, counts.open("r+b") as opened:
         mailbox = mmap.mmap(opened.fileno(), 0)
         client: Any = StubDynamoDB(mailbox, death)
