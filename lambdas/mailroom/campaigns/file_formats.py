@@ -27,7 +27,7 @@ LOCATION = "audience.location"
 """The setting at fault where a file cannot be read at all."""
 _BOM = b"\xef\xbb\xbf"
 _NO_TEXT = (
-    (b"\x1f\x8b", "compressed (gzip)", "put it there as plain text"),
+    (b"\x1f\x8b", "compressed (gzip)", "unpack it with gunzip"),
     (b"PK\x03\x04", "compressed (zip, or a spreadsheet)", "put it there as plain text"),
     (b"\xff\xfe", "in UTF-16", "save it as UTF-8"),
     (b"\xfe\xff", "in UTF-16", "save it as UTF-8"),

@@ -86,7 +86,7 @@ def test_what_stands_in_a_bad_line_is_not_said() -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"\x1f\x8b\x08\0", "the file is compressed (gzip); put it there as plain text"),
+        (b"\x1f\x8b\x08\0", "the file is compressed (gzip); unpack it with gunzip"),
         (b"PK\x03\x04", "the file is compressed (zip, or a spreadsheet); put it there as plain text"),
         ('{"id": 1}'.encode("utf-16"), "the file is in UTF-16; save it as UTF-8"),
     ],
