@@ -82,7 +82,8 @@ def import_(
     A column is an attribute of the message, or a variable of its template. In a CSV file, write lists, maps
     and numbers as JSON. Each line needs an id that stays the same: from a column, or made of --id-prefix and
     the line's number. Messages take the bulk lane if the channel has one; --set lane=normal takes the other.
-    A column of JSON Lines may lie within another: --map User.Names.0=first_name.
+    A column of JSON Lines may lie within another: --map User.Names.0=first_name. --only column= asks for
+    lines without a value.
 
     After an interruption, run the same command again: FILE.mailroom-progress says where it stopped. Nothing
     is put twice, even without that file: a message that is there already counts as existed. Refused lines

@@ -186,7 +186,7 @@ def _cell(values: Mapping[str, Any], column: str) -> Any:
         if isinstance(value, dict):
             value = value.get(part)
         elif isinstance(value, list) and _PLACE.fullmatch(part):
-            value = next(iter(value[int(part) :]), None)
+            value = value[int(part)] if int(part) < len(value) else None
         else:
             return None
     return value

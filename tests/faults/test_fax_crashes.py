@@ -11,7 +11,7 @@ NewFaxWorld = Callable[[], FaxWorld]
 
 FAXES = (
     fax("good"),
-    fax("busy-once"),
+    fax("busy-once", retry_count=1),
     fax("throttled-once", THERE),
     fax("slow", THERE),
     fax("lost-answer", THERE),
@@ -24,7 +24,7 @@ NOT_OURS = "from: is not among this stage's fax numbers"
 TOLD = {
     **{name: [SENT] for name in ARRIVING},
     "busy-once": [
-        ("tmp_fail", "Failed to deliver fax (attempt 1 of 3). Fax status: busy"),
+        ("tmp_fail", "Failed to deliver fax (attempt 2 of 3). Fax status: busy"),
         SENT,
     ],
     "refused": [("perm_fail", "Failed to deliver fax: 21211: that is no fax number")],
