@@ -9,7 +9,6 @@ from msgspec import Meta, Struct, field
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.address import to_e164
 from mailroom.message.message import MAX_ATTEMPT, MAX_REF_BYTES, Message
-from mailroom.message.outcome import Facts
 
 _URL = re.compile(r"https://[!-~]{1,2000}")
 
@@ -54,7 +53,7 @@ class Fax(Message, frozen=True, kw_only=True):
         return self.line
 
     @property
-    def kept(self) -> Facts:
+    def kept(self) -> dict[str, str | int]:
         """What a retry says again."""
         names = ("pdf_url", "payload_ref", "expires_at", "retry_count")
         kept = {**{name: getattr(self, name) for name in names}, "from": self.from_}
