@@ -19,7 +19,7 @@ from tests.support import ROOT
         "local.pump.driver",
     ],
 )
-def test_a_program_of_the_local_stage_needs_nothing_of_the_functions(module: str) -> None:
+def test_a_program_of_the_local_stage_finds_what_it_imports(module: str) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", f"import {module}"]
     ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
