@@ -1,5 +1,5 @@
 """What may be called from outside: by producers with messages, by recipients who opt out, and by Twilio to
-say what became of an SMS."""
+say what became of an SMS, and what people text to us."""
 
 import json
 
@@ -29,6 +29,7 @@ MESSAGES = (
 where it may hold a slash."""
 DOCUMENTS = (("GET", "/openapi.json"), ("GET", "/swagger"))
 TWILIO_PATH = "/callbacks/twilio"
+INBOUND_PATH = "/twilio/inbound"
 UNSUBSCRIBE_PATH = "/unsubscribe"
 PAGE_FILE = "unsubscribe.json"
 """What a stage says of the page, in the function's bundle."""
@@ -133,8 +134,8 @@ class ApiStack(StageStack):
         )
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
-        secret, queue = feedback.twilio_secret, feedback.worker.queue
-        if secret is None:
+        section, secret, queue = settings.twilio, feedback.twilio_secret, feedback.worker.queue
+        if section is None or secret is None:
             return
         spec = FunctionSpec(
             function="twilio-callbacks",
@@ -144,14 +145,16 @@ class ApiStack(StageStack):
                 "TWILIO_SECRET_ARN": secret.secret_arn,
                 "PUBLIC_URL": self.public_url,
                 "FEEDBACK_QUEUE_URL": queue.queue_url,
+                "SMS_BASE_URL": section.url,
+                **section.words(),
             },
             remedy=TWILIO_GIVES_UP,
         )
-        self._routes(settings, "TwilioCallbacks", spec).open(
-            ["POST"],
-            f"{TWILIO_PATH}/{{reference}}",
-            "Twilio signs each request with the account's token; the function checks it.",
-        )
+        routes = self._routes(settings, "TwilioCallbacks", spec)
+        for path in (f"{TWILIO_PATH}/{{reference}}", INBOUND_PATH):
+            routes.open(
+                ["POST"], path, "Twilio signs each request with the account's token; the function checks it."
+            )
 
     def _routes(self, settings: Settings, name: str, spec: FunctionSpec) -> RouteGroup:
         """The routes to a function of the API; `name` is in CamelCase."""

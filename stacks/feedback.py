@@ -87,6 +87,8 @@ class FeedbackStack(StageStack):
                 "SUPPRESSIONS_TABLE": storage.suppressions.table_name,
                 "FEEDBACK_TOPICS": self.to_json_string([self.topic.topic_arn]),
                 "DEFAULT_REGION": settings.default_region,
+                # Texts by Twilio come as the words that they are: see `twilio-callbacks`.
+                **(settings.sms.words() if settings.sms and not settings.twilio else {}),
             },
         )
 
@@ -138,11 +140,11 @@ SMS_EVENTS = ["TEXT_ALL", "MEDIA_ALL"]
 
 
 def sms_events(stack: Stack, name: str, topic: EventTopic) -> None:
-    """The set `name`, whose events go to `topic`."""
+    """The set `name`, whose events go to `topic`, as the texts may that people send to the account's numbers:
+    which resource publishes those is not documented, so the policy is that of "Topic policies for Amazon SNS
+    topics" in the service's user guide."""
     kind = smsvoice.CfnConfigurationSet
-    topic.let_publish(
-        SMS_SERVICE, stack.format_arn(service="sms-voice", resource="configuration-set", resource_name=name)
-    )
+    topic.let_publish(SMS_SERVICE, stack.format_arn(service="sms-voice", resource="*"))
     made = kind(
         stack,
         "Sms",

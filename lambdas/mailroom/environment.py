@@ -118,20 +118,27 @@ class WebhookSender(Sender, frozen=True, kw_only=True, rename="upper"):
 
 
 class FeedbackSettings(Common, frozen=True, kw_only=True, rename="upper"):
-    """Feedback's: the topics that it believes, and where it marks recipients."""
+    """Feedback's: the topics that it believes, where it marks recipients, and the stage's own words that stop
+    text messages and start them again."""
 
     queue_url: str
     suppressions_table: str
     feedback_topics: list[str]
     default_region: str = ""
+    stop_words: list[str] = []
+    start_words: list[str] = []
 
 
 class TwilioCallbacksSettings(Struct, frozen=True, kw_only=True, rename="upper"):
-    """The function's that Twilio calls: what it signs with, under which URL, and where its words go."""
+    """The function's that Twilio calls: what it signs with, under which URL, and where its words go; where to
+    ask Twilio when a text was sent, and the stage's own words that stop texts and start them again."""
 
     twilio_secret_arn: str
     public_url: str
     feedback_queue_url: str
+    sms_base_url: str
+    stop_words: list[str] = []
+    start_words: list[str] = []
 
 
 class DatabaseSettings(Struct, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ _WHY = {
     "bounce": "a message to it came back for good",
     "complaint": "it complained",
     "gone": "its provider says that it is no more",
+    "stop": "it opted out",
 }
 
 
@@ -188,6 +189,9 @@ def lift(
     as_json: AsJson = False,
 ) -> None:
     """Take a recipient off the list. A new bounce or complaint puts the recipient on the list again.
+
+    Whoever opted out of text messages should text START instead: until then the provider refuses texts to the
+    number, and a refusal puts the number on the list again.
 
     The command takes a mail address off SES's list too, which all stages of the account share in this region.
     Exit code 1: the recipient was on no list, or SES failed.

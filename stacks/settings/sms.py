@@ -1,5 +1,6 @@
 """What the SMS channel needs beside its row, and its rules."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -39,6 +40,15 @@ _ARN = r"arn:aws[a-z-]*:sms-voice:[a-z0-9-]+:[0-9]{12}:(phone-number|pool|sender
 _SENDER = rf"^({NUMBER}|(phone|pool)-[0-9a-f]{{32}}|{_ARN}|[A-Za-z0-9_-]{{1,11}})$"
 
 
+def _word(text: str) -> str:
+    if not any(each.isalnum() for each in text):
+        raise ValueError("has no letter and no digit; case, blanks and punctuation do not count")
+    return text
+
+
+Word = Annotated[str, Field(max_length=40), AfterValidator(_word)]
+
+
 class Sms(HttpProvider):
     """Who sends, and as whom."""
 
@@ -61,11 +71,19 @@ class Sms(HttpProvider):
     it, and a function's are replaced every few hours: more could not be kept."""
     clock_skew_seconds: int = Field(default=60, ge=0, le=600)
     """How far Twilio's clock may be behind ours when a lost submit is looked for."""
+    stop_words: tuple[Word, ...] = Field(default=(), max_length=100)
+    """What people text to get no more text messages, beside STOP and the like: words of other languages."""
+    start_words: tuple[Word, ...] = Field(default=(), max_length=100)
+    """What they text to get them again, beside START, UNSTOP and YES. A word in both lists stops."""
 
     @property
     def url(self) -> str:
         """Where Twilio's API is, without a slash at its end."""
         return self.base_url or TWILIO_URL
+
+    def words(self) -> dict[str, str]:
+        """The stage's own words, as a function that reads texts is told them."""
+        return {"STOP_WORDS": json.dumps(self.stop_words), "START_WORDS": json.dumps(self.start_words)}
 
 
 TWILIOS = ("messaging_service_sid", "base_url")

@@ -8,7 +8,7 @@ import pytest
 from mailroom.mailbox import PREFIX
 from tests.support.stacks.refusals import REMOVED, accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, variant
+from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
@@ -45,7 +45,7 @@ MESSAGES = {
 }
 DOCUMENTS = {"GET /openapi.json", "GET /swagger"}
 LINKS = {f"{method} /unsubscribe/{{token}}" for method in ("GET", "HEAD", "POST")}
-CALLBACKS = {"POST /callbacks/twilio/{reference}"}
+CALLBACKS = {"POST /callbacks/twilio/{reference}", "POST /twilio/inbound"}
 
 
 def behind(template: Template, route: dict[str, Any]) -> str:
@@ -139,7 +139,7 @@ def test_api_gateway_may_invoke_each_function_for_its_own_routes_alone(dev: Temp
     assert permitted == {
         "messages-api": {each.partition(" ")[2] for each in MESSAGES | DOCUMENTS},
         "unsubscribe": {"/unsubscribe/{token}"},
-        "twilio-callbacks": {"/callbacks/twilio/{reference}"},
+        "twilio-callbacks": {"/callbacks/twilio/{reference}", "/twilio/inbound"},
     }
 
 
@@ -180,6 +180,7 @@ def test_the_url_that_twilio_signs_is_the_one_that_it_is_given(dev: Templates) -
     assert given["PUBLIC_URL"] == OWN_URL == dev["api"].output("ApiUrl")
     assert "ExportsOutputRefFeedbackQueue" in given["FEEDBACK_QUEUE_URL"]
     assert "ExportsOutputRefTwilioSecret" in given["TWILIO_SECRET_ARN"]
+    assert given["SMS_BASE_URL"] == "https://api.twilio.com"
     told = dev["channels"].environment("mailroom-dev-send-sms")["CALLBACK_URL"]
     assert told.startswith("https://<mailroom-dev-api:ExportsOutputRefApi")
     assert told.endswith(".execute-api.eu-central-1.amazonaws.com/callbacks/twilio")
@@ -192,6 +193,18 @@ def test_a_domain_of_its_own_is_a_setting() -> None:
     assert given["PUBLIC_URL"] == "https://mail.example.com"
     told = stacks["channels"].environment("mailroom-dev-send-sms")
     assert told["CALLBACK_URL"] == "https://mail.example.com/callbacks/twilio"
+
+
+def test_the_function_that_reads_texts_is_told_the_stages_own_words() -> None:
+    words = {"stop_words": ["ARRÊT", "no más"], "start_words": ["oui"]}
+    by_twilio = variant({"sms": {**TWILIO, **words}})
+    by_aws = variant({"sms": {**AWS, **words}})
+    callbacks = by_twilio["api"].environment("mailroom-dev-twilio-callbacks")
+    feedback = by_aws["feedback"].environment("mailroom-dev-feedback")
+    for told in (callbacks, feedback):
+        assert json.loads(told["STOP_WORDS"]) == ["ARRÊT", "no más"]
+        assert json.loads(told["START_WORDS"]) == ["oui"]
+    assert "STOP_WORDS" not in by_twilio["feedback"].environment("mailroom-dev-feedback")
 
 
 def test_a_function_that_is_called_back_answers_before_twilio_gives_up(dev: Templates) -> None:

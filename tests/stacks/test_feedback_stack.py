@@ -171,13 +171,13 @@ def test_aws_publishes_what_became_of_text_and_media_to_the_same_topic(aws: Temp
     assert aws.output("SmsConfigurationSetName") == "mailroom-dev"
 
 
-def test_aws_sms_may_publish_and_use_the_key_for_this_accounts_own_set(aws: Template) -> None:
+def test_aws_sms_may_publish_events_and_texts_and_use_the_key_for_this_account(aws: Template) -> None:
     publishing = services(statements(aws, "SNS::TopicPolicy"))
     assert publishing.keys() == {"ses.amazonaws.com", "sms-voice.amazonaws.com"}
     assert publishing["sms-voice.amazonaws.com"]["Action"] == "sns:Publish"
     assert sources(publishing["sms-voice.amazonaws.com"]) == {
         "aws:sourceaccount": "111122223333",
-        "aws:sourcearn": f"arn:aws:sms-voice:{PLACE}:{SET}",
+        "aws:sourcearn": f"arn:aws:sms-voice:{PLACE}:*",
     }
     using = services(statements(aws, "KMS::Key"))
     assert using.keys() == publishing.keys()

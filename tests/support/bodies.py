@@ -68,7 +68,13 @@ def ses(
 
 def by_sns(event: dict[str, Any], topic: str = TOPIC) -> str:
     """The event as SNS puts it into the queue."""
-    envelope = {"Type": "Notification", "MessageId": "0", "TopicArn": topic, "Message": json.dumps(event)}
+    envelope = {
+        "Type": "Notification",
+        "MessageId": "0",
+        "TopicArn": topic,
+        "Message": json.dumps(event),
+        "Timestamp": _iso(0),
+    }
     return json.dumps(envelope)
 
 
@@ -82,6 +88,12 @@ def twilio(status: str, id_: str, *, attempt: int = 1, sid: str = "SM1", at: int
         "fields": {**known, **fields},
     }
     return json.dumps(body)
+
+
+def text(wish: str, *, number: str = "+16175551234", at: int = 0) -> str:
+    """A text to one of our numbers, as twilio-callbacks puts it into the queue."""
+    known = {"source": "twilio-text", "number": number, "sent_to": "+12025550123", "wish": wish}
+    return json.dumps({**known, "at": int(SENT.timestamp() * 1000) + at})
 
 
 def _iso(second: int) -> str:

@@ -21,7 +21,15 @@ from mailroom.message.outcome import (
     Sent,
     Unknowable,
 )
-from mailroom.recipients.choices import Choices, Preferences, Suppression, Suppressions, Unwanted, Wanted
+from mailroom.recipients.choices import (
+    Choices,
+    Preferences,
+    Reason,
+    Suppression,
+    Suppressions,
+    Unwanted,
+    Wanted,
+)
 from mailroom.telemetry import logger
 
 M = TypeVar("M", bound=Message)
@@ -76,8 +84,8 @@ class Steps(Generic[M]):
     """Follows a submit that the provider has just accepted."""
     already_submitted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
     """Follows evidence that the provider accepted the message from an earlier invocation."""
-    gone: Callable[[M, str], None] | None = None
-    """Acts on a recipient that no longer exists; gets the provider's reason."""
+    suppress: Callable[[M, Rejected], None] | None = None
+    """Acts on a recipient that no longer exists, or has opted out at the provider."""
     retried: Callable[[M, QueueRecord], None] | None = None
     """Acts on a message that the provider did not take this time."""
     retry_wait: Callable[[int, float], float] | None = None
@@ -289,12 +297,14 @@ class Delivery(Generic[M, R]):
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Wait:
         """The provider will never take it."""
-        if outcome.gone and self._steps.gone is not None:
+        if (outcome.gone or outcome.opted_out) and self._steps.suppress is not None:
             try:
-                self._steps.gone(message, outcome.reason)
+                self._steps.suppress(message, outcome)
             except Exception:  # noqa: BLE001 - logged; it was not sent, so trying again costs a call
-                logger.exception("a recipient that is gone could not be marked")
+                logger.exception("a recipient could not be put on the suppression list")
                 return self._unsent(claim, self.retry_wait(record.receives), "unmarked", outcome.reason)
+        if outcome.opted_out:
+            return self._suppress(claim, Unwanted("suppressed", outcome.reason))
         self._ledger.fail(claim, "rejected", outcome.reason)
         return self._tally.note("Rejected", "rejected", reason=outcome.reason)
 
@@ -307,7 +317,7 @@ class Delivery(Generic[M, R]):
 class RecipientSteps(Generic[M]):
     """Steps of a delivery to people: whoever is on the suppression list gets nothing more, and whoever has
     opted out of a topic gets nothing of that. Both are asked once a batch. A recipient that turns out to be
-    gone enters the list."""
+    gone, or to have opted out at the provider, enters the list."""
 
     def __init__(self, settings: SuppressingSender, tools: Tools) -> None:
         self._channel = settings.channel
@@ -342,11 +352,12 @@ class RecipientSteps(Generic[M]):
         self._tools.tally.note("SuppressedInPart", said, suppressed=len(unwanted))
         return left
 
-    def mark_gone(self, message: M, reason: str) -> None:
+    def mark(self, message: M, outcome: Rejected) -> None:
         """Put the message's recipients on the suppression list."""
         now = milliseconds(self._tools.clock())
+        why: Reason = "stop" if outcome.opted_out else "gone"
         for each in message.addressees:
-            self._list.mark(Suppression(each, message.event_type, "gone", now, reason, message.id))
+            self._list.mark(Suppression(each, message.event_type, why, now, outcome.reason, message.id))
 
     def _ask(self, wanted: Iterable[Wanted]) -> None:
         new = [each for each in wanted if each not in self._asked]
@@ -360,7 +371,7 @@ def to_people(
 ) -> Delivery[M, R]:
     """A delivery of messages that people may not want."""
     people = RecipientSteps[M](settings, tools)
-    steps = Steps(begin=people.begin, permit=people.permit, gone=people.mark_gone, line_seconds=line_seconds)
+    steps = Steps(begin=people.begin, permit=people.permit, suppress=people.mark, line_seconds=line_seconds)
     return Delivery(settings, adapter, tools, steps)
 
 

@@ -1,4 +1,5 @@
-"""Takes providers' events from their queue into the ledger, and hard failures into the suppression list.
+"""Takes providers' events from their queue into the ledger, and hard failures and STOP into the suppression
+list.
 
 All events of a batch about one attempt are one write. Repeating any of it is harmless: see `observer`.
 """
@@ -12,7 +13,8 @@ from msgspec import Struct
 from mailroom.aws import clients, queues
 from mailroom.environment import FeedbackSettings
 from mailroom.errors import Malformed
-from mailroom.feedback.reader import PartlyMalformed, read
+from mailroom.feedback.keywords import Keywords, KeywordText
+from mailroom.feedback.reader import PartlyMalformed, Told, read
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
 from mailroom.message import address
@@ -37,11 +39,12 @@ class Attempt(Struct, frozen=True):
 
 
 class Gathered(Struct):
-    """A batch, read: the events of each attempt, the ids of the records that they came in, and by their ids
-    the receipts of malformed records."""
+    """A batch, read: the events of each attempt, the ids of the records that they came in, texts with the
+    ids of theirs, and by their ids the receipts of malformed records."""
 
     events: dict[Attempt, list[Event]]
     records: dict[Attempt, set[str]]
+    texts: list[tuple[KeywordText, str]]
     malformed: dict[str, str]
 
 
@@ -55,6 +58,7 @@ class Feedback:
         self._ledger = ledger
         self._suppressions = suppressions
         self._sqs = sqs
+        self._words = Keywords.of(settings.stop_words, settings.start_words)
 
     @classmethod
     def of(cls, settings: FeedbackSettings) -> "Feedback":
@@ -71,6 +75,7 @@ class Feedback:
             if not self._record(events, remaining)
             for id_ in batch.records[attempt]
         }
+        failed |= {id_ for text, id_ in batch.texts if not self._heed(text, remaining)}
         # What failed for want of DynamoDB waits out its visibility.
         receipts = [(receipt, queues.AT_ONCE) for receipt in batch.malformed.values()]
         queues.set_visibility(self._sqs, self._settings.queue_url, receipts)
@@ -78,11 +83,14 @@ class Feedback:
         return {"batchItemFailures": [{"itemIdentifier": id_} for id_ in back]}
 
     def _gather(self, records: Iterable[Mapping[str, Any]]) -> Gathered:
-        batch = Gathered(defaultdict(list), defaultdict(set), {})
+        batch = Gathered(defaultdict(list), defaultdict(set), [], {})
         for record in records:
             id_ = record["messageId"]
             events, fault = self._read(record["body"])
             for event in events:
+                if isinstance(event, KeywordText):
+                    batch.texts.append((event, id_))
+                    continue
                 attempt = Attempt(event.key, event.attempt)
                 batch.events[attempt].append(event)
                 batch.records[attempt].add(id_)
@@ -92,10 +100,11 @@ class Feedback:
                 batch.malformed[id_] = record["receiptHandle"]
         return batch
 
-    def _read(self, body: str) -> tuple[list[Event], Malformed | None]:
+    def _read(self, body: str) -> tuple[list[Told], Malformed | None]:
         """The events of a body, and what is wrong with it or with a part of it."""
         try:
-            return read(body, self._settings.feedback_topics, self._settings.default_region), None
+            topics, region = self._settings.feedback_topics, self._settings.default_region
+            return read(body, topics, region, self._words), None
         except PartlyMalformed as fault:
             return fault.events, fault
         except Malformed as fault:
@@ -120,6 +129,23 @@ class Feedback:
             what = type(observed).__name__
             logger.info("events that change nothing", extra=about(key), found=what, kinds=kinds)
             count(f"Events{what}", len(events))
+        return True
+
+    def _heed(self, text: KeywordText, remaining: Callable[[], int]) -> bool:
+        """Stop all texts to a number, or end that. False: the record must come back."""
+        if remaining() < RESERVE_MS:
+            return False
+        try:
+            if text.wish == "stop":
+                detail = f"STOP sent to {text.sent_to}"
+                news = self._suppressions.mark(Suppression(text.number, "sms", "stop", text.at, detail))
+            else:
+                news = self._suppressions.start(text.number, "sms", text.at)
+        except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
+            logger.exception("a text was not heeded; it is tried again", wish=text.wish)
+            return False
+        if news:
+            count("TextsStop" if text.wish == "stop" else "TextsStart")
         return True
 
     def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:

@@ -1,13 +1,14 @@
 """Reads a record of the feedback queue into events: out of its envelopes, by its provider's reader."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from mailroom.errors import Malformed
-from mailroom.feedback import aws_sms, ses, twilio, values
+from mailroom.feedback import aws_sms, keywords, ses, twilio, values
+from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
 from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
@@ -17,26 +18,30 @@ VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 _OF_THE_SUBSCRIPTION = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
+Told = Event | KeywordText
+
+
 class PartlyMalformed(Malformed):
     """A part of a batch cannot be understood; `events` are those of the rest, and good."""
 
-    def __init__(self, fault: Malformed, events: list[Event]) -> None:
+    def __init__(self, fault: Malformed, events: list[Told]) -> None:
         super().__init__(str(fault))
         self.events = events
 
 
-def read(body: str, topics: Container[str], region: str = "") -> list[Event]:
-    """The events in a body; [] for what needs no action, which is logged and counted.
+def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[Told]:
+    """The events in a body, and the texts to us that are one of `words`; [] for what needs no action, which
+    is logged or counted.
 
     `topics` are the SNS topics that are believed, `region` is where a number without a country belongs.
     Raises Malformed for what cannot be understood, PartlyMalformed where that is a part of a batch. No fault
     and no log line quotes the body.
     """
-    events: list[Event] = []
+    events: list[Told] = []
     fault: Malformed | None = None
     for each in contents(body):
         try:
-            events += _read(each, topics, region)
+            events += _read(each, topics, region, words)
         except Malformed as malformed:
             fault = fault or malformed
     if fault is not None:
@@ -44,11 +49,18 @@ def read(body: str, topics: Container[str], region: str = "") -> list[Event]:
     return events
 
 
-def _read(value: Any, topics: Container[str], region: str) -> list[Event]:
-    if isinstance(value, dict) and value.get("source") == twilio.SOURCE:
-        return twilio.read(value, region)
-    words = opened(value, topics)
-    return [] if words is None else _by_type(words, region)
+def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> Sequence[Told]:
+    match value:
+        case {"source": twilio.SOURCE}:
+            return twilio.read(value, region)
+        case {"source": keywords.SOURCE}:
+            return keywords.read_twilio(value, region)
+    message, sent = opened(value, topics)
+    if message is None:
+        return []
+    if "inboundMessageId" in message:
+        return keywords.read_aws(message, sent, words, region)
+    return _by_type(message, region)
 
 
 def _by_type(words: Mapping[str, Any], region: str) -> list[Event]:
@@ -67,6 +79,7 @@ def _by_type(words: Mapping[str, Any], region: str) -> list[Event]:
 class _Notification(Struct, frozen=True, rename="pascal"):
     topic_arn: str
     message: str
+    timestamp: str = ""
     type: str = "Notification"  # Lambda's own form has no type that matters
 
 
@@ -92,23 +105,24 @@ def _notifications(value: Any) -> Iterator[Any]:
         yield each.get("Sns") if isinstance(each, dict) else each
 
 
-def opened(value: Any, topics: Container[str]) -> Mapping[str, Any] | None:
-    """A provider's words, without SNS's envelope where there is one; None: SNS or SES speaks of the topic
-    itself. Raises Malformed, also for a topic that is not among `topics`: anybody may have one."""
+def opened(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None, str]:
+    """A provider's words, without SNS's envelope where there is one, and when SNS got them, as it writes
+    that; None: SNS or SES speaks of the topic itself. Raises Malformed, also for a topic that is not among
+    `topics`: anybody may have one."""
     if not isinstance(value, dict):
         raise Malformed("not a JSON object")
     if "TopicArn" not in value:
-        return value
+        return value, ""
     envelope = values.convert("SNS's envelope", value, _Notification)
     if envelope.topic_arn not in topics:
         raise Malformed("from an SNS topic that is not one of the stage's")
     if envelope.type in _OF_THE_SUBSCRIPTION or envelope.message.strip() == VALIDATED:
         logger.info("a notice about the topic itself", kind=values.word(envelope.type))
-        return None
+        return None, ""
     words = _json("SNS's message", envelope.message)
     if not isinstance(words, dict):
         raise Malformed("SNS's message is not a JSON object")
-    return words
+    return words, envelope.timestamp
 
 
 def _json(name: str, text: str) -> Any:

@@ -4,7 +4,7 @@ Statuses: "Message status" of Twilio's Message resource; codes: Twilio's error d
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -28,6 +28,10 @@ _STATUSES: dict[str, tuple[Status, str | None]] = {
 """What each status means here, and the fact that its time is."""
 _NO_HANDSET = "30006"
 """A landline, or a carrier that cannot be reached. 30005, an unknown handset, may only be switched off."""
+_SUPPRESSED: dict[str, Literal["bounce", "stop"]] = {
+    _NO_HANDSET: "bounce",
+    "21610": "stop",  # a Messaging Service accepts the message before it chooses a number and finds the STOP
+}
 
 
 class TwilioCallback(Struct, frozen=True):
@@ -68,7 +72,7 @@ def read(words: Mapping[str, Any], region: str) -> list[Event]:
             facts=_facts(fact, at, code, fields),
             recipients=values.number(fields.get("To"), region),
             found_by_number=True,
-            suppress="bounce" if code == _NO_HANDSET else None,
+            suppress=_SUPPRESSED.get(code),
             at=at,
             detail=_detail(said, code) if status == "undelivered" else "",
         )

@@ -1,16 +1,21 @@
-"""Takes Twilio's status callbacks: what is signed goes into the feedback queue, everything else nowhere.
+"""Takes Twilio's status callbacks, and the texts that people send to our numbers: what is signed goes into
+the feedback queue, everything else nowhere.
 
 The rules of the signature: "Webhooks security" in Twilio's usage guide. A callback that was captured cannot
 be turned against another message, for the URL is signed and names the message. Posted again to its own URL it
-is taken again and changes nothing, like any event that comes twice.
+is taken again and changes nothing, like any event that comes twice. Nor does a text: its time is asked of
+Twilio, by the id that is signed.
+
+Of texts only STOP and START go on, as that word; nobody here reads what else people write.
 """
 
 import hmac
 import re
 import time
-from collections.abc import Mapping
+from base64 import b64encode
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
+from urllib.parse import quote, urlparse
 
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
@@ -23,10 +28,14 @@ from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
 from mailroom.errors import Malformed
+from mailroom.feedback import keywords
+from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpError
+from mailroom.http.https import NotSent, Unclear, Unsendable
+from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger
 
@@ -38,21 +47,33 @@ SECRET_SECONDS = 30
 KEPT = ("MessageSid", "MessageStatus", "ErrorCode", "To", "RawDlrDoneDate")
 """The fields that go on: never a message's text."""
 
+INBOUND_PATH = "/twilio/inbound"
+NO_ANSWER = {
+    "statusCode": 200,
+    "headers": {"content-type": "text/xml"},
+    "body": "<Response></Response>",
+}
+"""How Twilio is told to send nothing back: "Messaging Webhooks" in its usage guide."""
+LOOK_UP_SECONDS = 4.0
+"""Twilio waits 15 s for our answer."""
+
 MAX_BODY_BYTES = 64 * 1024
-"""A callback has less than 1 KB."""
+"""A callback has less than 1 KB, a text 1,600 characters."""
 MAX_FIELDS = 100
 """A callback has some twenty."""
 FORM = "application/x-www-form-urlencoded"
 _PATH = re.compile(r"/callbacks/twilio/([A-Za-z0-9_.-]{1,256})", re.ASCII)
+_SID = re.compile(r"[A-Za-z0-9]{34}", re.ASCII)
 _QUERY = re.compile(r"[!-~]*", re.ASCII)
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+", re.ASCII)
 
 
 class CallbackRequest(Struct, frozen=True):
-    """What a request says. `path` is path and query as they were signed. `host` is not the request's own word
-    but API Gateway's, who found this API by it; "": it names none."""
+    """What a request says. `reference` is of the message that a callback is about; None: it is a text to us.
+    `path` is path and query as they were signed. `host` is not the request's own word but API Gateway's, who
+    found this API by it; "": it names none."""
 
-    reference: Reference
+    reference: Reference | None
     path: str
     host: str
     signature: str
@@ -66,6 +87,21 @@ class _Request(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"
     raw_query_string: str = ""
 
 
+class Undated(RuntimeError):
+    """Twilio did not say when a text was sent."""
+
+
+def message_created(account: TwilioAccount, base_url: str, sid: str) -> float:
+    """When Twilio made a message, in whole epoch seconds. Raises NotSent, Unclear or Unsendable."""
+    login = b64encode(":".join(account.login).encode()).decode()
+    api = ProviderApi(LOOK_UP_SECONDS, {"Authorization": f"Basic {login}"})
+    owner = quote(account.account_sid, safe="")
+    answer = api.get(f"{base_url.rstrip('/')}/2010-04-01/Accounts/{owner}/Messages/{sid}.json")
+    if answer.status != 200:
+        raise Unclear(f"Twilio answered {answer.status}")
+    return epoch(text_of(body_of(answer.status, answer.text), "date_created"))
+
+
 class TwilioCallbacks:
     """Answers the requests of an HTTP API (payload format 2.0)."""
 
@@ -75,7 +111,11 @@ class TwilioCallbacks:
         secret: CachedSecret,
         sqs: "SQSClient",
         clock: Clock = time.time,
+        created: Callable[[TwilioAccount, str, str], float] = message_created,
     ) -> None:
+        self._created = created
+        self._base_url = settings.sms_base_url
+        self._words = Keywords.of(settings.stop_words, settings.start_words)
         self._secret = secret
         self._sqs = sqs
         self._queue_url = settings.feedback_queue_url
@@ -89,15 +129,19 @@ class TwilioCallbacks:
         return cls(settings, secret, clients.sqs())
 
     def answer(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The response: 204 once the callback is in the queue. A refusal has no body.
+        """The response: 204 once the callback is in the queue; for a text to us, that nothing is to be sent
+        back. A refusal has no body.
 
         500 and 503 say that the fault is ours: after these Twilio tries again, a few times within 15 s, as
-        the sender asks it to.
+        the sender asks it to, and the URL that it has for texts.
         """
         try:
             request = read(event)
-            self._check(request)
-            self._send(request)
+            account = self._check(request)
+            if request.reference is None:
+                self._take_text(request.fields, account)
+                return NO_ANSWER
+            self._send(request.reference, request.fields)
         except HttpError as fault:
             logger.warning("callback refused", status=fault.status, reason=str(fault))
             count("TwilioCallbacksRefused")
@@ -105,13 +149,16 @@ class TwilioCallbacks:
         except Unconfigured as fault:
             logger.error("callbacks cannot be checked", reason=str(fault))
             return _failed(500)
+        except Undated as fault:
+            logger.error("a START is refused: Twilio does not say when it was sent", reason=str(fault))
+            return _failed(503)
         except (ClientError, BotoCoreError) as error:
             logger.error("callback not queued", error=str(error))
             return _failed(503)
         return {"statusCode": 204}
 
-    def _check(self, request: CallbackRequest) -> None:
-        """Raise HttpError for what Twilio has not signed, or signed for another account."""
+    def _check(self, request: CallbackRequest) -> TwilioAccount:
+        """Our account. Raises HttpError for what Twilio has not signed, or signed for another account."""
         account = self._account()
         validator = RequestValidator(account.auth_token)
         signature = request.signature.encode("utf-8", "replace")
@@ -126,6 +173,7 @@ class TwilioCallbacks:
             raise HttpError(403, "the signature is missing or wrong")
         if request.fields.get("AccountSid") != account.account_sid:
             raise HttpError(403, "it is about another account")
+        return account
 
     def _account(self) -> TwilioAccount:
         try:
@@ -133,21 +181,48 @@ class TwilioCallbacks:
         except (ClientError, BotoCoreError, LookupError) as error:
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
-    def _send(self, request: CallbackRequest) -> None:
+    def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
+        """Queue STOP or START. Raises HttpError for what is no text, Undated, and botocore's errors."""
+        sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
+        if not (_SID.fullmatch(sid) and number and sent_to):
+            raise HttpError(400, "signed, but without MessageSid, From or To")
+        # The type is what a Messaging Service with words of its own (Advanced Opt-Out) takes the text for.
+        wish = self._words.wish(fields.get("Body", ""), fields.get("OptOutType", ""))
+        if wish is None:
+            return
+        at = self._sent_at(account, sid, wish)
+        text = {"source": keywords.SOURCE, "number": number, "sent_to": sent_to, "wish": wish, "at": at}
+        self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(text))
+        logger.info("text taken", message_sid=sid, wish=wish)
+
+    def _sent_at(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
+        """When a text was sent, in epoch milliseconds. Twilio counts seconds: a STOP is of the last moment of
+        its second and a START of the first. Where Twilio cannot say, a STOP is of now. A START is refused: it
+        might be an old one, posted again after a later STOP. Raises Undated."""
+        try:
+            second = int(self._created(account, self._base_url, sid)) * 1000
+        except (NotSent, Unclear, Unsendable) as trouble:
+            if wish == "start":
+                raise Undated(str(trouble)) from None
+            logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(trouble))
+            return milliseconds(self._clock())
+        return second + 999 if wish == "stop" else second
+
+    def _send(self, reference: Reference, said: Mapping[str, str]) -> None:
         """Raises HttpError for a callback without a status, and botocore's errors."""
-        fields = {name: request.fields[name] for name in KEPT if request.fields.get(name)}
+        fields = {name: said[name] for name in KEPT if said.get(name)}
         if not {"MessageSid", "MessageStatus"} <= fields.keys():
             raise HttpError(400, "signed, but without MessageSid or MessageStatus")
         callback = {
             "source": SOURCE,
-            "reference": request.reference.text,
+            "reference": reference.text,
             "received_at": milliseconds(self._clock()),
             "fields": fields,
         }
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode(callback))
         logger.info(
             "callback taken",
-            id=request.reference.id,
+            id=reference.id,
             event_type="sms",
             message_sid=word(fields["MessageSid"]),
             message_status=word(fields["MessageStatus"]),
@@ -192,7 +267,9 @@ def read(event: Mapping[str, Any]) -> CallbackRequest:
     )
 
 
-def _reference(path: str) -> Reference:
+def _reference(path: str) -> Reference | None:
+    if path == INBOUND_PATH:
+        return None
     found = _PATH.fullmatch(path)
     try:
         return Reference.read(found[1] if found else "")

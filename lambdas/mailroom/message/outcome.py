@@ -30,10 +30,12 @@ class Retry(Struct, frozen=True):
 
 class Rejected(Struct, frozen=True):
     """Permanent and the message's own fault: it ends as failed. `gone`: its recipient is no more, and no
-    later message will reach it either."""
+    later message will reach it either. `opted_out`: its recipient has told the provider to stop; it ends as
+    suppressed. Both enter the suppression list."""
 
     reason: str
     gone: bool = False
+    opted_out: bool = False
 
 
 class Misconfigured(Struct, frozen=True):
@@ -105,6 +107,6 @@ class Event(Struct, frozen=True, kw_only=True):
     recipients: tuple[str, ...]
     several: bool = False
     found_by_number: bool = False
-    suppress: Literal["bounce", "complaint"] | None = None
+    suppress: Literal["bounce", "complaint", "stop"] | None = None
     at: int
     detail: str = ""

@@ -1,8 +1,12 @@
 """Who may not be sent anything, and why. `Choices.find` asks both tables in one read.
 
-The suppression list holds recipients who bounced, complained or are gone: one item a recipient and channel.
-Lifting one leaves the time of it behind: a copy of the event that put the recipient there, however late, does
-not put it back; a newer event does.
+The suppression list holds recipients who bounced, complained, are gone or sent STOP: one item a recipient and
+channel. Lifting one leaves the time of it behind: a copy of the event that put the recipient there, however
+late, does not put it back; a newer event does.
+
+STOP and START stand beside the other reasons, so that START ends a STOP and nothing else. The item keeps the
+latest of each by the provider's time, and the later of the two counts; if the times are the same, STOP. So
+any order and any number of copies end the same.
 
 Preferences hold the topics that a recipient has opted out of: one item a recipient and topic, of whatever
 channel, for the recipient's form tells channels apart. Opting in again leaves the time of it behind and takes
@@ -23,18 +27,19 @@ from mailroom.message.address import spellings
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
 
-Reason = Literal["bounce", "complaint", "gone"]
+Reason = Literal["bounce", "complaint", "gone", "stop"]
 
 MAX_DETAIL = 300
 _NEWS = "(attribute_not_exists(lifted_at) OR lifted_at < :at)"
 _OPEN = f"{_NEWS} AND attribute_not_exists(reason)"
 # A complaint weighs more than a bounce: the one is a mailbox's, the other a person's will.
 _WORSE = f"{_NEWS} AND (attribute_not_exists(reason) OR reason <> :worst)"
+_LATER_STOP = f"{_NEWS} AND (attribute_not_exists(stopped) OR stopped.#at < :at)"
 
 
 class Suppression(Struct, frozen=True):
     """Why a recipient gets nothing more on a channel: since `at` (epoch milliseconds, by the provider's
-    clock), told by an event of message `message_id`; `detail` is for people."""
+    clock), told by an event of message `message_id` ("": of none); `detail` is for people."""
 
     recipient: str
     channel: str
@@ -69,26 +74,26 @@ class Suppressions(_Table):
         return {found.recipient: found for found in map(suppression_of, items) if found}
 
     def mark(self, suppression: Suppression) -> bool:
-        """Put a recipient on the list. False where that was known, or older than its lifting."""
-        sets: Sets = {
-            "reason": string(suppression.reason),
-            "at": number(suppression.at),
-            "detail": string(suppression.detail[:MAX_DETAIL]),
-            "message_id": string(suppression.message_id),
-        }
-        change = Change(sets, _OPEN)
-        if suppression.reason == "complaint":
-            change = Change(sets, _WORSE, {":worst": string("complaint")})
+        """Put a recipient on the list. False where that was known, or older than its lifting. A STOP that is
+        older than a START is kept and changes nothing."""
         key = listed_key(suppression.recipient, suppression.channel)
-        return try_update(self.client, self.table, key, change)[0]
+        return try_update(self.client, self.table, key, _marking(suppression))[0]
+
+    def start(self, recipient: str, channel: str, at: int) -> bool:
+        """End a STOP of `at` (epoch milliseconds, by the provider's clock) or before, whether it is known yet
+        or comes later; every other reason stays. False: a START as late is known."""
+        change = Change(
+            {"started_at": number(at)}, "attribute_not_exists(started_at) OR started_at < :started_at"
+        )
+        return try_update(self.client, self.table, listed_key(recipient, channel), change)[0]
 
     def lift(self, recipient: str, channel: str) -> bool:
         """Take a recipient off the list. False: it did not stand there."""
         now = milliseconds(self._clock())
         change = Change(
             {"lifted_at": number(now)},
-            "attribute_exists(reason)",
-            removes=("reason", "at", "detail", "message_id"),
+            "attribute_exists(reason) OR attribute_exists(stopped)",
+            removes=("reason", "at", "detail", "message_id", "stopped"),
         )
         lifted, item = try_update(self.client, self.table, listed_key(recipient, channel), change)
         # At our own time: the SDK's second try, after the answer to the first was lost.
@@ -97,9 +102,24 @@ class Suppressions(_Table):
     def listed(self) -> Iterator[Suppression]:
         """All who are on the list, in no order."""
         pages = self.client.get_paginator("scan").paginate(
-            TableName=self.table, FilterExpression="attribute_exists(reason)"
+            TableName=self.table, FilterExpression="attribute_exists(reason) OR attribute_exists(stopped)"
         )
-        yield from (convert(plain(item), Suppression) for page in pages for item in page["Items"])
+        found = (suppression_of(plain(item)) for page in pages for item in page["Items"])
+        yield from (each for each in found if each is not None)
+
+
+def _marking(suppression: Suppression) -> Change:
+    entry: Sets = {
+        "at": number(suppression.at),
+        "detail": string(suppression.detail[:MAX_DETAIL]),
+        "message_id": string(suppression.message_id),
+    }
+    if suppression.reason == "stop":
+        return Change({"stopped": {"M": entry}}, _LATER_STOP, {":at": entry["at"]}, names={"#at": "at"})
+    sets = {"reason": string(suppression.reason), **entry}
+    if suppression.reason == "complaint":
+        return Change(sets, _WORSE, {":worst": string("complaint")})
+    return Change(sets, _OPEN)
 
 
 def listed_key(recipient: str, channel: str) -> Sets:
@@ -108,7 +128,10 @@ def listed_key(recipient: str, channel: str) -> Sets:
 
 
 def suppression_of(item: Mapping[str, Any]) -> Suppression | None:
-    """A plain item of the table; None: it was lifted."""
+    """A plain item of the table; None: it was lifted, or STOP was followed by START."""
+    stopped = item.get("stopped")
+    if stopped and item.get("started_at", 0) <= stopped["at"]:
+        return convert({**item, "reason": "stop", **stopped}, Suppression)
     return convert(dict(item), Suppression) if "reason" in item else None
 
 
@@ -191,7 +214,12 @@ def opt_out_of(item: Mapping[str, Any]) -> OptOut | None:
     return convert(dict(item), OptOut) if "opted_out_at" in item else None
 
 
-_WHY = {"bounce": "it bounced", "complaint": "its owner complained", "gone": "its provider dropped it"}
+_WHY = {
+    "bounce": "it bounced",
+    "complaint": "its owner complained",
+    "gone": "its provider dropped it",
+    "stop": "its owner opted out",
+}
 
 
 class Wanted(Struct, frozen=True):
@@ -256,7 +284,8 @@ def opted_out(found: OptOut) -> Unwanted:
 def _suppressed(found: Suppression) -> str:
     since = iso(found.at / 1000)[:10]
     detail = f" ({found.detail})" if found.detail else ""
-    return f"on the suppression list since {since}: {_WHY[found.reason]}{detail}; an operator can lift it"
+    end = "a text START ends it" if found.reason == "stop" else "an operator can lift it"
+    return f"on the suppression list since {since}: {_WHY[found.reason]}{detail}; {end}"
 
 
 def _once(keys: Iterable[Sets]) -> list[Sets]:

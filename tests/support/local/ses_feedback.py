@@ -101,6 +101,5 @@ def summary(events: list[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def reading(event: Mapping[str, Any]) -> list[Read]:
     """What the feedback function's reader makes of it."""
-    return read(
-        json.dumps({"Type": "Notification", "TopicArn": TOPIC, "Message": json.dumps(event)}), [TOPIC]
-    )
+    envelope = {"Type": "Notification", "TopicArn": TOPIC, "Message": json.dumps(event)}
+    return [each for each in read(json.dumps(envelope), [TOPIC]) if isinstance(each, Read)]

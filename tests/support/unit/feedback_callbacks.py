@@ -6,10 +6,11 @@ from urllib.parse import urlencode
 
 from twilio.request_validator import RequestValidator
 
+from mailroom.channels.sms.twilio_account import TwilioAccount
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.feedback.twilio_callbacks import TwilioCallbacks
+from mailroom.feedback.twilio_callbacks import NO_ANSWER, TwilioCallbacks
 from mailroom.message.message import Reference
-from tests.support.unit.feedback_words import NUMBER, SID
+from tests.support.unit.feedback_words import NUMBER, OURS, SID
 from tests.support.unit.webhooks import ARN, Secrets, secret
 
 ACCOUNT = f"AC{'fedcba9876543210' * 2}"
@@ -82,6 +83,35 @@ def headers(**changes: str | None) -> dict[str, str]:
     return {name: value for name, value in known.items() if value is not None}
 
 
+def text(
+    body: str = "STOP", sid: str = SID, fields: dict[str, str] | None = None, **changes: Any
+) -> dict[str, Any]:
+    """A text to one of our numbers, as Twilio posts it; `fields` add to those of its documentation."""
+    said = {
+        "ToCountry": "US",
+        "ToState": "DC",
+        "SmsMessageSid": sid,
+        "NumMedia": "0",
+        "ToCity": "",
+        "FromZip": "02101",
+        "SmsSid": sid,
+        "FromState": "MA",
+        "SmsStatus": "received",
+        "FromCity": "BOSTON",
+        "Body": body,
+        "FromCountry": "US",
+        "To": OURS,
+        "ToZip": "",
+        "NumSegments": "1",
+        "MessageSid": sid,
+        "AccountSid": ACCOUNT,
+        "From": NUMBER,
+        "ApiVersion": "2010-04-01",
+        **(fields or {}),
+    }
+    return post(said, path="/twilio/inbound", **changes)
+
+
 class Queue:
     """SQS as a client: keeps what is sent, or fails."""
 
@@ -102,13 +132,28 @@ class Door:
 
     def __init__(self, clock: Any, text: str = SECRET, public_url: str = PUBLIC_URL) -> None:
         settings = TwilioCallbacksSettings(
-            twilio_secret_arn=ARN, public_url=public_url, feedback_queue_url="https://sqs/feedback"
+            twilio_secret_arn=ARN,
+            public_url=public_url,
+            feedback_queue_url="https://sqs/feedback",
+            sms_base_url="https://twilio.example",
+            stop_words=["arrêt"],
+            start_words=["oui"],
         )
         self.secrets, self.queue = Secrets(text), Queue()
         kept = secret(self.secrets, clock, 30)
-        self._callbacks = TwilioCallbacks(settings, kept, self.queue, clock)  # type: ignore[arg-type]
+        self.created: dict[str, float | Exception] = {}
+        """What Twilio says of a text by its id: when it was made, or that it does not say."""
+        self._callbacks = TwilioCallbacks(settings, kept, self.queue, clock, self._created)  # type: ignore[arg-type]
 
     def answers(self, event: Any) -> int:
         reply = self._callbacks.answer(event)
-        assert reply.keys() == {"statusCode"}  # nothing is told but the status
+        # Nothing is told but the status, and to a text's sender nothing at all.
+        assert reply.keys() == {"statusCode"} or reply == NO_ANSWER
         return int(reply["statusCode"])
+
+    def _created(self, account: TwilioAccount, base_url: str, sid: str) -> float:
+        assert (account.account_sid, base_url) == (ACCOUNT, "https://twilio.example")
+        found = self.created[sid]
+        if isinstance(found, Exception):
+            raise found
+        return found

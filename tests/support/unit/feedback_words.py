@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from mailroom.errors import Malformed
-from mailroom.feedback.reader import read
+from mailroom.feedback.keywords import KNOWN, Keywords
+from mailroom.feedback.reader import Told, read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Event
 from tests.support.unit.shared import NOW_MS, REGION
@@ -15,7 +16,7 @@ TOPIC = f"arn:aws:sns:{REGION}:123456789012:mailroom-test-feedback"
 TOPICS = [TOPIC]
 SES_MESSAGE_ID = "EXAMPLE7c191be45-e9aedb9a-02f9-4d12-a87d-dd0099a07f8a-000000"
 SID = f"SM{'0123456789abcdef' * 2}"
-NUMBER = "+16175551234"
+NUMBER, OURS = "+16175551234", "+12025550123"
 VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 
 _FIXTURES = Path(__file__).parent / "events_of_ses"
@@ -108,9 +109,40 @@ def sms(kind: str = "TEXT_DELIVERED", **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in event.items() if value is not ...}
 
 
+def two_way(text: str = "STOP", *, sent: str = "2026-11-21T09:00:00.123Z", **changes: Any) -> dict[str, Any]:
+    """A text that somebody sent to a number at AWS, as SNS publishes the example of the user guide."""
+    payload = {
+        "originationNumber": NUMBER,
+        "destinationNumber": "+12125550101",
+        "messageKeyword": "KEYWORD_123456789012",
+        "messageBody": text,
+        "inboundMessageId": "cae173d2-66b9-564c-8309-21f858e9fb84",
+        "previousPublishedMessageId": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        **changes,
+    }
+    return sns({name: value for name, value in payload.items() if value is not ...}, Timestamp=sent)
+
+
+def texted(wish: str = "stop", at: int = NOW_MS, number: str = NUMBER, to: str = OURS) -> dict[str, Any]:
+    """A keyword as the function for Twilio's requests puts it into the queue."""
+    return {"source": "twilio-text", "number": number, "sent_to": to, "wish": wish, "at": at}
+
+
+def told(body: Any, region: str = "", words: Keywords = KNOWN) -> list[Told]:
+    """All that is read of a body."""
+    return read(body if isinstance(body, str) else json.dumps(body), TOPICS, region, words)
+
+
 def events(body: Any, region: str = "") -> list[Event]:
-    """What is read of a body."""
-    return read(body if isinstance(body, str) else json.dumps(body), TOPICS, region)
+    """What is read of a body without texts to us."""
+    return only_events(told(body, region))
+
+
+def only_events(found: list[Told]) -> list[Event]:
+    """All of them, where all are events."""
+    events = [each for each in found if isinstance(each, Event)]
+    assert len(events) == len(found)
+    return events
 
 
 def event(body: Any, region: str = "") -> Event:

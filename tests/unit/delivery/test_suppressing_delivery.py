@@ -160,18 +160,44 @@ def test_a_recipient_that_is_gone_enters_the_list_before_its_message_fails(
     }
 
 
+def test_whoever_opted_out_at_the_provider_enters_the_list_and_the_message_ends_as_suppressed(
+    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+) -> None:
+    worker = post(Rejected("it answered 21610", opted_out=True), suppressions=list_)
+    assert worker.handle(item(to=ADA)) == {}
+    found = aws.item()
+    assert (found["status"], found["error"]) == (
+        "suppressed",
+        {"code": "suppressed", "message": "it answered 21610"},
+    )
+    assert "failed_on" not in found  # it is no failure
+    assert list_.find("mail", [ADA]) == {
+        ADA: Suppression(ADA, "mail", "stop", NOW_MS, "it answered 21610", "m-1")
+    }
+    assert counted() == {"Suppressed": 1}
+
+
 def test_a_rejection_that_is_the_messages_own_marks_nobody(post: Make, list_: Suppressions) -> None:
     post(Rejected("too long"), suppressions=list_).handle(item(to=ADA))
     assert list_.find("mail", [ADA]) == {}
 
 
-def test_a_recipient_that_cannot_be_marked_is_tried_again(post: Make, aws: Aws, clock: FakeClock) -> None:
+@pytest.mark.parametrize(
+    ("outcome", "reason", "status"),
+    [
+        (Rejected("disabled", gone=True), "gone", "failed"),
+        (Rejected("disabled", opted_out=True), "stop", "suppressed"),
+    ],
+)
+def test_a_recipient_that_cannot_be_marked_is_tried_again(
+    post: Make, aws: Aws, clock: FakeClock, outcome: Rejected, reason: str, status: str
+) -> None:
     away = client_error("InternalServerError", status=500)
     client: Any = Meddler(aws.dynamodb, update_item=failing(away))
     list_ = Suppressions(client, SUPPRESSIONS, clock)
-    worker = post(Rejected("disabled", gone=True), suppressions=list_)
+    worker = post(outcome, suppressions=list_)
     assert worker.handle(item(to=ADA)).keys() == {"r-0"}
     assert aws.item()["trouble"] == {"code": "unmarked", "message": "disabled"}
     assert worker.handle(item(to=ADA)) == {}
-    assert aws.item()["status"] == "failed"
-    assert list_.find("mail", [ADA])[ADA].reason == "gone"
+    assert aws.item()["status"] == status
+    assert list_.find("mail", [ADA])[ADA].reason == reason

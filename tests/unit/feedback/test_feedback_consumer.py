@@ -30,7 +30,7 @@ _ids = itertools.count()
 class Desk:
     """The function with its ledger, its list and its queue."""
 
-    def __init__(self, aws: Aws, clock: FakeClock, dynamodb: Any = None) -> None:
+    def __init__(self, aws: Aws, clock: FakeClock, dynamodb: Any = None, **changes: Any) -> None:
         client = dynamodb or aws.dynamodb
         self.sqs = Meddler(aws.sqs, change_message_visibility_batch=lambda _real, **_arguments: {})
         settings_ = FeedbackSettings(
@@ -41,6 +41,7 @@ class Desk:
             suppressions_table=SUPPRESSIONS,
             feedback_topics=[TOPIC],
             default_region="US",
+            **changes,
         )
         self.list = Suppressions(client, SUPPRESSIONS, clock)
         ledger = Ledger(client, LEDGER, lease=0, ttl=TTL, clock=clock)
@@ -153,6 +154,71 @@ def test_a_callback_posted_again_after_the_lifting_does_not_undo_it(
     # Twilio's callbacks carry no time: the one that is posted again comes with that of its coming.
     desk.handle(bodies.twilio("undelivered", "s-1", at=7_200_000, **captured))
     assert desk.list.find("sms", [number]) == {}
+
+
+NUMBER = "+16175551234"
+
+
+def test_a_stop_puts_its_sender_on_the_list_and_a_start_takes_them_off(
+    desk: Desk, aws: Aws, counted: Counted
+) -> None:
+    assert desk.handle(bodies.text("stop")) == []
+    (mark,) = desk.list.find("sms", [NUMBER]).values()
+    assert (mark.reason, mark.detail, mark.message_id) == ("stop", "STOP sent to +12025550123", "")
+    assert counted() == {"TextsStop": 1}
+    assert desk.handle(bodies.text("start", at=1)) == []
+    assert desk.list.find("sms", [NUMBER]) == {}
+    assert aws.dynamodb.scan(TableName=LEDGER)["Items"] == []
+
+
+def test_of_a_batch_the_latest_text_counts_and_a_replayed_start_ends_no_later_stop(desk: Desk) -> None:
+    texts = [bodies.text("stop", at=2000), bodies.text("start", at=1000), bodies.text("stop", at=0)]
+    assert desk.handle(*texts) == []
+    assert desk.handle(bodies.text("start", at=1000)) == []
+    assert NUMBER in desk.list.find("sms", [NUMBER])
+
+
+def test_a_text_to_a_number_at_aws_counts_by_the_stages_own_words(aws: Aws, clock: FakeClock) -> None:
+    desk = Desk(aws, clock, stop_words=["arrêt"])
+    said = {"originationNumber": NUMBER, "destinationNumber": "+12125550101", "inboundMessageId": "1"}
+    texts = (by_sns({**said, "messageBody": each}) for each in ("ARRÊT", "merci", "non"))
+    assert desk.handle(*texts) == []
+    assert desk.list.find("sms", [NUMBER])[NUMBER].detail == "STOP sent to +12125550101"
+
+
+@pytest.mark.parametrize("wish", ["stop", "start"])
+def test_a_text_that_cannot_be_written_comes_back_and_its_neighbours_are_taken_in(
+    aws: Aws, clock: FakeClock, ledger: Ledger, log: Log, wish: str
+) -> None:
+    _sent(ledger)
+    outage = failing(client_error("InternalServerError", status=500))
+    client = Meddler(
+        aws.dynamodb,
+        update_item=lambda real, **arguments: (
+            outage(real, **arguments) if arguments["TableName"] == SUPPRESSIONS else real(**arguments)
+        ),
+    )
+    desk = Desk(aws, clock, client)
+    assert desk.handle(bodies.text(wish), by_sns(ses("Delivery", "m-1"))) == ["r-0"]
+    assert aws.item()["status"] == "delivered"
+    assert NUMBER not in str(log())
+    assert desk.handle(bodies.text(wish)) == []
+
+
+def test_a_text_for_which_no_time_is_left_comes_back(desk: Desk) -> None:
+    assert desk.handle(bodies.text("stop"), remaining=lambda: RESERVE_MS - 1) == ["r-0"]
+    assert desk.list.find("sms", [NUMBER]) == {}
+
+
+def test_a_refusal_that_a_callback_tells_of_marks_who_opted_out_and_a_start_ends_that(
+    desk: Desk, ledger: Ledger, aws: Aws
+) -> None:
+    _text(ledger)
+    desk.handle(bodies.twilio("failed", "s-1", ErrorCode="21610"))
+    assert aws.item("s-1", "sms")["status"] == "undelivered"
+    assert desk.list.find("sms", [NUMBER])[NUMBER].reason == "stop"
+    desk.handle(bodies.text("start", at=1000))
+    assert desk.list.find("sms", [NUMBER]) == {}
 
 
 def test_a_complaint_that_may_be_any_of_several_people_shuts_nobody_out(

@@ -1,6 +1,7 @@
 """Records of the feedback queue in every wrapping, and what no wrapping may do."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, get_args
@@ -10,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
-from mailroom.feedback.reader import PartlyMalformed, read
+from mailroom.feedback.keywords import KeywordText, Wish
+from mailroom.feedback.reader import PartlyMalformed, Told, read
 from mailroom.message.message import Reference
-from mailroom.message.outcome import Event, Status
+from mailroom.message.outcome import Status
 from tests.support.unit.feedback_words import (
     PUBLISHED,
     TOPIC,
@@ -21,13 +23,17 @@ from tests.support.unit.feedback_words import (
     events,
     fault,
     lambda_sns,
+    only_events,
     ses,
     sms,
     sns,
+    texted,
     twilio,
+    two_way,
 )
 from tests.support.unit.post import Log
 
+E164 = re.compile(r"\+[1-9][0-9]{1,14}")
 Counted = Callable[[], dict[str, float]]
 FACTS = {
     *("sentAt", "deliveredAt", "readAt", "openedAt", "clickedAt", "delayedAt", "delay_type"),
@@ -144,7 +150,7 @@ def test_a_fault_quotes_nothing() -> None:
 def test_the_good_part_of_a_batch_comes_with_the_fault() -> None:
     with pytest.raises(PartlyMalformed) as caught:
         read(json.dumps([ses("send"), "no", sns(ses("delivery")), {}]), TOPICS)
-    assert [each.kind for each in caught.value.events] == ["Send", "Delivery"]
+    assert [each.kind for each in only_events(caught.value.events)] == ["Send", "Delivery"]
     assert str(caught.value) == "not a JSON object"
 
 
@@ -193,8 +199,13 @@ values = st.recursive(
 )
 
 
-def check(found: Event, references: set[str]) -> None:
-    """What holds of every event, whoever made up its words."""
+def check(found: Told, references: set[str]) -> None:
+    """What holds of every event and every text, whoever made up its words."""
+    if isinstance(found, KeywordText):
+        assert E164.fullmatch(found.number)
+        assert found.wish in get_args(Wish)
+        assert len(found.sent_to) <= 64
+        return
     expected = {"ses": "mail", "twilio": "sms", "aws": "sms"}
     assert found.key.event_type == expected[found.provider]
     assert Reference(found.key.id).text in references
@@ -220,7 +231,7 @@ def test_any_text_is_malformed_or_no_event(text: str) -> None:
         assert read(text, TOPICS) == []
 
 
-BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms()]
+BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms(), two_way(), texted()]
 
 
 @st.composite

@@ -14,7 +14,6 @@ from twilio.request_validator import RequestValidator
 
 from mailroom.aws.secret import CachedSecret
 from mailroom.channels.sms.twilio import RETRIED
-from mailroom.feedback.reader import read
 from mailroom.message.message import Key, Reference
 from tests.support.unit.feedback_callbacks import (
     ACCOUNT,
@@ -29,6 +28,7 @@ from tests.support.unit.feedback_callbacks import (
     sign,
 )
 from tests.support.unit.feedback_words import NUMBER, SID
+from tests.support.unit.feedback_words import event as event_of
 from tests.support.unit.post import Log
 from tests.support.unit.shared import NOW, NOW_MS, FakeClock
 from tests.support.unit.webhooks import DENIED, DOWN
@@ -66,7 +66,7 @@ def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
     path = f"/callbacks/twilio/{Reference('order 7 / ä', 3).text}"
     fields = {**FIELDS, "MessageStatus": "undelivered", "ErrorCode": "30006"}
     assert door.answers(post(fields, path=path)) == 204
-    (event,) = read(door.queue.bodies[0], ())
+    event = event_of(door.queue.bodies[0])
     assert (event.key, event.attempt) == (Key("order 7 / ä", "sms"), 3)
     assert (event.status, event.suppress, event.recipients) == ("undelivered", "bounce", (NUMBER,))
 
@@ -203,7 +203,7 @@ def test_a_captured_callback_cannot_be_turned_against_another_message(door: Door
 def test_a_callback_that_is_posted_again_says_the_same_again(door: Door) -> None:
     for _ in range(2):
         assert door.answers(post()) == 204
-    first, second = (read(body, ()) for body in door.queue.bodies)
+    first, second = map(event_of, door.queue.bodies)
     assert first == second
 
 

@@ -14,7 +14,7 @@ from tests.support.unit.feedback_callbacks import PUBLIC_URL, SECRET, post
 from tests.support.unit.functions import Handler
 from tests.support.unit.shared import Aws, refuse_calls
 
-VARIABLES = ("TWILIO_SECRET_ARN", "PUBLIC_URL", "FEEDBACK_QUEUE_URL")
+VARIABLES = ("TWILIO_SECRET_ARN", "PUBLIC_URL", "FEEDBACK_QUEUE_URL", "SMS_BASE_URL")
 _NAMES = iter(range(1000))
 
 
@@ -23,7 +23,9 @@ def callbacks(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Imports the handler as if its process had just begun."""
     secrets = boto3.client("secretsmanager")
     arn = secrets.create_secret(Name=f"mailroom-test-twilio-{next(_NAMES)}", SecretString=SECRET)["ARN"]
-    for name, value in zip(VARIABLES, (arn, PUBLIC_URL, aws.urls["mail"]), strict=True):
+    for name, value in zip(
+        VARIABLES, (arn, PUBLIC_URL, aws.urls["mail"], "https://twilio.example"), strict=True
+    ):
         monkeypatch.setenv(name, value)
 
     def load() -> Handler:

@@ -46,6 +46,7 @@ def test_the_attempt_comes_with_the_reference() -> None:
     ("code", "suppress", "detail"),
     [
         ("30006", "bounce", "undelivered: error 30006, a landline or a carrier that cannot be reached"),
+        ("21610", "stop", "undelivered: error 21610"),
         ("30005", None, "undelivered: error 30005"),
         ("30008", None, "undelivered: error 30008"),
     ],

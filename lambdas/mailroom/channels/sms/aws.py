@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Sent, Unknowable
 from mailroom.telemetry import redact
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ class AwsSms:
         return {name: value for name, value in arguments.items() if value}
 
 
+_OPTED_OUT = "DESTINATION_PHONE_NUMBER_OPTED_OUT"
 _NOT_TO_THAT_NUMBER = {
-    "DESTINATION_PHONE_NUMBER_OPTED_OUT",
     # Our own list of numbers that get nothing: what it blocks is meant to be blocked.
     "DESTINATION_COUNTRY_BLOCKED_BY_PROTECT_CONFIGURATION",
     "DESTINATION_PHONE_NUMBER_BLOCKED_BY_PROTECT_NUMBER_OVERRIDE",
@@ -102,6 +102,8 @@ def refusal_of(error: ClientError) -> Refusal:
     said = str(answer.get("Reason") or "")
     reason = reason_of(error) + (f" ({redact(said)})" if said else "")
     match code_of(error):
+        case "Conflict" if said == _OPTED_OUT:
+            return Rejected(reason, opted_out=True)
         case "Conflict":
             own = said in _NOT_TO_THAT_NUMBER
         case "Validation":

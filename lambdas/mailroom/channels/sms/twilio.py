@@ -111,8 +111,10 @@ _LANDLINE = {
     21614,  # To is no mobile number
     21635,  # To is a landline
 }
+_UNSUBSCRIBED = 21610
 _THE_MESSAGES_OWN = {
     *_LANDLINE,
+    _UNSUBSCRIBED,
     21211,  # To is no number
     21217,  # nor does it look like one
     21265,  # To is a short code
@@ -121,7 +123,6 @@ _THE_MESSAGES_OWN = {
     21602,  # no body
     21604,  # no To
     21605,  # the body is too long
-    21610,  # the recipient has unsubscribed
     21612,  # To cannot be reached from there
     21617,  # the body is over 1600 characters
     21618,  # the body cannot be sent
@@ -146,7 +147,7 @@ def outcome_of(status: int, headers: Mapping[str, str], text: str) -> Outcome:
         if code in _LATER:
             return Retry(reason, retry_after(headers))
         if code in _THE_MESSAGES_OWN:
-            return Rejected(reason, gone=code in _LANDLINE)
+            return Rejected(reason, gone=code in _LANDLINE, opted_out=code == _UNSUBSCRIBED)
     return refusal(status, headers, reason, ours=True)
 
 

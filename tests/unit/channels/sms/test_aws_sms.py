@@ -197,7 +197,7 @@ def test_the_reason_that_the_service_gives_is_where_it_is_read(stub: Stubber) ->
         modeled_fields={"Message": "opted out", "Reason": "DESTINATION_PHONE_NUMBER_OPTED_OUT"},
     )
     outcome = adapter(stub.client).submit(REQUEST)
-    assert outcome == Rejected("Conflict: opted out (DESTINATION_PHONE_NUMBER_OPTED_OUT)")
+    assert outcome == Rejected("Conflict: opted out (DESTINATION_PHONE_NUMBER_OPTED_OUT)", opted_out=True)
 
 
 def test_every_reason_that_is_read_is_one_of_the_services() -> None:

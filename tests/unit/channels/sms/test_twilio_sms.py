@@ -188,10 +188,10 @@ def test_a_refusal_is_the_messages_fault_or_ours_or_passes(answer: Answer, kind:
 @pytest.mark.parametrize(
     ("code", "gone"), [(21614, True), (21635, True), (21610, False), (21211, False), (21612, False)]
 )
-def test_a_landline_is_gone_and_an_unsubscribed_number_is_not(code: int, gone: bool) -> None:
+def test_a_landline_is_gone_and_an_unsubscribed_number_has_opted_out(code: int, gone: bool) -> None:
     outcome, _ = submitted(fault(code))
     assert isinstance(outcome, Rejected)
-    assert outcome.gone is gone
+    assert (outcome.gone, outcome.opted_out) == (gone, code == 21610)
 
 
 def test_a_reason_says_what_was_answered_and_no_number() -> None:

@@ -1,0 +1,182 @@
+"""Texts that people send to a number at Twilio: signed keywords are queued, nothing is answered."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from mailroom.channels.sms.twilio_account import TwilioAccount
+from mailroom.feedback.keywords import KeywordText
+from mailroom.feedback.twilio_callbacks import message_created
+from mailroom.http.https import NotSent, Unclear, Unsendable
+from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
+from tests.support.unit.feedback_words import NUMBER, OURS, SID, told
+from tests.support.unit.post import Log
+from tests.support.unit.scripted_server import Answer, scripted
+from tests.support.unit.shared import NOW, NOW_MS, FakeClock
+from tests.support.unit.webhooks import DOWN
+
+Counted = Callable[[], dict[str, float]]
+OTHER = "SM" + "f" * 32
+
+
+@pytest.fixture
+def door(clock: FakeClock) -> Door:
+    door = Door(clock)
+    door.created = {SID: NOW - 60, OTHER: NOW - 30}
+    return door
+
+
+def test_a_signed_stop_is_queued_as_that_word_at_twilios_time(door: Door) -> None:
+    assert door.answers(text("Stop.")) == 200
+    (body,) = door.queue.bodies
+    assert json.loads(body) == {
+        "source": "twilio-text",
+        "number": NUMBER,
+        "sent_to": OURS,
+        "wish": "stop",
+        "at": NOW_MS - 60_000 + 999,
+    }
+
+
+def test_what_is_queued_is_what_the_reader_reads(door: Door) -> None:
+    assert door.answers(text("Unstop")) == 200
+    assert told(door.queue.bodies[0]) == [KeywordText(NUMBER, OURS, "start", NOW_MS - 60_000)]
+
+
+@pytest.mark.parametrize(("words", "wish"), [("ARRÊT", "stop"), ("oui", "start")])
+def test_the_stages_own_words_count(door: Door, words: str, wish: str) -> None:
+    assert door.answers(text(words)) == 200
+    assert json.loads(door.queue.bodies[0])["wish"] == wish
+
+
+@pytest.mark.parametrize(
+    ("body", "type_", "wish"),
+    [
+        ("alto", "STOP", "stop"),
+        ("dale", "START", "start"),
+        ("STOP", "START", "stop"),
+        ("YES", "HELP", "start"),
+    ],
+)
+def test_what_a_messaging_service_takes_it_for_counts_too(
+    door: Door, body: str, type_: str, wish: str
+) -> None:
+    assert door.answers(text(body, fields={"OptOutType": type_})) == 200
+    assert json.loads(door.queue.bodies[0])["wish"] == wish
+
+
+def test_other_texts_go_nowhere_and_twilio_is_asked_nothing(door: Door, counted: Counted, log: Log) -> None:
+    door.created = {}
+    assert door.answers(text("Where is my parcel?")) == 200
+    assert door.answers(text("info", fields={"OptOutType": "HELP"})) == 200
+    assert (door.queue.bodies, counted(), log()) == ([], {"TextsIgnored": 2}, [])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"signature": ""},
+        {"signature": sign("https://api.mailroom.example/twilio/inbound", {"Body": "STOP"}, "guessed")},
+        {"fields": {"AccountSid": ACCOUNT[:-1] + "1"}},
+    ],
+)
+def test_a_forged_text_is_refused(door: Door, counted: Counted, changes: dict[str, str]) -> None:
+    assert door.answers(text(**changes)) == 403  # type: ignore[arg-type]
+    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksRefused": 1})
+
+
+def test_a_captured_text_cannot_be_turned_into_another(door: Door) -> None:
+    captured = text("START")
+    for other in (text("STOP"), text("START", fields={"From": "+16175559999"}), text("START", OTHER)):
+        assert door.answers({**captured, "body": other["body"]}) == 403
+    assert door.answers({**captured, "rawPath": "/callbacks/twilio/bS0x"}) == 403
+    assert door.queue.bodies == []
+
+
+def test_a_text_that_is_posted_again_later_says_the_same_again(door: Door, clock: FakeClock) -> None:
+    door.answers(text("START"))
+    clock.advance(3600)
+    door.answers(text("START"))
+    first, second = door.queue.bodies
+    assert first == second
+
+
+def test_of_one_second_a_stop_is_the_last_and_a_start_the_first(door: Door) -> None:
+    door.created[OTHER] = door.created[SID]
+    door.answers(text("START", OTHER))
+    door.answers(text("STOP"))
+    start, stop = (json.loads(each)["at"] for each in door.queue.bodies)
+    assert stop - start == 999
+
+
+TROUBLES = [NotSent("cannot be reached"), Unclear("Twilio answered 404"), Unsendable("cannot be asked")]
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_stop_that_twilio_cannot_date_counts_as_of_now(door: Door, trouble: Exception) -> None:
+    door.created[SID] = trouble
+    assert door.answers(text()) == 200
+    assert json.loads(door.queue.bodies[0])["at"] == NOW_MS
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_start_that_twilio_cannot_date_is_to_come_again(
+    door: Door, counted: Counted, log: Log, trouble: Exception
+) -> None:
+    door.created[SID] = trouble
+    assert door.answers(text("START")) == 503
+    assert (door.queue.bodies, counted()) == ([], {"TwilioCallbacksFailed": 1})
+    (line,) = log()
+    assert (line["level"], line["reason"]) == ("ERROR", str(trouble))
+
+
+@pytest.mark.parametrize("trouble", [DOWN, EndpointConnectionError(endpoint_url="https://sqs")])
+def test_a_text_that_cannot_be_queued_is_to_come_again(door: Door, trouble: Exception) -> None:
+    door.queue.trouble = trouble
+    assert door.answers(text()) == 503
+
+
+@pytest.mark.parametrize(
+    "fields", [{"MessageSid": ""}, {"MessageSid": f"{SID[:-3]}/.."}, {"From": ""}, {"To": ""}]
+)
+def test_a_signed_request_that_is_no_text_is_refused(door: Door, fields: dict[str, str]) -> None:
+    assert door.answers(text(fields=fields)) == 400
+
+
+def test_the_log_tells_of_a_text_no_more_than_its_id_and_its_word(door: Door, log: Log) -> None:
+    for event in (text(), text("my secret"), text(signature="no"), text(fields={"From": ""})):
+        door.answers(event)
+    assert [line["message"] for line in log()] == ["text taken", "callback refused", "callback refused"]
+    assert (log()[0]["message_sid"], log()[0]["wish"]) == (SID, "stop")
+    told = json.dumps(log())
+    assert not [each for each in (NUMBER, OURS, ACCOUNT, TOKEN, "secret") if each in told]
+
+
+MADE = {"date_created": "Sat, 21 Nov 2026 09:00:00 +0000", "direction": "inbound"}
+
+
+def test_twilio_is_asked_for_the_message_with_the_accounts_login() -> None:
+    with scripted(Answer(200, MADE)) as server:
+        account = TwilioAccount(ACCOUNT, TOKEN, "SK1", "key-secret")
+        assert message_created(account, server.url + "/", SID) == NOW
+        (asked,) = server.asked
+    assert (asked.method, asked.path) == ("GET", f"/2010-04-01/Accounts/{ACCOUNT}/Messages/{SID}.json")
+    assert asked.headers["authorization"] == "Basic U0sxOmtleS1zZWNyZXQ="
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(404, {}),
+        Answer(401, MADE),
+        Answer(500, MADE),
+        Answer(200, b"no"),
+        Answer(200, {}),
+        Answer(200, {"date_created": "yesterday"}),
+    ],
+)
+def test_any_other_answer_is_no_date(answer: Answer) -> None:
+    with scripted(answer) as server, pytest.raises(Unclear):
+        message_created(TwilioAccount(ACCOUNT, TOKEN), server.url, SID)

@@ -1,0 +1,137 @@
+"""STOP and START of one number, in any order, any number of times, beside the other reasons of the list."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailroom.recipients.choices import Choices, Preferences, Suppression, Suppressions, Wanted
+from tests.support.dynamodb import in_memory_client
+from tests.support.faults.world import create_table
+from tests.support.unit.shared import NOW_MS, PREFERENCES, SUPPRESSIONS, Aws, FakeClock
+
+ADA = "+16175551234"
+LANDLINE = Suppression(ADA, "sms", "bounce", NOW_MS - 9000, "undelivered: error 30006", "s-0")
+Text = tuple[str, int]
+"""STOP or START, and seconds after the first of all times."""
+
+
+def stop(at: int = NOW_MS, detail: str = "STOP sent to +12025550123") -> Suppression:
+    return Suppression(ADA, "sms", "stop", at, detail)
+
+
+@pytest.fixture
+def list_(aws: Aws, clock: FakeClock) -> Suppressions:
+    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+
+
+def of_ada(list_: Suppressions) -> Suppression | None:
+    return list_.find("sms", [ADA]).get(ADA)
+
+
+def test_stop_puts_a_number_on_the_list_of_texts_and_of_nothing_else(list_: Suppressions) -> None:
+    assert list_.mark(stop())
+    assert of_ada(list_) == stop()
+    assert list(list_.listed()) == [stop()]
+    assert list_.find("fax", [ADA]) == {}
+
+
+def test_a_message_to_it_ends_with_the_number_that_stop_was_sent_to(list_: Suppressions, aws: Aws) -> None:
+    list_.mark(stop())
+    choices = Choices(list_, Preferences(aws.dynamodb, PREFERENCES))
+    (why,) = choices.find("sms", [Wanted(ADA)]).values()
+    assert why.code == "suppressed"
+    assert why.sentence == (
+        "on the suppression list since 2026-11-21: its owner opted out (STOP sent to +12025550123); a text "
+        "START ends it"
+    )
+
+
+def test_a_later_start_takes_it_off_again(list_: Suppressions) -> None:
+    list_.mark(stop())
+    assert list_.start(ADA, "sms", NOW_MS + 1)
+    assert (of_ada(list_), [*list_.listed()]) == (None, [])
+
+
+def test_a_start_before_the_stop_or_at_its_moment_does_not(list_: Suppressions) -> None:
+    list_.mark(stop())
+    assert list_.start(ADA, "sms", NOW_MS - 1)
+    assert of_ada(list_) == stop()
+    assert list_.start(ADA, "sms", NOW_MS)
+    assert of_ada(list_) == stop()
+
+
+def test_an_old_start_that_comes_again_does_not_end_a_later_stop(list_: Suppressions) -> None:
+    list_.mark(stop(NOW_MS - 2000))
+    list_.start(ADA, "sms", NOW_MS - 1000)
+    list_.mark(stop())
+    assert not list_.start(ADA, "sms", NOW_MS - 1000)
+    assert of_ada(list_) == stop()
+
+
+def test_a_stop_that_comes_late_or_again_does_not_undo_a_later_start(list_: Suppressions) -> None:
+    list_.start(ADA, "sms", NOW_MS + 1)
+    assert list_.mark(stop())
+    assert not list_.mark(stop())
+    assert of_ada(list_) is None
+
+
+@pytest.mark.parametrize("first", ["landline", "stop"])
+def test_start_ends_a_stop_and_leaves_a_landline_on_the_list(list_: Suppressions, first: str) -> None:
+    for mark in (LANDLINE, stop()) if first == "landline" else (stop(), LANDLINE):
+        assert list_.mark(mark)
+    assert of_ada(list_) == stop()
+    list_.start(ADA, "sms", NOW_MS + 1)
+    assert of_ada(list_) == LANDLINE
+
+
+def test_an_operator_lifts_a_stop_and_its_late_copy_does_not_undo_that(
+    list_: Suppressions, clock: FakeClock
+) -> None:
+    list_.mark(LANDLINE)
+    list_.mark(stop())
+    clock.advance(60)
+    assert list_.lift(ADA, "sms")
+    assert of_ada(list_) is None
+    assert not list_.mark(stop())
+    clock.advance(1)
+    assert not list_.lift(ADA, "sms")
+    assert list_.mark(stop(NOW_MS + 61_000))
+    assert of_ada(list_) == stop(NOW_MS + 61_000)
+
+
+texts = st.lists(st.tuples(st.sampled_from(["stop", "start"]), st.integers(0, 5)), max_size=7)
+
+
+def _write(list_: Suppressions, texts: Sequence[Text]) -> None:
+    for wish, second in texts:
+        at = NOW_MS + second * 1000
+        if wish == "stop":
+            list_.mark(stop(at))
+        else:
+            list_.start(ADA, "sms", at)
+
+
+@given(texts, st.booleans(), st.data())
+def test_any_order_and_number_of_copies_ends_as_the_latest_text_says_and_stop_at_the_same_time(
+    texts: list[Text], landline: bool, data: st.DataObject
+) -> None:
+    client: Any = in_memory_client()
+    create_table(client, "list", "recipient", "channel")
+    list_ = Suppressions(client, "list", FakeClock())
+    copies = texts + data.draw(st.lists(st.sampled_from(texts), max_size=4) if texts else st.just([]))
+    arriving = data.draw(st.permutations(copies))
+    half = data.draw(st.integers(0, len(arriving)))
+    _write(list_, arriving[:half])
+    if landline:
+        list_.mark(LANDLINE)
+    _write(list_, arriving[half:])
+    stops = [second for wish, second in texts if wish == "stop"]
+    starts = [second for wish, second in texts if wish == "start"]
+    expected = LANDLINE if landline else None
+    if stops and max(stops) >= max(starts, default=0):
+        expected = stop(NOW_MS + max(stops) * 1000)
+    assert of_ada(list_) == expected
+    assert [*list_.listed()] == ([expected] if expected else [])
