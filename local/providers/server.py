@@ -20,6 +20,7 @@ from local.providers.telnyx import TelnyxSimulator
 from local.providers.twilio import SECRET as TWILIO_SECRET
 from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import StatusCallbacks
+from local.providers.twilio_texts import InboundTexts
 from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
 
@@ -60,6 +61,7 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
         "pages: inbox": inbox.pages(),
         "pages: faxes": line.pages(),
         "pages: callbacks": callbacks.pages(),
+        "pages: texts": InboundTexts(network).pages(),
         "pages: events": delay_queue.pages(queues, feedback.counts),
     }
 

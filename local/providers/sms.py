@@ -61,6 +61,9 @@ DELIVERED: tuple[Course, int | None] = ("delivered", None)
 SENT_SECONDS = 0.1
 ENDED_SECONDS = 0.3
 """After its acceptance: handed to the carrier, and ended."""
+STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
+START_WORDS = {"START", "YES", "UNSTOP"}
+"""Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
 POOL_NUMBER = "+12025550199"
 """What a Messaging Service sends from."""
 BASIC = set(
@@ -158,13 +161,15 @@ class SmsNetwork:
         self._inbox = inbox
         self.clock = clock
         self._messages: dict[str, SimulatedSms] = {}
+        self._received: dict[str, SimulatedSms] = {}
+        self._stopped: set[str] = set()
         self._submits = Occurrences()
         self._lock = threading.Lock()
 
     def submit(self, order: SmsOrder) -> SimulatedSms:
         """Take a message, or raise SubmitRefused."""
         nth = self._submits.nth(order.content)
-        why = refusal_of(order.to, nth)
+        why = "unsubscribed" if order.to in self._stopped else refusal_of(order.to, nth)
         if why is not None:
             raise SubmitRefused(why)
         course, error = course_of(order.to)
@@ -174,6 +179,22 @@ class SmsNetwork:
             self._messages[sid] = sms
         self._inbox.add(Accepted("sms", order.to, sms.sid, _content(sms)))
         return sms
+
+    def receive(self, sender: str, to: str, body: str) -> SimulatedSms:
+        """A text from a phone to a number of ours. STOP and START count for all of our numbers."""
+        sid = "SM" + uuid.uuid4().hex
+        sms = SimulatedSms(sid, SmsOrder(to, sender, body=body), "delivered", None, self.clock(), 1, sender)
+        with self._lock:
+            self._received[sid] = sms
+            if body.strip().upper() in STOP_WORDS:
+                self._stopped.add(sender)
+            if body.strip().upper() in START_WORDS:
+                self._stopped.discard(sender)
+        return sms
+
+    def received(self, sid: str) -> SimulatedSms | None:
+        """The text to us with this sid."""
+        return self._received.get(sid)
 
     def message(self, sid: str) -> SimulatedSms | None:
         """The one with this sid."""

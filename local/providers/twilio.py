@@ -122,6 +122,10 @@ class TwilioSimulator:
         return json_reply(HTTPStatus.CREATED, as_json(sms, sms.created))
 
     def _fetch(self, sid: str) -> Reply:
+        inbound = self._network.received(sid)
+        if inbound is not None:
+            shown = {"direction": "inbound", "status": "received"}
+            return json_reply(HTTPStatus.OK, as_json(inbound, inbound.created + 1) | shown)
         sms = self._network.message(sid)
         if sms is None:
             return error(404, 20404, f"The requested resource /Messages/{sid}.json was not found")

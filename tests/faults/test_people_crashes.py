@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.bodies import text
 from tests.support.faults.outside import Side
 from tests.support.faults.people_world import (
     ENDPOINT,
     FEEDBACK,
     PUSH,
     SMS,
+    STOPPED,
     THERE,
     Item,
     NewWorld,
@@ -19,6 +21,7 @@ from tests.support.faults.people_world import (
     sms,
 )
 
+BACK, AWAY = "+16175550002", "+16175550003"
 TWINS = ("twin", "silent-twin")
 TEXTS: tuple[Item | str, ...] = (
     sms("a"),
@@ -28,6 +31,10 @@ TEXTS: tuple[Item | str, ...] = (
     sms("throttled-once"),
     sms("lost-answer"),
     sms("landline", THERE),
+    sms("opted-out", STOPPED),
+    # Out of order: of the first number START is the later one, of the second STOP.
+    *(text("start", number=BACK, at=2000), text("stop", number=BACK, at=1000)),
+    *(text("stop", number=AWAY, at=2000), text("start", number=AWAY, at=1000), text("stop", number=AWAY)),
 )
 PUSHES = (push("p"), push("disabled"), push("throttled-once"), push("lost-answer"), push("p"))
 ENDS = {
@@ -35,6 +42,7 @@ ENDS = {
     "silent-twin": "sent",
     "refused": "failed",
     "landline": "undelivered",
+    "opted-out": "suppressed",
 }
 PUSH_ENDS = {
     **{name: {"sent"} for name in ("p", "throttled-once", "lost-answer")},
@@ -64,7 +72,7 @@ def stops(new_world: NewWorld, *items: Any) -> Iterator[tuple[PeopleWorld, str]]
 
 
 def check_texts(world: PeopleWorld, where: str) -> None:
-    accepted = {name for name in ENDS if name != "refused"}
+    accepted = ENDS.keys() - {"refused", "opted-out"}
     assert world.sends() == dict.fromkeys(accepted, 1), where
     for name, status in ENDS.items():
         found = world.found(name)
@@ -72,7 +80,7 @@ def check_texts(world: PeopleWorld, where: str) -> None:
         assert "completedAt" in found
     sids = [world.found(name)["provider_id"] for name in accepted]
     assert len(set(sids)) == len(sids), where  # each has its own, twins too
-    assert world.listed() == [THERE], where
+    assert world.listed() == sorted([THERE, STOPPED, AWAY]), where
     assert len(world.queues.dead[SMS]) == 1, where
     assert not world.queues.dead[FEEDBACK], where
 

@@ -78,7 +78,7 @@ def test_an_sms_ends_as_its_number_makes_it(message: Scenario) -> None:
     course, error = course_of(number)
     status = {"failed": "undelivered", "sent": "sent"}.get(course, course)
     if refusal is not None or message.reason:
-        assert message.status == "failed"
+        assert message.status == ("suppressed" if refusal == "unsubscribed" else "failed")
     else:
         assert message.status == status
     if error is not None:

@@ -10,9 +10,11 @@ from urllib.parse import urlencode
 import pytest
 from twilio.request_validator import RequestValidator
 
+from local.aws import LocalSession, patient
 from local.demo.client import Item
 from local.providers.server import CREDENTIALS
 from mailroom.message.message import Reference
+from mailroom.recipients.choices import Suppressions
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -84,9 +86,60 @@ def test_a_landline_is_undelivered_and_its_next_message_suppressed(pipeline: Pip
 
 
 def listed(pipeline: Pipeline, recipient: str, channel: str) -> bool:
-    key: Any = {"recipient": {"S": recipient}, "channel": {"S": channel}}
-    found = pipeline.dynamodb.get_item(TableName=pipeline.output("SuppressionsTableName"), Key=key)
-    return "reason" in found.get("Item", {})
+    list_ = Suppressions(pipeline.dynamodb, pipeline.output("SuppressionsTableName"))
+    return recipient in list_.find(channel, [recipient])
+
+
+def test_a_stop_suppresses_texts_until_a_start_and_a_start_that_is_posted_again_ends_no_later_stop(
+    pipeline: Pipeline,
+) -> None:
+    number = "+12125550176"
+    texted(pipeline, number, "Stop.")
+    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "STOP was not heeded")
+    pipeline.put(sms("stopped", number))
+    pipeline.until_status("suppressed", "stopped", event_type="sms", seconds=SECONDS)
+    assert "STOP sent to +12025550123" in pipeline.ledger("stopped", "sms")["error"]["message"]
+    time.sleep(1.1)  # Twilio's times are whole seconds
+    start = texted(pipeline, number, "START")
+    until(lambda: not listed(pipeline, number, "sms"), SECONDS, lambda: "START was not heeded")
+    pipeline.put(sms("started", number))
+    pipeline.until_status("delivered", "started", event_type="sms", seconds=SECONDS)
+    time.sleep(1.1)
+    texted(pipeline, number, "opt out")
+    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "OPT OUT was not heeded")
+    token = TWILIO_CREDENTIALS["auth_token"]
+    fields = {"MessageSid": start, "From": number, "To": "+12025550123", "Body": "START"}
+    fields["AccountSid"] = TWILIO_CREDENTIALS["account_sid"]
+    assert callback(pipeline, "/twilio/inbound", "guessed", fields) == 403
+    assert callback(pipeline, "/twilio/inbound", token, fields) == 200
+    until(lambda: pipeline.queue_is_empty(pipeline.output("FeedbackQueueUrl")), SECONDS, lambda: "not read")
+    assert listed(pipeline, number, "sms")
+
+
+def test_a_text_to_a_number_at_aws_comes_over_the_topic(pipeline: Pipeline) -> None:
+    number = "+12125550177"
+    text = {
+        "originationNumber": number,
+        "destinationNumber": "+12125550101",
+        "messageKeyword": "KEYWORD",
+        "messageBody": "REVOKE",
+        "inboundMessageId": "cae173d2-66b9-564c-8309-21f858e9fb84",
+        "previousPublishedMessageId": "",
+    }
+    topic = pipeline.output("FeedbackTopicArn")
+    sns = LocalSession().client("sns", endpoint_url=pipeline.running.endpoints.aws, config=patient())
+    sns.publish(TopicArn=topic, Message=json.dumps(text))
+    until(lambda: listed(pipeline, number, "sms"), SECONDS, lambda: "REVOKE was not heeded")
+
+
+def texted(pipeline: Pipeline, number: str, body: str) -> str:
+    """Have the simulated Twilio hand on a text; its id."""
+    url = f"{pipeline.running.endpoints.providers}/texts"
+    form = urlencode({"From": number, "Body": body}).encode()
+    with urllib.request.urlopen(url, data=form, timeout=20) as shown:
+        said = json.load(shown)
+    assert said["answer"] == 200
+    return str(said["sid"])
 
 
 def test_a_callback_that_twilio_did_not_sign_is_refused_and_changes_nothing(pipeline: Pipeline) -> None:

@@ -8,6 +8,7 @@ from local.demo.scenarios import Scenario
 GOOD = 14
 LANDLINE = "+12025550132"
 NO_MOBILE = "+12025550141"
+UNSUBSCRIBED = "+12025550142"
 UNICODE = "Привет! Это сообщение написано кириллицей и потому занимает больше места, чем латиница."
 """In UCS-2, which has room for 70 characters in one segment."""
 GSM, UCS2 = "GSM-7", "UCS-2"
@@ -29,7 +30,7 @@ def texts() -> list[Scenario]:
         _sms("slow", "+12025550155"),
         _sms("invalid", "+12025550140", reason="21211"),
         _sms("no-mobile", NO_MOBILE, reason="21614"),
-        _sms("unsubscribed", "+12025550142", reason="21610"),
+        _sms("unsubscribed", UNSUBSCRIBED, reason="21610", ends="suppressed"),
         _sms("to-nobody", "555-CALL-ME", reason="to: "),
         _sms("too-long", "+12025550160", text="ж" * 700, reason="text: "),
         _sms("by-hand", "(202) 555-0161"),
@@ -48,7 +49,7 @@ def texts() -> list[Scenario]:
 
 def suppressed() -> dict[str, str]:
     """The numbers that must be on the suppression list in the end, and why."""
-    return {LANDLINE: "bounce", NO_MOBILE: "gone"}
+    return {LANDLINE: "bounce", NO_MOBILE: "gone", UNSUBSCRIBED: "stop"}
 
 
 def again() -> Scenario:

@@ -33,7 +33,7 @@ FUNCTION_SECONDS = 60.0
 LEASE, VISIBILITY = FUNCTION_SECONDS + 60, 6 * FUNCTION_SECONDS
 MAX_RECEIVES = 12
 SMS, PUSH, FEEDBACK = "https://sqs/sms", "https://sqs/push", "https://sqs/feedback"
-HERE, THERE = "+16175551234", "+16175559999"
+HERE, THERE, STOPPED = "+16175551234", "+16175559999", "+16175550001"
 APP = "arn:aws:sns:us-east-1:123456789012:app/GCM/phones"
 ENDPOINT = APP.replace(":app/", ":endpoint/") + "/"
 
@@ -53,8 +53,8 @@ def push(name: str, **changes: Any) -> Item:
 @dataclass
 class Carrier:
     """An account at Twilio or AWS: what it accepted, and what it then tells of it. The id chooses:
-    throttled-once, refused, lost-answer (once; accepted, and nobody learns of it), landline, silent (no
-    callback ever). AWS cannot tell what it has."""
+    throttled-once, refused, opted-out, lost-answer (once; accepted, and nobody learns of it), landline,
+    silent (no callback ever). AWS cannot tell what it has."""
 
     clock: Clock
     queues: Queues
@@ -70,6 +70,8 @@ class Carrier:
         self.asked[name] += 1
         if name.startswith("refused"):
             return Rejected("Twilio answered 400 (21211)")
+        if name.startswith("opted-out"):
+            return Rejected("Twilio answered 400 (21610)", opted_out=True)
         if name.startswith("throttled-once") and self.asked[name] == 1:
             return Retry("429")
         sid = f"SM{next(self.ids)}"
@@ -156,7 +158,8 @@ class PeopleWorld:
     def enqueue(self, *items: Item | str) -> None:
         for item in items:
             body = item if isinstance(item, str) else json.dumps(item)
-            self.queues.put(PUSH if '"event_type": "push"' in body else SMS, body)
+            url = PUSH if '"event_type": "push"' in body else FEEDBACK if "twilio-text" in body else SMS
+            self.queues.put(url, body)
 
     def worker(self, url: str) -> Worker:
         """A new process's worker."""

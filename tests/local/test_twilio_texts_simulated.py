@@ -1,0 +1,90 @@
+"""Texts to the stage at the simulated Twilio: what they say, how they are signed, and what Twilio keeps."""
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from urllib.parse import urlencode
+
+import pytest
+from twilio.base.exceptions import TwilioRestException
+from twilio.request_validator import RequestValidator
+
+from local.providers.http import Reply, Request, SimulatorServer
+from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
+from local.providers.twilio_texts import OURS, InboundTexts
+from tests.support.local.served import served
+from tests.support.local.twilio import Bench, form, number, running
+
+
+class Api:
+    """The stage's API: keeps what it is asked."""
+
+    prefix = "/api"
+
+    def __init__(self) -> None:
+        self.came: list[Request] = []
+
+    def handle(self, request: Request) -> Reply:
+        self.came.append(request)
+        return Reply(200, b"<Response></Response>", {"Content-Type": "text/xml"})
+
+
+class Phone:
+    """Sends texts by the page."""
+
+    def __init__(self, url: str, api: Api) -> None:
+        self.url = url
+        self.api = api
+
+    def texts(self, body: str, sender: str = number("60"), **more: str) -> dict[str, object]:
+        said = urlencode({"From": sender, "Body": body, **more}).encode()
+        with urllib.request.urlopen(f"{self.url}/texts", data=said, timeout=5) as answer:
+            shown: dict[str, object] = json.load(answer)
+        return shown
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    with running() as bench:
+        yield bench
+
+
+@pytest.fixture
+def phone(bench: Bench) -> Iterator[Phone]:
+    api = Api()
+    with served(SimulatorServer(0, InboundTexts(bench.network).pages(), api)) as url:
+        yield Phone(url, api)
+
+
+def test_a_text_reaches_the_stage_signed_for_its_public_url(phone: Phone) -> None:
+    assert phone.texts("Stop")["answer"] == 200
+    (came,) = phone.api.came
+    said = form(came.body)
+    assert (said["From"], said["To"], said["Body"]) == (number("60"), OURS, "Stop")
+    assert said["AccountSid"] == ACCOUNT_SID
+    signature = came.headers["x-twilio-signature"]
+    assert RequestValidator(AUTH_TOKEN).validate(f"{phone.url}/api/twilio/inbound", said, signature)
+
+
+def test_twilio_shows_the_text_with_its_time(phone: Phone, bench: Bench) -> None:
+    found = bench.twilio(phone.texts("Hello", To="+12025550124")["sid"]).fetch()
+    assert (found.direction, found.status, found.body) == ("inbound", "received", "Hello")
+    assert (found.from_, found.to) == (number("60"), "+12025550124")
+    assert found.date_created.timestamp() == int(bench.clock())
+
+
+def test_stop_keeps_messages_from_a_number_until_start(phone: Phone, bench: Bench) -> None:
+    phone.texts(" stop ")
+    with pytest.raises(TwilioRestException) as caught:
+        bench.send(number("60"))
+    assert (caught.value.status, caught.value.code) == (400, 21610)
+    assert bench.send(number("61")).status == "queued"
+    phone.texts("Start")
+    assert bench.send(number("60")).status == "queued"
+
+
+def test_who_sends_it_has_to_be_a_number(phone: Phone) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        phone.texts("STOP", sender="me")
+    assert phone.api.came == []
