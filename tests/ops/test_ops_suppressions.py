@@ -107,6 +107,20 @@ def test_the_list_is_a_table_the_newest_first_and_says_how_many() -> None:
 
 
 @pytest.mark.usefixtures("ses")
+def test_a_number_that_sent_stop_is_shown_with_the_number_that_it_sent_it_to_and_can_be_lifted() -> None:
+    on_list(NUMBER, "sms", reason="stop", detail="STOP sent to +12025550123", message_id="")
+    shown = run("show", NUMBER)
+    assert shown.exit_code == 0
+    assert shown.stdout == (
+        f"{NUMBER} gets no sms since 2026-11-21 09:00:00 UTC: it opted out (STOP sent to +12025550123).\n"
+    )
+    (found,) = valid("suppressions list", run("list", "--json").stdout)["suppressions"]
+    assert (found["reason"], found["message_id"]) == ("stop", "")
+    assert run("lift", NUMBER, "--channel", "sms", "--yes").exit_code == 0
+    assert run("show", NUMBER).exit_code == 1
+
+
+@pytest.mark.usefixtures("ses")
 def test_the_list_of_one_channel_leaves_the_others_out() -> None:
     on_list()
     on_list(NUMBER, "sms")
