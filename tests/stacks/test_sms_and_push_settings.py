@@ -49,12 +49,7 @@ SERVICE = "MG" + "0" * 32
             "providers)$: the address of the provider's API where it is not the usual one: https, without a "
             "slash at its end; or providers, whose address the app gets by -c providers=URL.",
         ),
-        (
-            "sms.stop_words",
-            ["arrêt", "🛑!"],
-            "'🛑!' has no letter and no digit; case, blanks and punctuation do not count.",
-        ),
-        ("sms.start_words", ["oui"] * 101, "101 entries are over 100; use at most 100."),
+        ("sms.start_words", ["oui"] * 101, "has 101 entries; give at most 100."),
         ("feedback.batch_size", 10_001, "10001 is over 10000; use 1 to 10000."),
         ("feedback.batch_window_seconds", 301, "301 is over 300; use 0 to 300."),
         ("api.requests_per_second", 0, "0 is under 1; use 1 to 10000."),
@@ -72,6 +67,13 @@ SERVICE = "MG" + "0" * 32
 )
 def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object, said: str) -> None:
     assert refusal(key, value) == f"mailroom.dev.{key}: {said}"
+
+
+def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
+    assert refusal("sms.stop_words", ["arrêt", "🛑!"]) == (
+        "mailroom.dev.sms.stop_words.1: '🛑!' has no letter and no digit; case, blanks and punctuation do "
+        "not count."
+    )
 
 
 @pytest.mark.parametrize(
