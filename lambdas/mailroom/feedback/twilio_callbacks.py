@@ -27,14 +27,14 @@ from mailroom.channels.provider import Unconfigured
 from mailroom.channels.sms.twilio_account import TwilioAccount, account_of
 from mailroom.clock import Clock, milliseconds
 from mailroom.environment import TwilioCallbacksSettings
-from mailroom.errors import Malformed
+from mailroom.errors import Malformed, Unsendable
 from mailroom.feedback import keywords
 from mailroom.feedback.keywords import Keywords, Wish
 from mailroom.feedback.twilio import SOURCE
 from mailroom.feedback.values import word
 from mailroom.http import event as http_event
 from mailroom.http.event import HttpError
-from mailroom.http.https import NotSent, Unclear, Unsendable
+from mailroom.http.https import NotSent, Unclear
 from mailroom.http.provider import ProviderApi, body_of, epoch, text_of
 from mailroom.message.message import Reference, encode
 from mailroom.telemetry import count, logger

@@ -7,9 +7,10 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from mailroom.channels.sms.twilio_account import TwilioAccount
+from mailroom.errors import Unsendable
 from mailroom.feedback.keywords import KeywordText
 from mailroom.feedback.twilio_callbacks import message_created
-from mailroom.http.https import NotSent, Unclear, Unsendable
+from mailroom.http.https import NotSent, Unclear
 from tests.support.unit.feedback_callbacks import ACCOUNT, TOKEN, Door, sign, text
 from tests.support.unit.feedback_words import NUMBER, OURS, SID, told
 from tests.support.unit.post import Log
