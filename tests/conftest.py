@@ -9,6 +9,7 @@ from typing import Any
 import botocore.session
 import pytest
 from botocore.loaders import Loader
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -28,6 +29,10 @@ os.environ.update(
 # Many tests start processes. Who may keep no bytecode compiles every library anew in each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A machine that does other work as well makes no test fail.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # The models of AWS's services are millions of small objects that stay. To look through them for garbage over
 # and over takes more than a tenth of the time.

@@ -45,9 +45,7 @@ def play(world: World, step: str, detail: object) -> None:
 
 
 mixtures = given(st.lists(steps, min_size=3, max_size=14))
-few = settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+few = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None)
 
 
 @few

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.campaigns import databases
@@ -104,7 +104,6 @@ def takes(**changes: Any) -> bool:
     return True
 
 
-@settings(deadline=None)
 @given(
     connect=st.integers(1, 30),
     statement=st.integers(1, 120),

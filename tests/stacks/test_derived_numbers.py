@@ -54,7 +54,7 @@ def accepted(stage: dict[str, Any]) -> Settings:
 
 
 @given(stages)
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.filter_too_much])
 def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     for row in chosen.lane_rows():
@@ -77,7 +77,7 @@ def test_whatever_settings_are_accepted_keep_the_rules(stage: dict[str, Any]) ->
 
 
 @given(stages)
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 def test_all_workers_of_all_lanes_together_keep_to_the_channels_rate(stage: dict[str, Any]) -> None:
     chosen = accepted(stage)
     rows = list(chosen.lane_rows())

@@ -52,7 +52,6 @@ stages = st.fixed_dictionaries(
     }
 )
 many = settings(
-    deadline=None,
     max_examples=200,
     suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow],
 )

@@ -349,7 +349,7 @@ def allowed(feedback: dict[str, Any]) -> Settings:
 
 
 @given(feedbacks)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_whatever_feedback_is_accepted_keeps_the_rules(feedback: dict[str, Any]) -> None:
     chosen = allowed(feedback)
     rules, section = worker_rules(chosen.feedback, chosen.lease_margin_seconds), chosen.feedback

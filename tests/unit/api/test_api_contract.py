@@ -80,7 +80,6 @@ def test_every_answer_is_as_it_is_described(
 ) -> None:
     @settings(
         max_examples=EXAMPLES[label],
-        deadline=None,
         derandomize=True,
         database=None,
         phases=[Phase.generate],

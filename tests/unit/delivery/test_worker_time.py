@@ -63,7 +63,7 @@ def test_what_is_not_submitted_waits_for_no_turn(post: Make, clock: FakeClock, l
     assert clock.slept == []
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(receives=st.integers(1, 5000), after=st.floats(0, 2000), chance=st.floats(0, 1, exclude_max=True))
 def test_every_wait_is_within_the_bounds_that_the_queue_is_derived_from(
     aws: Aws, clock: FakeClock, receives: int, after: float, chance: float

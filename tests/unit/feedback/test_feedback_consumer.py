@@ -389,7 +389,7 @@ KINDS = ("Send", "Delivery", "Bounce", "Complaint", "DeliveryDelay", "Open", "Re
 PARTLY = st.tuples(st.sampled_from(KINDS), st.sampled_from([(ADA,), (EVE,), (ADA, EVE)]))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data(), st.lists(PARTLY, min_size=1, max_size=6))
 def test_whatever_the_order_and_the_batches_a_mail_to_several_ends_the_same(
     aws: Aws, clock: FakeClock, ledger: Ledger, data: st.DataObject, events: list[Any]

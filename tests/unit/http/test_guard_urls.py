@@ -211,7 +211,7 @@ PIECES = [
 ]
 
 
-@settings(deadline=None, max_examples=1000)
+@settings(max_examples=1000)
 @given(st.sampled_from(["https://", "http://", ""]), st.lists(st.sampled_from(PIECES), max_size=6))
 def test_what_the_guard_reads_any_other_reader_reads_the_same(scheme: str, pieces: list[str]) -> None:
     url = scheme + "".join(pieces)

@@ -354,7 +354,7 @@ def test_a_crash_and_a_second_claim_keep_what_is_known_of_each(
     assert _outcomes(aws)["bob@example.com"] == "suppressed"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), events=st.lists(st.sampled_from(EVENTS), min_size=1, max_size=5))
 def test_any_order_and_number_of_events_ends_the_same(
     aws: Aws, ledger: Ledger, data: st.DataObject, events: list[Status]
