@@ -171,7 +171,8 @@ class MessageErasure:
         item = self._data.item("ledger", key)
         if item is not None and "completedAt" in item:
             return True
-        if self._erasure.withdraw(key):
+        request = self._data.item("mailbox", key)
+        if self._erasure.withdraw(key, due(request) if request else 0):
             self.cancelled += 1
             return True
         item = self._data.item("ledger", key) or {}

@@ -1,7 +1,6 @@
 """The fax gateway: its provider, how long it waits for one fax, when it tries again, and the rules of its two
 queues."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
@@ -115,7 +114,7 @@ class FaxRules(QueueRules):
     """
 
     to_finish: int
-    """Receives that see a fax through once it was submitted, crashes included."""
+    """Receives that see a fax through once it was submitted, outages and crashes included."""
 
     @property
     def last_submit_receive(self) -> int:
@@ -129,8 +128,9 @@ def fax_rules(fax: Fax, lease_margin: int) -> FaxRules:
     waits = Waits.of(fax)
     lease = fax.timeout_seconds + lease_margin
     visibility = lease + fax.visibility_margin_seconds
-    to_finish = invocations_to_finish(fax) + fax.crash_allowance
-    receives = min(waits.receives_to_cover(fax.longest_throttling_seconds) + to_finish, RECEIVES_OVER)
+    last_submit = waits.receives_to_cover(fax.longest_throttling_seconds)
+    to_finish = receives_to_finish(fax, last_submit) + fax.crash_allowance
+    receives = min(last_submit + to_finish, RECEIVES_OVER)
     return FaxRules(
         lease=lease,
         visibility=visibility,
@@ -140,11 +140,18 @@ def fax_rules(fax: Fax, lease_margin: int) -> FaxRules:
     )
 
 
-def invocations_to_finish(fax: Fax) -> int:
-    """How many invocations watch the longest fax, each handing on to the next near its time-out."""
-    if fax.watched_seconds <= 0:
-        return RECEIVES_OVER
-    return math.ceil(fax.longest_fax_seconds / fax.watched_seconds)
+def receives_to_finish(fax: Fax, last_submit: int) -> int:
+    """The fewest receives after number `last_submit` that last for as long as the longest fax.
+
+    A receive that watches the fax lasts for almost its whole time-out. A receive in an outage of DynamoDB
+    watches nothing, and lasts for its back-off. An outage may begin and end at any moment, so each receive
+    counts for the shorter of the two. A receive that crashes lasts for longer than both.
+    """
+    waits, lasted, receives = Waits.of(fax), 0.0, 0
+    while lasted < fax.longest_fax_seconds and receives < RECEIVES_OVER:
+        receives += 1
+        lasted += min(fax.watched_seconds, waits.shortest_after(last_submit + receives))
+    return receives
 
 
 def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
@@ -158,12 +165,21 @@ def mover_rules(fax: Fax, lease_margin: int) -> QueueRules:
     )
 
 
+_RETRY_SETTING = RetrySetting(
+    formula=(
+        "as many as cover it when each wait is at its shortest, plus as many as cover longest_fax_seconds, "
+        "plus crash_allowance"
+    ),
+    remedy="lower it, or longest_fax_seconds, or raise backoff_cap_seconds",
+)
+
+
 def fax_faults(fax: Fax, lease_margin: int, keep: Retention) -> Iterator[str]:
     """Rules of the section `fax`."""
     yield from _provider(fax)
     yield from _times(fax)
     yield from backoff_faults("fax", fax)
-    yield from queue_faults("fax", fax, fax_rules(fax, lease_margin), keep, _retry_setting(fax))
+    yield from queue_faults("fax", fax, fax_rules(fax, lease_margin), keep, _RETRY_SETTING)
     yield from queue_faults("fax.retry", fax.retry, mover_rules(fax, lease_margin), keep)
 
 
@@ -209,14 +225,3 @@ def _times(fax: Fax) -> Iterator[str]:
             f"fax.retry_delay_cap_seconds: {fax.retry_delay_cap_seconds} is under retry_delay_seconds; "
             f"use {fax.retry_delay_seconds} or more."
         )
-
-
-def _retry_setting(fax: Fax) -> RetrySetting:
-    return RetrySetting(
-        formula=(
-            "as many as cover it when each wait is at its shortest, plus "
-            f"{invocations_to_finish(fax)} to follow a fax of longest_fax_seconds to its end, plus "
-            "crash_allowance"
-        ),
-        remedy="lower it, or longest_fax_seconds, or raise backoff_cap_seconds",
-    )

@@ -77,11 +77,15 @@ class Waits:
         """The nominal wait after receive number `receive`, counted from 1."""
         return min(self.cap, self.base << min(receive - 1, 32))
 
+    def shortest_after(self, receive: int) -> float:
+        """The shortest wait after receive number `receive`."""
+        return SHORTEST_JITTER * self.after(receive)
+
     def receives_to_cover(self, seconds: int) -> int:
         """The fewest receives whose shortest total lasts `seconds`; RECEIVES_OVER where 1000 do not."""
         total, receives = 0.0, 1
         while total < seconds and receives < RECEIVES_OVER:
-            total += SHORTEST_JITTER * self.after(receives)
+            total += self.shortest_after(receives)
             receives += 1
         return receives
 

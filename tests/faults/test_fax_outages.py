@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.support.faults.fax_world import FUNCTION_SECONDS, THERE, FaxWorld, fax
+from tests.support.faults.fax_world import FUNCTION_SECONDS, RULES, SECTION, THERE, FaxWorld, fax
 
 NewFaxWorld = Callable[..., FaxWorld]
 
@@ -67,6 +67,24 @@ def test_a_submitted_fax_waits_out_an_outage_with_its_line_locked(
     assert [call.name for call in world.network.calls] == ["slow", "good"]
     assert world.found("slow")["status"] == "sent"
     assert set(world.network.most_at_once().values()) == {1}
+
+
+def test_wherever_an_outage_of_the_ledger_begins_a_submitted_fax_locks_its_line_for_as_long_as_a_fax_may_take(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    for at in (*range(30), *range(30, 1_000, 7)):
+        world = new_fax_world()
+        world.jitter = 0.0  # each wait is at its shortest
+        world.put(fax("endless"))
+        world.fifo.letters[0].receives = RULES.last_submit_receive - 1
+        world.outside.intrude = (at, lambda stream=world.stream: setattr(stream, "down", True))
+        while not world.fifo.dead:
+            run(world, 1)
+        if not world.stream.down:
+            break
+        for call in world.network.calls:  # none where the outage began before the submit
+            assert world.clock() >= call.began + SECTION.longest_fax_seconds
+    assert at > 100
 
 
 def test_a_sender_killed_at_every_poll_still_sees_its_fax_through(new_fax_world: NewFaxWorld) -> None:

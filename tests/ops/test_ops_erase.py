@@ -8,6 +8,7 @@ import pytest
 from typer import Typer
 
 from mailroom.channels.contracts import CONTRACTS
+from mailroom.clock import epoch
 from mailroom.message.message import Message
 from ops.erase.command import erase
 from tests.support.ops.dead_letters import PAYLOADS, Stage, erasable, run
@@ -209,6 +210,18 @@ def test_what_waits_is_cancelled(stage: Stage, row: dict[str, Any] | None) -> No
     assert stage.item("ledger", "m-1")["status"] == "cancelled"
     assert "completedAt" in stage.item("ledger", "m-1")
     assert ADA not in stage.everything()
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["scheduled", "not dispatched yet"])
+def test_the_ledger_remembers_what_was_erased_for_longer_than_its_schedule_waits(
+    stage: Stage, known: bool
+) -> None:
+    if known:
+        scheduled(stage, "m-1", to=ADA)
+    else:
+        stage.put("mailbox", id="m-1", event_type="mail", to=ADA, send_at=LATER)
+    erased()
+    assert stage.item("ledger", "m-1")["ttl"] > epoch(LATER)
 
 
 @pytest.mark.parametrize("held", [{"startedAt": 5}, {"provider_id": "f-1"}])

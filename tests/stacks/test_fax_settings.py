@@ -118,14 +118,13 @@ def test_a_sender_is_a_number_in_e164(sender: str) -> None:
             "fax.backoff_cap_seconds",
             5,
             "fax.longest_throttling_seconds: takes over 1000 receives (as many as cover it when each wait is "
-            "at its shortest, plus 9 to follow a fax of longest_fax_seconds to its end, plus "
-            "crash_allowance), "
+            "at its shortest, plus as many as cover longest_fax_seconds, plus crash_allowance), "
             "and SQS allows 1000; lower it, or longest_fax_seconds, or raise backoff_cap_seconds.",
         ),
         (
             "fax.longest_throttling_seconds",
             172_800,
-            "retention.queue_days: 4 is too short for fax, whose 406 receives may take 414120 s (the longest "
+            "retention.queue_days: 4 is too short for fax, whose 413 receives may take 421260 s (the longest "
             "wait or visibility after each) with margin_days 1 on top, and SQS deletes silently past "
             "retention; use 6 or more.",
         ),

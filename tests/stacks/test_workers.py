@@ -23,7 +23,7 @@ RECEIVES = {
     "mail-bulk": 45,
     "sms": 45,
     "feedback": 86,
-    "fax": 54,
+    "fax": 61,
     "fax-retry": 28,
     "scheduled": 26,
     "webhook": 20,

@@ -35,13 +35,14 @@ _OF_HISTORY = ("at", "status", "code")
 class Erasure(LedgerItems):
     """The two verbs. `ttl` is how long an item lives after its last change, in seconds."""
 
-    def withdraw(self, key: Key) -> bool:
+    def withdraw(self, key: Key, due: float = 0) -> bool:
         """Cancel what was not sent, wherever its copies wait, also before there is an item: who comes to
-        claim it finds it completed. Who asked for callbacks is told, where the ledger knows of it.
+        claim it finds it completed. Who asked for callbacks is told, where the ledger knows of it. `due`
+        (epoch seconds; 0: at once) is its `send_at`.
 
         False where it cannot be: a worker holds it or died with it, a provider has it, or it is over.
         """
-        sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY)}
+        sets = {**self.ended(key, "cancelled"), **error_of("cancelled", WHY), **self.outliving(due)}
         return self.try_write(key, Change(sets, _NOT_HELD, removes=CLEARED_AT_END), "cancelled")
 
     def empty(self, key: Key, item: Mapping[str, Any]) -> bool:

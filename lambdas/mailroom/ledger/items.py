@@ -184,6 +184,12 @@ class LedgerItems:
             sets["failed_on"] = string(f"{iso(now)[:10]}#{key.event_type[:40]}")
         return sets
 
+    def outliving(self, due: float) -> Sets:
+        """Keeps the item of a message that was taken back until its schedule has fired, at `due` (epoch
+        seconds). If the ledger forgot the message earlier, it would be sent: its item may still be in the
+        mailbox, and nothing deletes the schedule."""
+        return {"ttl": self.ttl_after(max(due, self._clock()))}
+
     def ttl_after(self, moment: float) -> Value:
         """The `ttl` of an item that is needed until `moment`, and for as long as all are after that."""
         return number(moment + self._ttl)

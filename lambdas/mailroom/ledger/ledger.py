@@ -242,9 +242,7 @@ class Ledger(LedgerItems):
         """Cancel a message that no worker has claimed, even if the ledger has no item yet. A sender that
         receives the message drops it. `to`, `callback_url` and `due` (epoch seconds) are the message's. False
         if a worker has claimed it, or if it has ended."""
-        # Forgotten before its schedule fires, it would be sent after all: its item is still in the mailbox.
-        remembered: Sets = {"ttl": self.ttl_after(max(due, self._clock()))}
-        sets = {**addressing_of(to, callback_url), **error_of("cancelled", message), **remembered}
+        sets = {**addressing_of(to, callback_url), **error_of("cancelled", message), **self.outliving(due)}
         end = self._end(key, "cancelled", sets, _UNCLAIMED)
         end.forms = _CALLBACKS_KEPT
         return self.try_write(key, end, "cancelled")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mailroom.channels.fax.contract import Delivered, FaxRequest, FaxState, Pending, Undelivered
 from mailroom.message.outcome import Outcome, Rejected, Retry, Sent
 
-GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS = 25.0, 5.0, 150.0
+GOOD_SECONDS, BUSY_SECONDS, SLOW_SECONDS, ENDLESS_SECONDS = 25.0, 5.0, 150.0, 1e6
 
 
 @dataclass
@@ -28,8 +28,8 @@ class Call:
 
 
 class FaxNetwork:
-    """The PDF's name chooses what becomes of a fax: busy (always), busy-once, slow, lost-answer (accepted,
-    and nobody learns of it), refused, throttled-once. `down` makes every answer fail."""
+    """The PDF's name chooses what becomes of a fax: busy (always), busy-once, slow, endless, lost-answer
+    (accepted, and nobody learns of it), refused, throttled-once. `down` makes every answer fail."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -86,6 +86,8 @@ class FaxNetwork:
             return GOOD_SECONDS, Delivered()
         if name.startswith("busy"):
             return BUSY_SECONDS, Undelivered("busy", again=True)
+        if name.startswith("endless"):
+            return ENDLESS_SECONDS, Delivered()
         return (SLOW_SECONDS if name.startswith("slow") else GOOD_SECONDS), Delivered()
 
 

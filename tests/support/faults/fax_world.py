@@ -16,6 +16,7 @@ from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.environment import FaxSender, OutcomesSettings
 from mailroom.ledger.ledger import Ledger
 from mailroom.outcomes import EventBus, Outcomes
+from stacks.settings.fax import Fax, fax_rules
 from tests.support.dynamodb import in_memory_client
 from tests.support.faults.fax_network import FaxNetwork
 from tests.support.faults.fifo import Fifo
@@ -23,16 +24,27 @@ from tests.support.faults.outside import NO_BUCKET, Bus, Clock, Outside, Queues,
 from tests.support.faults.stream import Recording
 
 FUNCTION_SECONDS = 60.0
-LEASE = FUNCTION_SECONDS + 60
-VISIBILITY = LEASE + 60
-MAX_RECEIVES, LAST_SUBMIT_RECEIVE = 40, 20
+OURS, GIVEN_UP = "+12025550123", "+12025550124"
+"""The stage's number, and one that it had before."""
+SECTION = Fax(
+    provider="signalwire",
+    senders=(OURS,),
+    timeout_seconds=int(FUNCTION_SECONDS),
+    visibility_margin_seconds=60,
+    submit_seconds=10,
+    record_seconds=5,
+    poll_seconds=10,
+    backoff_seconds=5,
+    backoff_cap_seconds=40,  # a receive that backs off may last for less than one that watches
+    longest_throttling_seconds=300,
+    longest_fax_seconds=900,
+)
+RULES = fax_rules(SECTION, lease_margin=60)
+LEASE, VISIBILITY = float(RULES.lease), float(RULES.visibility)
 MAX_ATTEMPTS = 3
 RETRY_SECONDS = 600.0
 FAX, RETRY, WEBHOOK = "https://sqs/fax.fifo", "https://sqs/fax-retry", "https://sqs/webhook"
 HERE, THERE = "+16175551234", "+49301234567"
-OURS, GIVEN_UP = "+12025550123", "+12025550124"
-"""The stage's number, and one that it had before."""
-
 Item = dict[str, Any]
 
 
@@ -58,16 +70,17 @@ class FaxWorld:
         self.clock = Clock()
         self.outside = Outside(time_is_up=lambda: self.clock() > self._deadlines[-1])
         self._deadlines = [float("inf")]
-        self.fifo = Fifo(self.clock, VISIBILITY, MAX_RECEIVES)
+        self.fifo = Fifo(self.clock, VISIBILITY, RULES.max_receives)
         self.queues = Queues(self.clock, VISIBILITY, 12)
         self.network = FaxNetwork(self.clock)
         self.bus = Bus()
         self.dynamodb = in_memory_client()
         create_ledger(self.dynamodb)
-        self._stream = Recording(self.dynamodb)
+        self.stream = Recording(self.dynamodb)
+        self.jitter = 0.5
         self._read = 0
         self.ledger = Ledger(
-            self.outside.watch(self._stream, "update_item", "get_paginator"),
+            self.outside.watch(self.stream, "update_item", "get_paginator"),
             "ledger",
             lease=LEASE,
             ttl=1e6,
@@ -99,7 +112,7 @@ class FaxWorld:
             Pace(settings.pace_seconds, self.clock, self.clock.sleep),
             self.clock,
             self.clock.sleep,
-            lambda: 0.5,
+            lambda: self.jitter,
         )
         return Worker(settings.queue_url, tools, FaxDelivery(settings, adapter, tools))
 
@@ -125,7 +138,7 @@ class FaxWorld:
     def draw_consequences(self) -> None:
         """The ledger's stream invokes outcomes with what is new; what it reports comes again."""
         for _ in range(100):
-            records = self._stream.records[self._read :]
+            records = self.stream.records[self._read :]
             if not records:
                 return
             with self._invocation():
@@ -229,11 +242,11 @@ def _settings(max_attempts: int) -> FaxSender:
         lease_seconds=LEASE,
         pace_seconds=0,
         on_unknown="hold",
-        backoff_seconds=5,
-        backoff_cap_seconds=300,
+        backoff_seconds=SECTION.backoff_seconds,
+        backoff_cap_seconds=SECTION.backoff_cap_seconds,
         misconfigured_seconds=20,
-        submit_seconds=10,
-        record_seconds=5,
+        submit_seconds=SECTION.submit_seconds,
+        record_seconds=SECTION.record_seconds,
         fax_provider="signalwire",
         fax_secret_arn="secret",
         fax_base_url="https://example.signalwire.com",
@@ -242,10 +255,10 @@ def _settings(max_attempts: int) -> FaxSender:
         fax_ttl_minutes=5,
         fax_quality="fine",
         media_seconds=60,
-        poll_seconds=10,
-        longest_fax_seconds=900,
+        poll_seconds=SECTION.poll_seconds,
+        longest_fax_seconds=SECTION.longest_fax_seconds,
         max_attempts=max_attempts,
-        last_submit_receive=LAST_SUBMIT_RECEIVE,
+        last_submit_receive=RULES.last_submit_receive,
         clock_skew_seconds=60,
         callback_schemes=["https"],
         callback_ports=[443],

@@ -2,20 +2,26 @@
 
 from typing import Any
 
+from botocore.exceptions import EndpointConnectionError
+
 from tests.support.dynamodb import InMemoryDynamoDB
 
 
 class Recording:
-    """A DynamoDB client that notes each item before and after an update."""
+    """A DynamoDB client that notes each item before and after an update. `down`: an outage, in which no
+    update is answered."""
 
     def __init__(self, client: InMemoryDynamoDB) -> None:
         self._client = client
         self.records: list[dict[str, Any]] = []
+        self.down = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
 
     def update_item(self, **arguments: Any) -> Any:
+        if self.down:
+            raise EndpointConnectionError(endpoint_url="https://dynamodb")
         old = self._client.image(arguments["TableName"], arguments["Key"])
         reply = self._client.update_item(**arguments)
         new = self._client.image(arguments["TableName"], arguments["Key"])

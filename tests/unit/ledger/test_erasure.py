@@ -9,7 +9,7 @@ from mailroom.ledger.erasure import KEPT, Erasure
 from mailroom.ledger.items import Completed, LedgerChange
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Outdated, observe
-from mailroom.message.message import Key
+from mailroom.message.message import MAX_AHEAD_SECONDS, Key
 from mailroom.message.outcome import Event
 from mailroom.outcomes import RetrySchedule, callback_of, retry_of
 from tests.support.told import told
@@ -36,6 +36,18 @@ def test_what_waits_for_its_time_is_cancelled_and_a_late_copy_finds_it_completed
     ledger.schedule(mail(to=ADA), clock() + 86_400)
     assert erasure.withdraw(KEY)
     assert aws.item()["status"] == "cancelled"
+    assert isinstance(ledger.claim(mail(to=ADA)), Completed)
+
+
+def test_what_was_erased_is_remembered_until_its_schedule_has_fired_and_as_long_again_as_any_message(
+    erasure: Erasure, ledger: Ledger, aws: Aws, clock: FakeClock
+) -> None:
+    due = clock() + MAX_AHEAD_SECONDS
+    ledger.schedule(mail(to=ADA), due)
+    assert erasure.withdraw(KEY, due)
+    assert erasure.empty(KEY, aws.item())
+    assert aws.item()["ttl"] == due + TTL
+    clock.now = due
     assert isinstance(ledger.claim(mail(to=ADA)), Completed)
 
 
