@@ -116,7 +116,7 @@ def of_fax(world: FaxWorld) -> Here:
         return {"batchItemFailures": [{"itemIdentifier": each} for each in failed]}
 
     routes = {"fax": {"normal": fax_world.FAX}}
-    return _stage(world.outside, world._stream, world._sqs, {"outcomes": outcomes}, routes, world.clock)
+    return _stage(world.outside, world.stream, world._sqs, {"outcomes": outcomes}, routes, world.clock)
 
 
 def _stage(

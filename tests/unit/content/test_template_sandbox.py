@@ -1,10 +1,20 @@
 """Templates: no way out of the sandbox, and bounds on what a rendering may cost."""
 
+import time
+import tracemalloc
 from typing import Any
 
 import pytest
 
-from mailroom.content.templates import MAX_CHARACTERS, MAX_STEPS, Templates
+from mailroom.content.templates import (
+    GROWING,
+    MAX_CHARACTERS,
+    MAX_MADE,
+    MAX_STEPS,
+    REMOVED,
+    BoundedEnvironment,
+    Templates,
+)
 from tests.support.unit.shelf import Shelf
 
 
@@ -126,6 +136,134 @@ def test_a_product_or_power_that_would_fill_the_memory_is_refused(shelf: Shelf, 
     found = shelf.problem(source, n=10**9)
     assert "failed: OverflowError: " in found
     assert found.endswith("makes a value that is too large")
+
+
+HUGE: dict[str, Any] = {
+    "n": 10**9,
+    "text": "a\t\n" * 60_000,
+    "long": "y" * 100_000,
+    "many": [1] * 60_000,
+    "nested": [[[[1] * 1_000] * 20] * 3] * 2,
+}
+"""What a producer may write: a number of any size, and texts and lists of an item's size."""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(f"{{{{ text.{name}(n) }}}}" for name in ("ljust", "rjust", "center", "zfill", "expandtabs")),
+        "{{ text.expandtabs(1000) }}",
+        "{{ text['ljust'](n) }}",
+        "{{ (text|attr('ljust'))(n) }}",
+        "{{ text.replace('a', long) }}",
+        "{{ text.replace('', long) }}",
+        "{{ text.translate({97: long}) }}",
+        "{{ text.translate(text.maketrans('a', 'b')) }}{{ text.translate({97: long}) }}",
+        "{{ long.join(many|map('string')) }}",
+        "{{ ''.join([long] * 2000) }}",
+        "{{ [long] * 2000 }}",
+        "{{ 'x'.encode().ljust(n) }}",
+        "{{ (5).to_bytes(n, 'big') }}",
+        "{{ '%*d' % (n, 1) }}",
+        "{{ '%.*f' % (n, 1) }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '%.1000000000f' % 1 }}",
+        "{{ '%(a)-1000000000s' % {'a': 1} }}",
+        "{{ '%(a(b))1000000000d' % {'a(b)': 1} }}",
+        "{{ ('%(a)s' * 1000) % {'a': long} }}",
+        "{{ '%*d'|format(n, 1) }}",
+        "{{ '%(a)1000000000d'|format(a=1) }}",
+        "{{ '{:>1000000000}'.format(text) }}",
+        "{{ '{:>{}}'.format(text, n) }}",
+        "{{ '{:.1000000000f}'.format(1.5) }}",
+        "{{ '{a:>1000000000}'.format_map({'a': 1}) }}",
+        "{{ ('{0}' * 1000).format(long) }}",
+        "{{ '<b>{:>1000000000}</b>'|safe|string }}{{ ('<b>{:>{}}</b>'|safe).format(1, n) }}",
+        "{{ text|center(n) }}",
+        "{{ text|center(width=n) }}",
+        "{{ [text]|map('center', n)|list }}",
+        "{{ range(20000)|map('center', 1000)|list }}",
+        "{{ text|indent(n) }}",
+        "{{ text|indent(long) }}",
+        "{{ text|indent(1000, first=true) }}",
+        "{{ text|replace('a', long) }}",
+        "{{ many|join(long) }}",
+        "{{ many|join(d=long) }}",
+        "{{ ([long] * 99 + [long] * 99)|join }}",
+        "{{ text|wordwrap(1, true, long) }}",
+        "{{ text|urlize(target=long) }}",
+        "{{ many|batch(n, 1)|list }}",
+        "{{ many|slice(n)|list }}",
+        "{{ many|slice(1000, long)|list }}",
+        "{{ nested|tojson(indent=n) }}",
+        "{{ nested|tojson(indent=100) }}",
+        "{{ 1.5|round(n, 'ceil') }}",
+        "{{ 15|round(-n) }}",
+        "{{ nested|pprint }}",
+        "{% set ns = namespace(x=n) %}{% for _ in range(99) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
+        "{% set ns = namespace(x=n) %}{% for _ in range(99) %}{% set ns.x = ns.x ** 2 %}{% endfor %}",
+        "{% for _ in range(15000) %}{% if text.ljust(n // 1000) == '' %}{% endif %}{% endfor %}",
+    ],
+)
+def test_nothing_makes_much_of_a_producers_number_or_text(shelf: Shelf, source: str) -> None:
+    tracemalloc.start()
+    began = time.process_time()
+    try:
+        problem = shelf.problem(source, **HUGE)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert problem.startswith("template: a/body.txt")
+    assert peak < 8 * MAX_MADE
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{{ name.ljust(6) }}|{{ name|center(7) }}|{{ '7'.zfill(3) }}", "Ada   |  Ada  |007"),
+        ("{{ '%-5s|%5.2f|%d%%' % (name, 1.234, 12345678901) }}", "Ada  | 1.23|12345678901%"),
+        ("{{ '%*d' % (4, 1) }}{{ '%s'|format(12345678901) }}", "   112345678901"),
+        ("{{ '%(n)s is %(n)s' % {'n': name} }}", "Ada is Ada"),
+        ("{{ '{:,} {:>5} {n!r}'.format(12345678901, 'a', n=name) }}", "12,345,678,901     a 'Ada'"),
+        ("{{ '{n}'.format_map({'n': name}) }}", "Ada"),
+        ("{{ 'a\nb'|indent }}|{{ 'a\nb'|indent('> ', first=true) }}", "a\n    b|> a\n> b"),
+        ("{{ [1, 2]|join(', ') }}{{ '-'.join(['a', 'b']) }}{{ ''.join('cd') }}", "1, 2a-bcd"),
+        ("{{ [{'a': 1}, {'a': 2}]|join('+', attribute='a') }}", "1+2"),
+        ("{{ 'a-b-c'|replace('-', '+', 1) }}{{ 'a-b'.replace('-', '') }}", "a+b-cab"),
+        ("{{ 2.345|round(2) }} {{ 2.1|round(method='ceil') }}", "2.35 3.0"),
+        ("{{ {'a': [1]}|tojson }}{{ [1]|tojson(indent=1) }}", '{"a": [1]}[\n 1\n]'),
+        ("{{ [1, 2, 3]|batch(2, 0)|list }}{{ [1, 2, 3]|slice(2)|list }}", "[[1, 2], [3, 0]][[1, 2], [3]]"),
+        ("{{ long|wordwrap(79)|length }} {{ long|truncate(9) }}", "100099 word..."),
+        ("{{ (long|replace('word', 'words')).split()|length }}", "20020"),
+        ("{{ 12345678901|default(0) }}{{ missing|default(12345678901) }}", "1234567890112345678901"),
+    ],
+)
+def test_ordinary_formatting_works(shelf: Shelf, source: str, text: str) -> None:
+    assert shelf.text(source, name="Ada", long="word " * 20_020) == text
+
+
+LINEAR = frozenset(
+    (
+        *("capitalize", "casefold", "count", "endswith", "find", "index", "isalnum", "isalpha", "isascii"),
+        *("isdecimal", "isdigit", "isidentifier", "islower", "isnumeric", "isprintable", "isspace"),
+        *("istitle", "isupper", "lower", "lstrip", "maketrans", "partition", "removeprefix", "removesuffix"),
+        *("rfind", "rindex", "rpartition", "rsplit", "rstrip", "split", "splitlines", "startswith", "strip"),
+        *("swapcase", "title", "upper"),
+        # filters
+        *("abs", "attr", "d", "default", "dictsort", "e", "escape", "filesizeformat", "first", "float"),
+        *("forceescape", "groupby", "int", "items", "last", "length", "list", "map", "max", "min", "random"),
+        *("reject", "rejectattr", "reverse", "safe", "select", "selectattr", "sort", "string", "striptags"),
+        *("sum", "tojson", "trim", "truncate", "unique", "urlencode", "wordcount", "xmlattr", "counted"),
+    )
+)
+"""What makes no more than a few times what it is given."""
+
+
+def test_every_method_of_a_text_and_every_filter_is_linear_or_accounted_for_or_not_there() -> None:
+    methods = {name for name in dir(str) if not name.startswith("_")}
+    accounted = GROWING.keys() | {"join", "format_map"}
+    assert methods | BoundedEnvironment().filters.keys() <= LINEAR | accounted | REMOVED
 
 
 def test_modest_products_and_powers_work(shelf: Shelf) -> None:
