@@ -7,7 +7,6 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from local.aws import fetch
@@ -15,9 +14,10 @@ from local.processes import StartError
 from local.stage import lifecycle
 from local.stage.deploy import DeployError
 from local.stage.workspace import UP, load_state
+from ops.terminal import Terminal, escaped
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-console = Console(highlight=False)
+console = Terminal(highlight=False)
 
 PEOPLE = 5_000
 """How many people the example campaign finds in the database of `make up`."""
@@ -59,7 +59,7 @@ def up() -> None:
     running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
     console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
     console.print(f"API:    {running.variables()['MAILROOM_API']}")
-    print(NEXT_STEPS)
+    console.print(NEXT_STEPS, soft_wrap=True)
 
 
 @app.command()
@@ -79,14 +79,14 @@ def inbox(
         raise StartError("Nothing is running. Start it with `make up`.")
     accepted = fetch(known.endpoints.inbox)
     if as_json:
-        print(json.dumps(accepted, indent=2))
+        typer.echo(escaped(json.dumps(accepted, indent=2)))
         return
     if accepted:
         console.print(_inbox_table(accepted, last))
     else:
-        print("Nothing was sent yet.")
+        console.print("Nothing was sent yet.")
     if received := fetch(known.endpoints.received):
-        print(f"{len(received)} webhooks received: {known.endpoints.received}")
+        console.print(f"{len(received)} webhooks received: {known.endpoints.received}")
 
 
 @app.command()
@@ -125,7 +125,7 @@ def main() -> None:
     try:
         app()
     except (StartError, DeployError) as trouble:
-        Console(stderr=True, highlight=False).print(str(trouble), markup=False, style="red", soft_wrap=True)
+        Terminal(stderr=True, highlight=False).print(str(trouble), style="red", soft_wrap=True)
         sys.exit(1)
 
 

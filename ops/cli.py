@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -27,6 +26,7 @@ from ops.replay import replay
 from ops.resend.command import resend
 from ops.schema import schema
 from ops.settle import settle
+from ops.terminal import LogStream
 from ops.webhook_key import webhook_key
 
 app = typer.Typer(
@@ -84,7 +84,7 @@ def _log_on_stderr() -> Iterator[None]:
     handlers = [each for each in logger.handlers if isinstance(each, logging.StreamHandler)]
     streams = [each.stream for each in handlers]
     for handler in handlers:
-        handler.setStream(sys.stderr)
+        handler.setStream(LogStream())
     try:
         yield
     finally:

@@ -1,6 +1,5 @@
 """What the commands share: how they print, what they ask, and how they end where AWS refuses."""
 
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,18 +10,16 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 from rich import box
-from rich.console import Console
-from rich.progress import Progress
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
 from mailroom.aws.dynamo import UnprocessedKeys
+from ops.terminal import Terminal, escaped, printable
 
-screen = Console()
-errors = Console(stderr=True)
+screen = Terminal()
+errors = Terminal(stderr=True)
 T = TypeVar("T")
-
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 _UNSIGNED = frozenset(
@@ -121,7 +118,7 @@ def _refused(error: Exception, stage: str) -> Refused | None:
     return None
 
 
-def print_line(text: str, style: str = "", console: Console = screen) -> None:
+def print_line(text: str, style: str = "", console: Terminal = screen) -> None:
     """Print a sentence for people. The terminal breaks it, so that it can be copied whole."""
     console.print(plain(text), style=style, soft_wrap=True)
 
@@ -134,7 +131,7 @@ def at_a_terminal() -> bool:
 def confirm(question: str, *, yes: bool) -> None:
     """Ask on stderr, and end the command where the answer is no. `yes`: do not ask."""
     if not yes:
-        typer.confirm(question, abort=True, err=True)
+        typer.confirm(printable(question), abort=True, err=True)
 
 
 @contextmanager
@@ -143,8 +140,8 @@ def status(text: str, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     if quiet:
         yield lambda _: None
         return
-    with errors.status(text) as shown:
-        yield shown.update
+    with errors.status(plain(text)) as shown:
+        yield lambda text: shown.update(plain(text))
 
 
 class Advance(Protocol):
@@ -156,7 +153,9 @@ class Advance(Protocol):
 @contextmanager
 def bar(name: str, *, quiet: bool) -> Iterator[Advance]:
     """A progress bar on stderr; `quiet`: none."""
-    with Progress(console=errors, disable=quiet, transient=True) as progress:
+    named = TextColumn("{task.description}", markup=False)  # a name may be a file's or an object's
+    columns = (named, BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, disable=quiet, transient=True) as progress:
         task = progress.add_task(name, total=None)
 
         def advance(done: int, total: int | None = None, name: str | None = None) -> None:
@@ -196,15 +195,14 @@ def print_answer(answer: T, show: Callable[[T], None], *, as_json: bool) -> None
 
 def print_json(answer: object) -> None:
     """Print a command's answer as JSON, for programs."""
-    typer.echo(msgspec.json.encode(answer).decode())
+    typer.echo(escaped(msgspec.json.encode(answer).decode()))
 
 
 def plain(text: str) -> Text:
-    """What others wrote, as it is and on one line: no markup, and no control character reaches the
-    terminal."""
+    """What others wrote, on one line: a line break in it must not pass for the end of an entry."""
     return lines(text.replace("\n", "�"))
 
 
 def lines(text: str) -> Text:
     """The same, of several lines."""
-    return Text(_CONTROL.sub("�", text))
+    return Text(printable(text))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +16,7 @@ from local.demo.checks.feedback import FeedbackCheck
 from local.demo.checks.messages import MessageCheck
 from local.demo.scenarios.plan import DemoFacts
 from mailroom.message.outcome import Status
+from ops.terminal import Terminal
 
 SHOWN = 10
 Check = MessageCheck | FaxCheck | CallbackCheck | FeedbackCheck | CampaignCheck
@@ -79,7 +80,7 @@ class Result:
         }
 
 
-def show(console: Console, result: Result, facts: DemoFacts, mail: Mapping[str, Any] | None) -> None:
+def show(console: Terminal, result: Result, facts: DemoFacts, mail: Mapping[str, Any] | None) -> None:
     """Print all of it; the failures last, where they are seen."""
     if mail:
         console.print(_mail(mail))

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from local.demo import campaign, report
@@ -23,13 +22,14 @@ from local.demo.scenarios.plan import PAYLOADS, DemoFacts, DemoPlan
 from local.demo.waiter import FAXES, MAILS, NotSettled, Waiter
 from local.stage import lifecycle
 from local.stage.workspace import DEMO, DOT_LOCAL, State
+from ops.terminal import Terminal
 
 RESULT = DOT_LOCAL / "demo.json"
 MAIL_SECONDS, FAX_SECONDS = 90.0, 120.0
 QUIET_SECONDS = FINAL_SECONDS = SUPPRESSED_SECONDS = 60.0
 
 
-def run(console: Console) -> int:
+def run(console: Terminal) -> int:
     """The exit code: 0 only if everything came out as it should."""
     lifecycle.stop(DEMO)  # what an earlier demo left, if it was killed
     RESULT.unlink(missing_ok=True)
@@ -44,7 +44,7 @@ def run(console: Console) -> int:
     return 1 if result.failures else 0
 
 
-def _send_and_check(console: Console, running: State) -> Result:
+def _send_and_check(console: Terminal, running: State) -> Result:
     stage = StageClient(running)
     facts = DemoFacts.of(stage)
     devices = pushes.register(running.endpoints, facts.applications)
@@ -92,7 +92,7 @@ def _send_and_check(console: Console, running: State) -> Result:
 class Bars(Progress):
     """A bar for each thing that is waited for."""
 
-    def __init__(self, console: Console, plan: DemoPlan) -> None:
+    def __init__(self, console: Terminal, plan: DemoPlan) -> None:
         columns = TextColumn("- {task.description:<28}"), BarColumn(), MofNCompleteColumn()
         super().__init__(*columns, console=console)
         totals = {

@@ -43,7 +43,7 @@ def doctor(stage: Stage = "dev", only: Only = "", *, as_json: AsJson = False, de
     with aws_faults(stage):
         diagnosis, tracebacks = examine(boto3.Session(), stage, subjects, quiet=as_json)
     for name, trace in tracebacks.items() if debug else ():
-        errors.print(f"{name}:\n{trace}", markup=False, soft_wrap=True)
+        errors.print(f"{name}:\n{trace}", soft_wrap=True)
     print_answer(diagnosis, _show, as_json=as_json)
     raise typer.Exit(1 if diagnosis.state == "failed" else 0)
 

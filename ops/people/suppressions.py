@@ -6,7 +6,6 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
-from rich.console import Console
 from rich.table import Table
 
 from mailroom.channels.contracts import CONTRACTS
@@ -17,6 +16,7 @@ from mailroom.recipients.choices import Reason, Suppression, Suppressions
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, errors, fold, plain, print_json, print_line, screen, table_of, whole
 from ops.stage import name
+from ops.terminal import Terminal
 from ops.times import short
 
 app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression list, and lift recipients.")
@@ -221,7 +221,7 @@ def lift(
     raise typer.Exit(0 if ses != "failed" and (lifted or ses == "lifted") else 1)
 
 
-def _lift_from_ses(lists: Lists, recipient: str, say: Console) -> Ses:
+def _lift_from_ses(lists: Lists, recipient: str, say: Terminal) -> Ses:
     """Before our own list: SES would answer the next mail with a bounce, which marks the recipient anew."""
     try:
         said = lists.lift_from_ses(recipient)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Column, Table
+from rich.text import Text
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
 from ops.options import AsJson, WrittenStage
@@ -80,7 +81,8 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
 
     line(f"{plan.messages:,} messages by {lane.channel}, lane {lane.name}, of {output.stage}", "bold")
     screen.print(_bounds(lane, plan))
-    line(f"Estimated: [bold]{exactly(plan.seconds)}[/bold], {speed_of(plan.speed)} a second.")
+    speed = f", {speed_of(plan.speed)} a second."
+    screen.print(Text.assemble("Estimated: ", (exactly(plan.seconds), "bold"), speed), soft_wrap=True)
     line(f"Bounded by {_bound(output.stage, lane, plan)}.")
     for change in output.changes:
         line(_changed(change, output))

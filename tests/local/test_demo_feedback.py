@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from rich.console import Console
-
 from local.demo import report
 from local.demo.checks.feedback import check_feedback
 from local.demo.checks.messages import totals
 from local.demo.waiter import not_final
+from ops.terminal import Terminal
 
 EVENTS: dict[str, Any] = {
     "waiting": {"ses": 0, "twilio": 0},
@@ -70,7 +69,7 @@ def test_messages_are_counted_by_channel_and_status_and_what_is_no_channels_is_l
 
 
 def test_the_table_has_a_column_for_each_channel_a_row_for_each_status_that_occurs_and_fits() -> None:
-    console = Console(width=60, force_terminal=False)
+    console = Terminal(width=60, force_terminal=False)
     with console.capture() as printed:
         console.print(report.totals_table(totals(LEDGER)))
     words = [line.replace("│", " ").replace("┃", " ").split() for line in printed.get().splitlines()]

@@ -1,0 +1,146 @@
+"""Stored text on the terminal: it is shown as it is written, and can do nothing to the terminal."""
+
+import ast
+import json
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from local.__main__ import _inbox_table
+from ops import screen
+from ops.terminal import LogStream, Terminal, printable
+from tests.support import ROOT
+
+BIDI = "".join(map(chr, (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+CONTROLS = "".join(map(chr, (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029))).translate({9: "", 10: ""})
+HOSTILE = f"50% off [/b] [bold]x[/bold] :smile: \x1b[2J\x1b]52;c;AA==\x07\x9b31m{BIDI}{CONTROLS}end"
+HARMLESS = "50% off [/b] [bold]x[/bold] :smile:"
+
+
+def obeyed(text: str) -> set[str]:
+    """What of a text a terminal could obey, beside new lines and spaces."""
+    controls = {each for each in text if unicodedata.category(each) in ("Cc", "Zl", "Zp")}
+    return (controls | (set(BIDI) & set(text))) - {"\n"}
+
+
+def table(text: Any) -> Table:
+    made = Table(title=text, caption=text)
+    made.add_column(text)
+    made.add_row(text)
+    return made
+
+
+@pytest.mark.parametrize(
+    "made",
+    [str, Text, table, lambda text: table(Text(text)), lambda text: Panel(text), screen.plain, screen.lines],
+    ids=["string", "text", "table", "table of texts", "panel", "plain", "lines"],
+)
+def test_whatever_is_printed_is_shown_and_never_obeyed(made: Callable[[str], Any]) -> None:
+    terminal = Terminal(width=400, force_terminal=False)
+    with terminal.capture() as printed:
+        terminal.print(made(HOSTILE))
+    assert HARMLESS in printed.get()
+    assert not obeyed(printed.get())
+
+
+def test_a_table_is_as_wide_as_what_it_shows() -> None:
+    terminal = Terminal(width=80, force_terminal=False)
+    with terminal.capture() as printed:
+        terminal.print(table("\x1b" * 9))
+    borders = {len(line) for line in printed.get().splitlines() if line.startswith(("┃", "│", "└"))}
+    assert len(borders) == 1
+
+
+def test_letters_tabs_and_joiners_of_every_language_stay() -> None:
+    text = "Straße, 東京, 👩‍👩‍👧, می‌خواهم, a\tb\nc"
+    assert printable(text) == text
+
+
+def test_on_one_line_a_line_break_is_shown() -> None:
+    assert screen.plain("a\nb").plain == "a�b"
+    assert screen.lines("a\nb").plain == "a\nb"
+
+
+def test_a_question_a_spinner_and_a_bar_are_printed_alike(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(stderr=True, width=400, force_terminal=True, color_system=None)
+    monkeypatch.setattr(screen, "errors", terminal)
+    monkeypatch.setattr("typer.confirm", lambda question, **_: typer.echo(question))
+    screen.confirm(HOSTILE, yes=False)
+    with screen.status(HOSTILE, quiet=False) as say:
+        say(HOSTILE)
+    with screen.bar(HOSTILE, quiet=False) as advance:
+        advance(1, 2, HOSTILE)
+    printed = capsys.readouterr()
+    assert "[/b]" in printed.out
+    assert printed.err.count("[/b]") >= 2
+    assert not obeyed(printed.out)
+    assert "\x9b" not in printed.err  # Rich's own escapes begin with ESC
+    assert "]52;" not in printed.err.replace("�]52;", "")
+
+
+def test_json_says_the_very_text_in_characters_that_do_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    screen.print_json({"text": HOSTILE, "ü": "👩‍👩‍👧"})
+    printed = capsys.readouterr().out
+    assert json.loads(printed) == {"text": HOSTILE, "ü": "👩‍👩‍👧"}
+    assert not obeyed(printed)
+    assert "👩‍👩‍👧" in printed
+
+
+def test_a_log_line_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    LogStream().write(json.dumps({"said": HOSTILE}, ensure_ascii=False) + "\n")
+    printed = capsys.readouterr().err
+    assert json.loads(printed) == {"said": HOSTILE}
+    assert not obeyed(printed)
+
+
+def test_the_inbox_shows_a_mail_whatever_its_subject_and_its_recipient_are() -> None:
+    mail = {
+        "received_at": "2026-11-22T10:00:00.000",
+        "channel": "mail",
+        "to": HOSTILE,
+        "content": {"subject": "50% off [/b]"},
+    }
+    terminal = Terminal(width=200, force_terminal=False)
+    with terminal.capture() as printed:
+        terminal.print(_inbox_table([mail], 20))
+    assert "50% off [/b]" in printed.get()
+    assert not obeyed(printed.get())
+
+
+LOGS = (
+    *("local/database/postgres.py", "local/pump/functions.py", "local/pump/driver.py", "local/pump/fifo.py"),
+    *("local/providers/twilio_callbacks.py", "local/providers/ses_feedback.py"),
+)
+"""What runs in the background, and writes to a file."""
+PAST_THE_TERMINAL = {
+    "ops/screen.py": {"echo"},  # JSON, escaped
+    "ops/schema.py": {"echo"},  # of this repository
+    "ops/webhook_key.py": {"echo"},  # base64
+    "local/__main__.py": {"echo"},  # JSON, escaped
+    **{file: {"print"} for file in LOGS},
+}
+"""The files that write to the terminal past `Terminal`, and how."""
+
+
+def writes(file: Path) -> set[str]:
+    """The ways past `Terminal` that a file uses."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    called = {each.func for each in nodes if isinstance(each, ast.Call)}
+    names = {each.id for each in called if isinstance(each, ast.Name)} & {"print", "Console"}
+    methods = {each.attr for each in called if isinstance(each, ast.Attribute)}
+    return names | (methods & {"echo", "secho", "from_markup"})
+
+
+def test_everything_is_printed_through_the_terminal() -> None:
+    files = [*(ROOT / "ops").rglob("*.py"), *(ROOT / "local").rglob("*.py")]
+    found = {str(file.relative_to(ROOT)): ways for file in files if (ways := writes(file))}
+    assert found == PAST_THE_TERMINAL
