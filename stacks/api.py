@@ -11,7 +11,7 @@ from constructs import Construct
 
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
-from stacks.constructs.http_api import RouteGroup, open_stage, server_errors
+from stacks.constructs.http_api import ApiStage, RouteGroup, server_errors
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import RANDOM_KEY, Secret, bucket_name
 from stacks.feedback import FeedbackStack
@@ -51,7 +51,8 @@ class ApiStack(StageStack):
         # lets no export go before its importers, which are deployed after this stack.
         self.export_value(self.api.http_api_id)
         self.secret = self._unsubscribe_secret(settings)
-        open_stage(self, settings, self.api)
+        self._stage = ApiStage(self, settings, self.api)
+        self._throttles = settings.api.throttles
         self._messages(settings, storage)
         self._unsubscribe(settings, storage)
         self._twilio_callbacks(settings, feedback)
@@ -95,7 +96,8 @@ class ApiStack(StageStack):
             routes.guarded(method, path, authorizer, scopes.get(does))
         for method, path in DOCUMENTS:
             if settings.api.public_docs:
-                routes.open([method], path, "The stage publishes its API's description, which holds no data.")
+                reason = "The stage publishes its API's description, which holds no data."
+                routes.open([method], path, reason, self._throttles["public"])
             else:
                 routes.guarded(method, path, authorizer)
 
@@ -131,6 +133,7 @@ class ApiStack(StageStack):
             f"{UNSUBSCRIBE_PATH}/{{token}}",
             "Whoever got the mail may opt out without any login (RFC 8058): the token is signed, and good "
             "for one address and one topic; the function checks it.",
+            self._throttles["public"],
         )
 
     def _twilio_callbacks(self, settings: Settings, feedback: FeedbackStack) -> None:
@@ -151,14 +154,14 @@ class ApiStack(StageStack):
             remedy=TWILIO_GIVES_UP,
         )
         routes = self._routes(settings, "TwilioCallbacks", spec)
-        for path in (f"{TWILIO_PATH}/{{reference}}", INBOUND_PATH):
-            routes.open(
-                ["POST"], path, "Twilio signs each request with the account's token; the function checks it."
-            )
+        for path, part in ((f"{TWILIO_PATH}/{{reference}}", "callbacks"), (INBOUND_PATH, "public")):
+            reason = "Twilio signs each request with the account's token; the function checks it."
+            routes.open(["POST"], path, reason, self._throttles[part])
 
     def _routes(self, settings: Settings, name: str, spec: FunctionSpec) -> RouteGroup:
         """The routes to a function of the API; `name` is in CamelCase."""
-        return RouteGroup(self.api, name, HandlerFunction(Construct(self, name), settings, spec).resource)
+        function = HandlerFunction(Construct(self, name), settings, spec).resource
+        return RouteGroup(self.api, self._stage, name, function)
 
 
 OVERSIZE = "oversize"

@@ -13,38 +13,8 @@ from constructs import Construct
 from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, WatchedApi, inventory
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.stage import accept
+from stacks.settings.api import Throttle
 from stacks.settings.stage import Settings
-
-
-class RouteGroup:
-    """Adds routes that lead to `function`; `name` is their integration's, in CamelCase."""
-
-    def __init__(self, api: http.HttpApi, name: str, function: lambda_.Function) -> None:
-        self._api = api
-        self._behind = HttpLambdaIntegration(
-            name, function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
-        )
-
-    def guarded(
-        self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer, scope: str | None = None
-    ) -> None:
-        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
-        self._api.add_routes(
-            path=path,
-            methods=[http.HttpMethod(method)],
-            integration=self._behind,
-            authorizer=authorizer,
-            authorization_scopes=scope if scope is None else [scope],
-        )
-
-    def open(self, methods: Sequence[str], path: str, reason: str) -> None:
-        """Routes for everybody, and the reason why that may be."""
-        routes = self._api.add_routes(
-            path=path, methods=[http.HttpMethod(each) for each in methods], integration=self._behind
-        )
-        for route in routes:
-            accept(route, "APIG4", reason)
-
 
 LOGGED = {
     "requestId": "$context.requestId",
@@ -61,34 +31,77 @@ LOGGED = {
 }
 
 
-def open_stage(stack: Stack, settings: Settings, api: http.HttpApi) -> None:
-    """Make the stage of `api`."""
-    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
-    # little room.
-    log_name = f"/aws/vendedlogs/{settings.name('api')}"
-    inventory(stack).apis.append(WatchedApi(settings.name(), log_name))
-    log = logs.LogGroup(
-        stack,
-        "AccessLog",
-        log_group_name=log_name,
-        retention=KEPT_DAYS[settings.retention.log_days],
-        removal_policy=RemovalPolicy.DESTROY,
-    )
-    kind = http.CfnStage
-    kind(
-        stack,
-        "Stage",
-        api_id=api.http_api_id,
-        stage_name="$default",
-        auto_deploy=True,
-        access_log_settings=kind.AccessLogSettingsProperty(
-            destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
-        ),
-        default_route_settings=kind.RouteSettingsProperty(
-            throttling_rate_limit=settings.api.requests_per_second,
-            throttling_burst_limit=settings.api.burst,
-        ),
-    )
+class ApiStage:
+    """The stage of `api`: its log, and what API Gateway lets through."""
+
+    def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
+        # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+        # little room.
+        log_name = f"/aws/vendedlogs/{settings.name('api')}"
+        inventory(stack).apis.append(WatchedApi(settings.name(), log_name))
+        log = logs.LogGroup(
+            stack,
+            "AccessLog",
+            log_group_name=log_name,
+            retention=KEPT_DAYS[settings.retention.log_days],
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        kind = http.CfnStage
+        messages = settings.api.throttles["messages"]
+        self._routes: dict[str, dict[str, int]] = {}
+        self._resource = kind(
+            stack,
+            "Stage",
+            api_id=api.http_api_id,
+            stage_name="$default",
+            auto_deploy=True,
+            access_log_settings=kind.AccessLogSettingsProperty(
+                destination_arn=log.log_group_arn, format=json.dumps(LOGGED)
+            ),
+            default_route_settings=kind.RouteSettingsProperty(
+                throttling_rate_limit=messages.rate, throttling_burst_limit=messages.burst
+            ),
+        )
+
+    def throttle(self, key: str, route: http.HttpRoute, throttle: Throttle) -> None:
+        """Give a route, which has this key, a throttle of its own in place of the stage's."""
+        self._routes[key] = {"ThrottlingRateLimit": throttle.rate, "ThrottlingBurstLimit": throttle.burst}
+        self._resource.route_settings = self._routes
+        # API Gateway refuses settings of a route that is not there yet: "Unable to find Route by key".
+        self._resource.node.add_dependency(route)
+
+
+class RouteGroup:
+    """Adds routes that lead to `function`; `name` is their integration's, in CamelCase."""
+
+    def __init__(self, api: http.HttpApi, stage: ApiStage, name: str, function: lambda_.Function) -> None:
+        self._api = api
+        self._stage = stage
+        self._behind = HttpLambdaIntegration(
+            name, function, payload_format_version=http.PayloadFormatVersion.VERSION_2_0
+        )
+
+    def guarded(
+        self, method: str, path: str, authorizer: http.IHttpRouteAuthorizer, scope: str | None = None
+    ) -> None:
+        """A route for whom `authorizer` lets in, with a token that has `scope`; None: with any."""
+        self._api.add_routes(
+            path=path,
+            methods=[http.HttpMethod(method)],
+            integration=self._behind,
+            authorizer=authorizer,
+            authorization_scopes=scope if scope is None else [scope],
+        )
+
+    def open(self, methods: Sequence[str], path: str, reason: str, throttle: Throttle) -> None:
+        """Routes for everybody, and the reason why that may be. Each has a `throttle` of its own, so that a
+        flood of one is turned away there."""
+        for method in methods:
+            (route,) = self._api.add_routes(
+                path=path, methods=[http.HttpMethod(method)], integration=self._behind
+            )
+            accept(route, "APIG4", reason)
+            self._stage.throttle(f"{method} {path}", route, throttle)
 
 
 def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> None:

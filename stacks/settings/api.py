@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -56,6 +57,32 @@ class Messages(Function):
     memory_mb: int = Field(default=512, ge=128, le=10_240)
 
 
+Share = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Shares(Section):
+    """How much of `requests_per_second` and `burst` the routes have that let everybody in. Messages have the
+    rest, and a flood of those routes does not take it from them."""
+
+    public: Share = 0.2
+    """What people do: links for opting out, the texts that they send, and the API's description if
+    `public_docs`; each route has an equal part."""
+    callbacks: Share = 0.3
+    """Twilio's status callbacks."""
+
+
+PUBLIC_ROUTES = 4
+"""GET, HEAD and POST of a link for opting out, and the texts that people send."""
+
+
+@dataclass(frozen=True)
+class Throttle:
+    """What API Gateway lets through on a route: requests a second, and how many at once."""
+
+    rate: int
+    burst: int
+
+
 class Api(Function):
     """The HTTP API, and the function that Twilio calls back."""
 
@@ -73,12 +100,32 @@ class Api(Function):
     """Whether /openapi.json and /swagger are for everybody."""
     timeout_seconds: int = Field(default=10, ge=1, le=API_SECONDS)
     """Twilio waits 15 s for an answer."""
-    requests_per_second: int = Field(default=500, ge=1, le=10_000)
+    requests_per_second: int = Field(default=1_000, ge=1, le=10_000)
     """What more comes in a second is answered 429, over all routes."""
-    burst: int = Field(default=500, ge=1, le=5_000)
+    burst: int = Field(default=1_000, ge=1, le=5_000)
     """How many requests may come at once."""
+    shares: Shares = Shares()
     messages: Messages = Messages()
     unsubscribe: Unsubscribe = Unsubscribe()
+
+    @property
+    def throttles(self) -> dict[str, Throttle]:
+        """The throttle of one route, by what the route is for."""
+        public_routes = PUBLIC_ROUTES + (2 if self.public_docs else 0)
+        shares = {
+            "messages": 1 - self.shares.public - self.shares.callbacks,
+            "public": self.shares.public / public_routes,
+            "callbacks": self.shares.callbacks,
+        }
+        return {
+            name: Throttle(_whole(self.requests_per_second * share), _whole(self.burst * share))
+            for name, share in shares.items()
+        }
+
+
+def _whole(number: float) -> int:
+    """Rounded down, and no less for the rounding of a share."""
+    return int(number + 1e-6)
 
 
 MAX_PREFIXES_BYTES = 2048
@@ -94,6 +141,14 @@ def api_faults(api: Api) -> Iterator[str]:
             yield (
                 f"api.payload_prefixes: {caller!r} is not a caller that signs by IAM; write a role as "
                 "arn:aws:iam::<account>:role/<name>, without its path, or a user's ARN."
+            )
+    for name, throttle in api.throttles.items():
+        if min(throttle.rate, throttle.burst) < 1:
+            yield (
+                f"api.shares: leaves the routes of {name} under 1 request a second, or at once (public "
+                f"{api.shares.public:g}, callbacks {api.shares.callbacks:g}, messages the rest, of "
+                f"requests_per_second {api.requests_per_second} and burst {api.burst}); raise those, or "
+                "share them otherwise."
             )
     size = len(json.dumps(api.payload_prefixes))
     if size > MAX_PREFIXES_BYTES:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
+from math import ceil
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -138,9 +139,12 @@ CALLBACKS = 5
 def _callbacks(api: Api, row: Channel) -> Iterator[str]:
     """Twilio does not repeat a callback that was answered 429."""
     coming = CALLBACKS * row.messages_per_second
-    if api.requests_per_second < coming:
+    share = api.shares.callbacks
+    if api.throttles["callbacks"].rate < coming:
+        enough = ceil(round(ceil(coming) / share, 6))
         yield (
             f"api.requests_per_second: {api.requests_per_second} would turn away status callbacks, and "
-            f"Twilio does not repeat what was answered 429; use {-int(-coming // 1)} or more ({CALLBACKS} x "
-            f"channels.sms.messages_per_second {row.messages_per_second:g})."
+            f"Twilio does not repeat what was answered 429; use {enough} or more ({CALLBACKS} x "
+            f"channels.sms.messages_per_second {row.messages_per_second:g} / api.shares.callbacks "
+            f"{share:g}), or raise api.shares.callbacks."
         )

@@ -150,6 +150,43 @@ def test_an_http_api_has_one_stage_that_is_throttled_and_deploys_itself(dev: Tem
     assert stage["DefaultRouteSettings"] == {"ThrottlingBurstLimit": 500, "ThrottlingRateLimit": 500}
 
 
+def throttled(template: Template) -> dict[str, tuple[int, int]]:
+    """The routes with a throttle of their own: requests a second, and at once."""
+    (stage,) = template.all("ApiGatewayV2::Stage")
+    return {
+        key: (each["ThrottlingRateLimit"], each["ThrottlingBurstLimit"])
+        for key, each in stage["RouteSettings"].items()
+    }
+
+
+def test_whoever_floods_a_route_that_lets_everybody_in_takes_nothing_from_messages(
+    dev: Templates, changed: Template
+) -> None:
+    assert throttled(dev["api"]) == {
+        **dict.fromkeys(LINKS | CALLBACKS, (50, 50)),  # a quarter each of 0.2 x 1000
+        "POST /callbacks/twilio/{reference}": (300, 300),
+    }
+    for template in (dev["api"], changed):
+        routes = {each["RouteKey"]: each for each in template.all("ApiGatewayV2::Route")}
+        open_ = {key for key, route in routes.items() if route["AuthorizationType"] == "NONE"}
+        assert throttled(template).keys() == open_
+        (stage,) = template.all("ApiGatewayV2::Stage")
+        others = sum(rate for rate, _ in throttled(template).values())
+        assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] + others <= 1_000
+
+
+def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> None:
+    resources = dev["api"].body["Resources"]
+    (stage,) = (each for each in resources.values() if each["Type"] == "AWS::ApiGatewayV2::Stage")
+    before = {resources[each]["Properties"].get("RouteKey") for each in stage["DependsOn"]}
+    assert throttled(dev["api"]).keys() <= before
+
+
+def test_each_route_lets_one_request_through_at_least() -> None:
+    assert {burst for _, burst in throttled(variant({"api.burst": 20})["api"]).values()} == {1, 6}
+    assert "leaves the routes of public under 1 request" in refusal("api.burst", 19)
+
+
 def test_the_access_log_holds_no_path_no_query_and_no_body_and_goes_after_a_while(dev: Templates) -> None:
     (stage,) = dev["api"].all("ApiGatewayV2::Stage")
     settings = stage["AccessLogSettings"]

@@ -141,9 +141,23 @@ def test_a_word_that_nothing_is_left_of_is_named_with_its_place() -> None:
         (
             "channels.sms.messages_per_second",
             100.5,
-            "api.requests_per_second: 500 would turn away status callbacks, and Twilio does not repeat what "
-            "was answered 429; "
-            "use 503 or more (5 x channels.sms.messages_per_second 100.5).",
+            "api.requests_per_second: 1000 would turn away status callbacks, and Twilio does not repeat what "
+            "was answered 429; use 1677 or more (5 x channels.sms.messages_per_second 100.5 / "
+            "api.shares.callbacks 0.3), or raise api.shares.callbacks.",
+        ),
+        (
+            "api.shares",
+            {"public": 0.6, "callbacks": 0.4},
+            "api.shares: leaves the routes of messages under 1 request a second, or at once (public 0.6, "
+            "callbacks 0.4, messages the rest, of requests_per_second 1000 and burst 1000); raise those, or "
+            "share them otherwise.",
+        ),
+        (
+            "api.burst",
+            19,
+            "api.shares: leaves the routes of public under 1 request a second, or at once (public 0.2, "
+            "callbacks 0.3, messages the rest, of requests_per_second 1000 and burst 19); raise those, or "
+            "share them otherwise.",
         ),
         (
             "feedback.batch_window_seconds",
