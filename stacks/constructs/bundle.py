@@ -64,6 +64,8 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
 
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
+REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
+If not, the registry gave another file than the one that was locked: do not deploy it."""
 # Made for people.
 USELESS = shutil.ignore_patterns("tests", "bin", ".lock", "*.pyi")
 
@@ -160,7 +162,8 @@ class Bundle:
         return True
 
     def build(self, output: Path) -> None:
-        """Fill `output`. Raises FileNotFoundError without the handler, CalledProcessError where uv fails."""
+        """Fill `output`. Raises FileNotFoundError without the handler, RuntimeError where uv cannot install
+        a package, or its file is not the one that was locked."""
         shutil.copytree(self._packages(), output, ignore=USELESS, dirs_exist_ok=True)
         for source in self._sources():
             inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
@@ -200,16 +203,20 @@ class Bundle:
         return kept
 
     def _install(self, folder: Path) -> None:
-        # No dependencies beside those listed, and no source builds but that one: what runs was pinned.
-        subprocess.run(  # noqa: S603 - our own files and settings, no shell
+        # What runs was pinned: no dependencies beside those listed, no other file of them, no source builds.
+        ended = subprocess.run(  # noqa: S603 - our own files and settings, no shell
             [
                 *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),
                 *("--target", str(folder), "--requirements", str(self.requirements)),
-                *("--no-deps", "--only-binary", ":all:"),
+                *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
                 *self.target.uv_arguments(),
             ],
-            check=True,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
+        if ended.returncode:
+            raise RuntimeError(f"{self.requirements}: {ended.stderr.strip()}\n{REFUSED}")
 
     def _compile(self, path: Path, root: Path) -> None:
         """Write bytecode that is valid whatever the files' times are; `root` is what becomes /var/task."""

@@ -396,6 +396,23 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
+    ("hashes", "said"),
+    [("", "must have a hash"), (f" --hash=sha256:{'0' * 64}", "Hash mismatch")],
+    ids=["missing", "wrong"],
+)
+def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
+    sources: Path, tmp_path: Path, hashes: str, said: str
+) -> None:
+    requirements = sources / "lambdas" / "requirements" / "dispatch.txt"
+    requirements.write_text(f"jmespath==1.1.0{hashes}\n")
+    with pytest.raises(RuntimeError, match="run `make lock`") as refused:
+        Bundle("dispatch", LAMBDA).build(tmp_path / "bundle")
+    assert f"{requirements}: " in str(refused.value)
+    assert said in str(refused.value)
+    assert not (tmp_path / "bundle").exists()
+
+
+@pytest.mark.parametrize(
     ("changed", "differ"),
     [
         ("lambdas/mailroom/ledger/ledger.py", {"send_mail", "send_sms", "dispatch"}),
