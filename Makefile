@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy policy test quick check audit format hooks schema bench lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick check audit format hooks schema bench lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -77,6 +77,9 @@ bootstrap: cdk ## prepare the account and region for deployments, once
 deploy: cdk ## deploy STAGE with the credentials of the environment
 	@mkdir -p .local && $(PY) app.py -c stage=$(STAGE) > .local/stacks.txt
 	@.venv/bin/cdk deploy --app cdk.out --require-approval $(APPROVAL) $$(sed 's/:.*//' .local/stacks.txt | grep -v -- '-deploy$$')
+
+sbom: .venv/.ready ## list what functions ship, with licences; the SBOM (CycloneDX) goes to .local/mailroom.cdx.json
+	@$(PY) -m stacks.sbom --output .local/mailroom.cdx.json
 
 policy: .venv/.ready ## write the IAM policies that deploying STAGE needs to .local/policy
 	@$(PY) -m stacks.deploy_policy --stage $(STAGE) --output .local/policy/$(STAGE)

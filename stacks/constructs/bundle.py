@@ -164,7 +164,7 @@ class Bundle:
     def build(self, output: Path) -> None:
         """Fill `output`. Raises FileNotFoundError without the handler, RuntimeError where uv cannot install
         a package, or its file is not the one that was locked."""
-        shutil.copytree(self._packages(), output, ignore=USELESS, dirs_exist_ok=True)
+        shutil.copytree(self.packages(), output, ignore=USELESS, dirs_exist_ok=True)
         for source in self._sources():
             inside = output / source.relative_to(ROOT if TEMPLATES in source.parents else LAMBDAS)
             inside.parent.mkdir(parents=True, exist_ok=True)
@@ -186,8 +186,8 @@ class Bundle:
         if self.templates:
             yield from (file for file in (TEMPLATES / self.templates).rglob("*") if file.is_file())
 
-    def _packages(self) -> Path:
-        """The installed requirements, kept for the next build that wants the same."""
+    def packages(self) -> Path:
+        """The folder of the installed requirements, kept for the next build that wants the same."""
         target = self.target
         left_out = f"{self.unused}{self.uncompiled}"
         wanted = f"{self.requirements.read_text()}{target.uv_arguments()}{target.python}{left_out}"
@@ -203,7 +203,7 @@ class Bundle:
         return kept
 
     def _install(self, folder: Path) -> None:
-        # What runs was pinned: no dependencies beside those listed, no other file of them, no source builds.
+        # What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
         ended = subprocess.run(  # noqa: S603 - our own files and settings, no shell
             [
                 *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),

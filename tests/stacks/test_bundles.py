@@ -94,8 +94,8 @@ print()
 for name in {modules}:
     print(sys.modules[name].__file__)
 """
-# Their wheels have none; METADATA says MIT.
-WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info", "sms_toolkit-1.0.8.dist-info"}
+# Its wheel has none; METADATA says MIT.
+WITHOUT_LICENCE = {"standardwebhooks-1.1.0.dist-info"}
 LAMBDA = Target("aarch64-manylinux_2_28")
 every_handler = pytest.mark.parametrize("handler", HANDLERS)
 
