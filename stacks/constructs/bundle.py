@@ -64,6 +64,8 @@ def prune(packages: Path, patterns: tuple[str, ...]) -> None:
 
 
 PYTHON = "3.14"  # Lambda's newest; `host` takes this machine's instead
+# What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
+LOCKED = ("--no-deps", "--require-hashes", "--only-binary", ":all:")
 REFUSED = """Is a hash missing or another one? If you changed the *.in file beside it, run `make lock`.
 If not, the registry gave another file than the one that was locked: do not deploy it."""
 # Made for people.
@@ -190,7 +192,7 @@ class Bundle:
         """The folder of the installed requirements, kept for the next build that wants the same."""
         target = self.target
         left_out = f"{self.unused}{self.uncompiled}"
-        wanted = f"{self.requirements.read_text()}{target.uv_arguments()}{target.python}{left_out}"
+        wanted = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{left_out}"
         kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
@@ -203,12 +205,11 @@ class Bundle:
         return kept
 
     def _install(self, folder: Path) -> None:
-        # What runs was pinned: no dependencies beside those listed, no file of another hash, no source build.
         ended = subprocess.run(  # noqa: S603 - our own files and settings, no shell
             [
                 *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),
                 *("--target", str(folder), "--requirements", str(self.requirements)),
-                *("--no-deps", "--require-hashes", "--only-binary", ":all:"),
+                *LOCKED,
                 *self.target.uv_arguments(),
             ],
             stderr=subprocess.PIPE,

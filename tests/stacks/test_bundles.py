@@ -401,8 +401,9 @@ def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     ids=["missing", "wrong"],
 )
 def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
-    sources: Path, tmp_path: Path, hashes: str, said: str
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hashes: str, said: str
 ) -> None:
+    monkeypatch.setattr(bundle, "BUNDLES", tmp_path / "kept")
     requirements = sources / "lambdas" / "requirements" / "dispatch.txt"
     requirements.write_text(f"jmespath==1.1.0{hashes}\n")
     with pytest.raises(RuntimeError, match="run `make lock`") as refused:
@@ -410,6 +411,7 @@ def test_a_package_whose_hash_is_missing_or_wrong_gets_into_no_bundle(
     assert f"{requirements}: " in str(refused.value)
     assert said in str(refused.value)
     assert not (tmp_path / "bundle").exists()
+    assert not [*(tmp_path / "kept").iterdir()]
 
 
 @pytest.mark.parametrize(
