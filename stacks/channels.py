@@ -256,6 +256,11 @@ def sender_environment(
     }
 
 
+def reachable(settings: Settings, event_type: str) -> dict[str, str]:
+    """Whom a channel's sender may reach, where that is not everybody."""
+    return settings.recipients.environment(event_type) if settings.recipients else {}
+
+
 def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     """Reading the payload bucket, itself or by URLs signed for a provider."""
     bucket = stack.format_arn(service="s3", region="", account="", resource=bucket_name(settings, "payloads"))
@@ -307,6 +312,7 @@ class ChannelsStack(StageStack):
                     submit_seconds=row.channel.submit_seconds,
                 ),
                 **needs.environment,
+                **reachable(context.settings, row.event_type),
             },
             templates=needs.templates,
             channel=row.event_type,

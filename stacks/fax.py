@@ -4,7 +4,7 @@ import json
 
 from aws_cdk import App
 
-from stacks.channels import read_payloads, sender_environment
+from stacks.channels import reachable, read_payloads, sender_environment
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import provider_secret
@@ -79,6 +79,7 @@ class FaxStack(StageStack):
                 "CLOCK_SKEW_SECONDS": str(fax.clock_skew_seconds),
                 "CALLBACK_SCHEMES": json.dumps(settings.webhook.allowed_schemes),
                 "CALLBACK_PORTS": json.dumps(settings.webhook.allowed_ports),
+                **reachable(settings, "fax"),
             },
         )
 

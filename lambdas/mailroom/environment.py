@@ -32,6 +32,10 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     misconfigured_seconds: Seconds
     submit_seconds: Seconds
     record_seconds: Seconds
+    recipients_only: list[str] | None = None
+    """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
+    redirect_to: str = ""
+    """Who gets the messages to all others; "": they are suppressed."""
 
 
 class SuppressingSender(Sender, frozen=True, kw_only=True, rename="upper"):

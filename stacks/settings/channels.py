@@ -24,13 +24,13 @@ from stacks.settings.sentences import number
 
 LaneName = Literal["normal", "bulk"]
 
-_ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
+ADDRESS = re.compile(r"[\w!#$%&'*+/=?^`{|}~.-]+@([A-Za-z0-9-]+\.)+[A-Za-z0-9-]+", re.ASCII)
 
 
 def _address(sender: str) -> str:
     """A sender is `a@b.c` or `Name <a@b.c>`."""
     # What the function that sends refuses would dead-letter every mail.
-    if not _ADDRESS.fullmatch(parseaddr(sender)[1]):
+    if not ADDRESS.fullmatch(parseaddr(sender)[1]):
         raise ValueError("is not a mail address; write 'name@example.com' or 'Name <name@example.com>'")
     return sender
 

@@ -17,6 +17,7 @@ from stacks.settings.monitoring import Monitoring
 from stacks.settings.outcomes import Outcomes, outcomes_faults
 from stacks.settings.push import Push, push_faults
 from stacks.settings.queues import Retention, Scheduled, Stream, queue_faults, retention_faults, worker_rules
+from stacks.settings.recipients import Recipients, recipients_faults
 from stacks.settings.sections import DatabaseName, EventType, Section
 from stacks.settings.sms import Sms, sms_faults
 from stacks.settings.webhook import Webhook, webhook_faults
@@ -36,6 +37,8 @@ class Settings(Section):
     fax: Fax | None = None
     """null deploys no fax gateway."""
     webhook: Webhook = Webhook()
+    recipients: Recipients | None = None
+    """null lets the stage reach everybody."""
     dispatch: Stream = Stream()
     outcomes: Outcomes = Outcomes()
     scheduled: Scheduled = Scheduled()
@@ -118,6 +121,8 @@ def settings_faults(settings: Settings) -> Iterator[str]:
     if settings.fax:
         yield from fax_faults(settings.fax, margin, keep)
     yield from webhook_faults(settings.webhook, margin, keep)
+    if settings.recipients:
+        yield from recipients_faults(settings.recipients, settings.channels, settings.push)
     yield from api_faults(settings.api)
     if settings.sms:
         yield from sms_faults(settings.sms, settings.api, settings.channels.get("sms"))

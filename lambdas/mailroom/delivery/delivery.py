@@ -22,6 +22,7 @@ from mailroom.message.outcome import (
     Unknowable,
 )
 from mailroom.recipients.choices import (
+    AllowedRecipients,
     Choices,
     Preferences,
     Reason,
@@ -77,9 +78,9 @@ class Steps(Generic[M]):
 
     begin: Callable[[Sequence[M]], None] | None = None
     """Asks what is needed for a whole batch."""
-    permit: Callable[[Claimed, M], M | Unwanted] | None = None
-    """Answers which part of a message may be sent, or why no part may. Asked after it is known that nothing
-    was sent, or that this cannot be known. Raises Invalid."""
+    unwanted: Callable[[M], dict[str, Unwanted]] | None = None
+    """Answers who of those that a message reaches may not get it, and why. Asked after it is known that
+    nothing was sent, or that this cannot be known. Raises Invalid."""
     accepted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
     """Follows a submit that the provider has just accepted."""
     already_submitted: Callable[[Claimed, M, Sent, QueueRecord], Wait] | None = None
@@ -112,6 +113,10 @@ class Delivery(Generic[M, R]):
         self._ledger = tools.ledger
         self._tally = tools.tally
         self._steps = Steps[M]() if steps is None else steps
+        only = settings.recipients_only
+        self._allowed = (
+            None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
+        )
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], M | Invalid]:
         """The item and its message, or what is wrong with it. Raises Malformed."""
@@ -142,7 +147,8 @@ class Delivery(Generic[M, R]):
             return self.refuse(message, record)
         if not self.in_time(record):
             return 0
-        claim = self._ledger.claim(message, self._adapter.account)
+        elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
+        claim = self._ledger.claim(message, self._account(elsewhere), elsewhere)
         if isinstance(claim, InProgress):
             return claim.seconds + 1
         if isinstance(claim, OutOfSequence):
@@ -206,14 +212,20 @@ class Delivery(Generic[M, R]):
             return Sent(claim.provider_id)
         since = claim.since or 0
         known: Container[str] = ()
-        if self._steps.line_seconds is not None and message.line is not None:
-            known = self._ledger.ids_on_line(message.line, since - self._steps.line_seconds * 1000)
-        found = self._adapter.look_up(message, since, known)
-        account = self._adapter.account
+        submitted = _submitted(claim, message)
+        if self._steps.line_seconds is not None and submitted.line is not None:
+            known = self._ledger.ids_on_line(submitted.line, since - self._steps.line_seconds * 1000)
+        found = self._adapter.look_up(submitted, since, known)
+        account = self._account(claim.redirected_to)
         if isinstance(found, NotFound) and account is not None and claim.accounts != {account}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
         return found
+
+    def _account(self, redirected_to: str | None) -> str | None:
+        """Where the next submit goes. A look-up asks for one recipient: what went to another is elsewhere."""
+        account = self._adapter.account
+        return account if account is None or redirected_to is None else f"{account} for {redirected_to}"
 
     def _hold(self, claim: Claimed) -> Wait:
         """An outcome that cannot be known stays so."""
@@ -223,10 +235,10 @@ class Delivery(Generic[M, R]):
     def _send(self, claim: Claimed, message: M, record: QueueRecord, unsure: bool) -> Wait:
         try:
             whole = self._whole(message)
-            permitted = whole if self._steps.permit is None else self._steps.permit(claim, whole)
+            permitted = self._permitted(claim, whole)
             if isinstance(permitted, Unwanted):
                 return self._hold(claim) if unsure else self._suppress(claim, permitted)
-            request = self._adapter.prepare(permitted)
+            request = self._adapter.prepare(_submitted(claim, permitted))
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
             return self._tally.note("Rejected", "rejected", field=fault.field)
@@ -248,6 +260,21 @@ class Delivery(Generic[M, R]):
         if message.payload_ref is None or self._steps.payload_is_content:
             return message
         return parse(self._tools.payloads.expand(message, message.payload_ref), self._contracts)
+
+    def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:
+        """The message to those who may get it, or why nobody may."""
+        unwanted = {} if self._steps.unwanted is None else self._steps.unwanted(message)
+        if self._allowed is not None and claim.redirected_to is None:
+            unwanted |= self._allowed.refused(message.reached)
+        if not unwanted:
+            return message
+        left = message.without(unwanted)
+        if left is message or not left.addressees:
+            return next(iter(unwanted.values()))
+        for recipient, why in unwanted.items():
+            self._ledger.suppress_one(claim, recipient, why.sentence)
+        self._tally.note("SuppressedInPart", "sent to some of its recipients", suppressed=len(unwanted))
+        return left
 
     def _suppress(self, claim: Claimed, why: Unwanted) -> Wait:
         self._ledger.suppress(claim, why.code, why.sentence)
@@ -293,13 +320,15 @@ class Delivery(Generic[M, R]):
         return self._tally.note("Recovered", "an earlier try was accepted", provider_id=sent.provider_id)
 
     def _complete(self, claim: Claimed, message: M, sent: Sent) -> None:
-        self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, message.line)
+        line = _submitted(claim, message).line
+        self._ledger.complete(claim, self._adapter.provider, sent.provider_id, sent.facts, line)
 
     def _rejected(self, claim: Claimed, message: M, outcome: Rejected, record: QueueRecord) -> Wait:
         """The provider will never take it."""
-        if (outcome.gone or outcome.opted_out) and self._steps.suppress is not None:
+        suppresses = self._steps.suppress if claim.redirected_to is None else None
+        if (outcome.gone or outcome.opted_out) and suppresses is not None:
             try:
-                self._steps.suppress(message, outcome)
+                suppresses(message, outcome)
             except Exception:  # noqa: BLE001 - logged; it was not sent, so trying again costs a call
                 logger.exception("a recipient could not be put on the suppression list")
                 return self._unsent(claim, self.retry_wait(record.receives), "unmarked", outcome.reason)
@@ -336,21 +365,11 @@ class RecipientSteps(Generic[M]):
         except Exception:  # noqa: BLE001 - logged; each message asks for itself, and waits where it cannot
             logger.warning("who may get nothing could not be read", exc_info=True)
 
-    def permit(self, claim: Claimed, message: M) -> M | Unwanted:
-        """The message to those who may get it, or why nobody may."""
+    def unwanted(self, message: M) -> dict[str, Unwanted]:
+        """Who of a message's recipients wants nothing of it, and why."""
         wanted = _wanted(message)
         self._ask(wanted)
-        unwanted = {each.recipient: self._unwanted[each] for each in wanted if each in self._unwanted}
-        if not unwanted:
-            return message
-        left = message.without(unwanted)
-        if left is message or not left.addressees:
-            return next(iter(unwanted.values()))
-        for recipient, why in unwanted.items():
-            self._tools.ledger.suppress_one(claim, recipient, why.sentence)
-        said = "sent to some of its recipients"
-        self._tools.tally.note("SuppressedInPart", said, suppressed=len(unwanted))
-        return left
+        return {each.recipient: self._unwanted[each] for each in wanted if each in self._unwanted}
 
     def mark(self, message: M, outcome: Rejected) -> None:
         """Put the message's recipients on the suppression list."""
@@ -371,8 +390,15 @@ def to_people(
 ) -> Delivery[M, R]:
     """A delivery of messages that people may not want."""
     people = RecipientSteps[M](settings, tools)
-    steps = Steps(begin=people.begin, permit=people.permit, suppress=people.mark, line_seconds=line_seconds)
+    steps = Steps(
+        begin=people.begin, unwanted=people.unwanted, suppress=people.mark, line_seconds=line_seconds
+    )
     return Delivery(settings, adapter, tools, steps)
+
+
+def _submitted(claim: Claimed, message: M) -> M:
+    """The message as it goes to the provider: to its recipients, or to who gets it in their place."""
+    return message if claim.redirected_to is None else message.redirected(claim.redirected_to)
 
 
 def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:

@@ -15,6 +15,7 @@ from mailroom.environment import FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import Keywords, KeywordText
 from mailroom.feedback.reader import PartlyMalformed, Told, read
+from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
 from mailroom.message import address
@@ -151,8 +152,11 @@ class Feedback:
     def _suppress(self, events: Iterable[Event], item: Mapping[str, Any]) -> None:
         """Mark recipients that nothing will reach, or who want nothing more.
 
-        Only the message's own recipients: what a provider says of others is not believed.
+        Only the message's own recipients: what a provider says of others is not believed. Of a message that
+        was redirected they got nothing, and who got it has not done anything to be marked for.
         """
+        if REDIRECTED_TO in item:
+            return
         for event in events:
             if event.suppress is None:
                 continue

@@ -61,6 +61,8 @@ PROVIDER_FACTS = (
 """What providers' events leave in an item."""
 ERASED_AT = "erased_at"
 """When, in epoch milliseconds, an item was emptied. A message with it cannot be sent again."""
+REDIRECTED_TO = "redirected_to"
+"""Who got a message in place of those that it was for, by the stage's settings."""
 LINES = "lines"
 """The index of what occupies a line, by line and time of submission."""
 _ROOM = number(MAX_HISTORY)
@@ -281,7 +283,8 @@ class Claimed(Struct, frozen=True):
     of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
     `accounts` are those at which something may have been done since then: what one of them does not know,
     another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
-    it, never submit. `provider` has it.
+    it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:
+    they get it.
     """
 
     key: Key
@@ -291,6 +294,7 @@ class Claimed(Struct, frozen=True):
     submitted_at: int | None = None
     provider: str | None = None
     accounts: frozenset[str] = frozenset()
+    redirected_to: str | None = None
 
 
 class Completed(Struct, frozen=True):

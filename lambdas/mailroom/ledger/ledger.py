@@ -17,6 +17,7 @@ from mailroom.ledger.items import (
     CLEARED_AT_END,
     ERASED_AT,
     PROVIDER_FACTS,
+    REDIRECTED_TO,
     Claim,
     Claimed,
     LedgerItems,
@@ -77,16 +78,21 @@ class Ledger(LedgerItems):
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
-    def claim(self, message: Message, account: str | None = None) -> Claim:
+    def claim(self, message: Message, account: str | None = None, redirected_to: str | None = None) -> Claim:
         """Take the message for this worker, or learn why not. `account`: where it is going to be submitted;
-        None where nobody will be asked what became of it."""
+        None where nobody will be asked what became of it. `redirected_to`: see `Claimed`."""
         now, token = self._now_ms(), self._new_token()
         began = number(now)
+        kept, removes = message.kept, ["dead_lettered_at"]  # somebody has put it back on its way
+        if redirected_to is None:
+            removes.append(REDIRECTED_TO)
+        else:
+            kept = {**message.redirected(redirected_to).kept, REDIRECTED_TO: redirected_to}
         change = Change(
             {
                 **addressing_of(message.recipient, message.callback_url, message.topic),
                 **each_of(message.addressees),
-                **facts_of(message.kept),
+                **facts_of(kept),
                 "status": _SENDING,
                 "claim_token": string(token),
                 # Stays over crashes, until a verb settles what they left open.
@@ -96,7 +102,7 @@ class Ledger(LedgerItems):
             _FIRST if message.attempt == 1 else _NEXT,
             {":lease_expired": number(now - self._lease_ms), ":ended": number(message.attempt - 1)},
             forms=_KEPT,
-            removes=("dead_lettered_at",),  # somebody has put it back on its way
+            removes=tuple(removes),
             # Each try adds its own, for settings may change from one to the next.
             unions={} if account is None else {"unsettled_tries": {"SS": [tried(now, account)]}},
         )
@@ -107,9 +113,10 @@ class Ledger(LedgerItems):
             # The SDK's second try met its own first; an event that completed it in between still counts.
             if found.get("claim_token") == token and "completedAt" not in found:
                 since = found.get("unsettled_since")
-                return _claimed(message.key, token, found, None if since == found["startedAt"] else since)
+                since = None if since == found["startedAt"] else since
+                return _claimed(message.key, token, found, since, redirected_to)
             return why_not_claimed(found, message.attempt, now, self._lease_ms)
-        return _claimed(message.key, token, old, old.get("unsettled_since"))
+        return _claimed(message.key, token, old, old.get("unsettled_since"), redirected_to)
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
         """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent.
@@ -340,7 +347,9 @@ class Ledger(LedgerItems):
             return failed.item
 
 
-def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -> Claimed:
+def _claimed(
+    key: Key, token: str, item: Mapping[str, Any], since: int | None, redirected_to: str | None
+) -> Claimed:
     return Claimed(
         key,
         token,
@@ -349,6 +358,7 @@ def _claimed(key: Key, token: str, item: Mapping[str, Any], since: int | None) -
         item.get("submittedAt"),
         item.get("provider"),
         accounts_of(item, since),
+        redirected_to,
     )
 
 

@@ -27,7 +27,7 @@ TIMES = (
 """The ledger's times, in epoch milliseconds there."""
 DETAILS = (
     *("segments", "encoding", "delay_type", "error_code", "bounce_type", "bounce_subtype"),
-    *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date"),
+    *("diagnostic_code", "complaint_type", "complaint_subtype", "carrier_done_date", "redirected_to"),
 )
 """What providers told, and what the sender found out."""
 

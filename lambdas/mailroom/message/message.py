@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
 from mailroom.errors import Invalid, Malformed
@@ -156,9 +156,19 @@ class Message(Struct, frozen=True, kw_only=True):
         it."""
         return ()
 
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """Whom it reaches, also where nobody can be on the suppression list: a fax number, a topic of SNS."""
+        to = self.recipient
+        return self.addressees or ((to,) if isinstance(to, str) else (*to,))
+
     def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - for those that can go to several
         """The same to the others alone."""
         return self
+
+    def redirected(self, to: str) -> Self:
+        """The same to `to` alone."""
+        return structs.replace(self, **dict.fromkeys(self.addressing) | {self.addressing[0]: to})
 
     @property
     def line(self) -> str | None:

@@ -1,5 +1,7 @@
 """Who may not be sent anything, and why. `Choices.find` asks both tables in one read.
 
+`AllowedRecipients` says whom the stage may reach at all, by its settings.
+
 The suppression list holds recipients who bounced, complained, are gone or sent STOP: one item a recipient and
 channel. Lifting one leaves the time of it behind: a copy of the event that put the recipient there, however
 late, does not put it back; a newer event does.
@@ -236,6 +238,11 @@ class Unwanted(Struct, frozen=True):
     sentence: str
 
 
+_NOT_ALLOWED = Unwanted(
+    "not_allowed_here", "this stage sends only to those whom its setting recipients.only names"
+)
+
+
 class Choices:
     """Both tables of one stage."""
 
@@ -286,6 +293,34 @@ def _suppressed(found: Suppression) -> str:
     detail = f" ({found.detail})" if found.detail else ""
     end = "a text START ends it" if found.reason == "stop" else "an operator can lift it"
     return f"on the suppression list since {since}: {_WHY[found.reason]}{detail}; {end}"
+
+
+class AllowedRecipients:
+    """Whom a stage may reach that may not reach everybody: the settings' `recipients`."""
+
+    def __init__(self, channel: str, only: Iterable[str], redirect_to: str) -> None:
+        """`only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
+        `channel:recipient`. `redirect_to` is who gets what is for others; "": nobody does."""
+        self._channel = channel
+        self._exact = {*only, redirect_to}
+        self._prefixes = tuple(each for each in only if each.startswith("+"))
+        self._redirect_to = redirect_to
+
+    def redirect(self, reached: Iterable[str]) -> str | None:
+        """Who gets a message that reaches these, in their place. None: nobody else does."""
+        return (self._redirect_to or None) if self.refused(reached) else None
+
+    def refused(self, reached: Iterable[str]) -> dict[str, Unwanted]:
+        """Those of them that the stage may not reach. A message that names nobody could reach anybody."""
+        return {each: _NOT_ALLOWED for each in tuple(reached) or ("",) if not self._allows(each)}
+
+    def _allows(self, recipient: str) -> bool:
+        _, at, domain = recipient.rpartition("@")
+        names = {recipient, f"{self._channel}:{recipient}"}
+        # The part of an address before its @ may look like a number.
+        return bool(names & self._exact) or (
+            domain in self._exact if at else recipient.startswith(self._prefixes)
+        )
 
 
 def _once(keys: Iterable[Sets]) -> list[Sets]:

@@ -21,6 +21,7 @@ from mailroom.ledger.items import Claimed
 from mailroom.message.message import encode
 from mailroom.message.outcome import Sent
 from mailroom.outcomes import OF_THE_LINE
+from mailroom.recipients.choices import Unwanted
 from mailroom.telemetry import logger
 
 _HOUR = 3600
@@ -39,7 +40,7 @@ class FaxDelivery:
         self._tally = tools.tally
         self._callbacks = UrlPolicy(schemes=settings.callback_schemes, ports=settings.callback_ports)
         steps = Steps[Fax](
-            permit=self._permit,
+            unwanted=self._unwanted,
             accepted=self._accepted,
             already_submitted=self._resume,
             # What was on the line before may have been submitted long before it ended.
@@ -84,14 +85,15 @@ class FaxDelivery:
             return self.retry_wait(record.receives)
         return self._tally.note("SentOn", "under another line's group; sent on under its own")
 
-    def _permit(self, _claim: Claimed, message: Fax) -> Fax:
-        """What came straight to the queue has passed no dispatch that looked at its callback's URL, or let it
-        wait for its time. That is asked before the first submit and never again: settings may change while a
-        fax is on the line, and it is seen through, and tried again, as it was taken. Raises Invalid."""
+    def _unwanted(self, message: Fax) -> dict[str, Unwanted]:
+        """Nobody: no fax number is on a list. What came straight to the queue has passed no dispatch that
+        looked at its callback's URL, or let it wait for its time. That is asked before the first submit and
+        never again: settings may change while a fax is on the line, and it is seen through, and tried again,
+        as it was taken. Raises Invalid."""
         if message.attempt == 1:
             self._callbacks.validate("callback_url", message.callback_url)
             self._check_time(message)
-        return message
+        return {}
 
     def _check_time(self, fax: Fax) -> None:
         """Raise Invalid where its time is to come: here it would lock its line until then."""

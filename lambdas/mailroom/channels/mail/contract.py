@@ -1,7 +1,7 @@
 """The contract of a mail: what an item with `event_type: "mail"` may say."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta, Struct, field, structs
@@ -14,9 +14,12 @@ from mailroom.message.message import Message
 MAX_OWN_HEADERS = 12
 """SES v2 takes 15 a mail. X-Correlation-ID is ours, and so are two of a mail with a topic."""
 HEADER_NAME = re.compile(r"[!-9;-@A-~]{1,126}")
-HEADER_VALUE = re.compile(r"[ -~]{1,995}")
+MAX_HEADER_VALUE = 995
+HEADER_VALUE = re.compile(rf"[ -~]{{1,{MAX_HEADER_VALUE}}}")
 UNSUBSCRIBE, UNSUBSCRIBE_POST = "List-Unsubscribe", "List-Unsubscribe-Post"
 """The headers of RFC 8058: where to opt out, and that it takes one click."""
+ORIGINAL_TO = "X-Original-To"
+"""Whom a mail was for that the stage's `recipients.redirect_to` sends elsewhere."""
 
 _RESERVED = {"from", "to", "cc", "bcc", "subject", "reply-to", "sender", "return-path", "date"} | {
     *("message-id", "mime-version", "received", "dkim-signature"),
@@ -118,6 +121,17 @@ class Mail(Message, frozen=True, kw_only=True):
         }
         return structs.replace(self, **left)
 
+    def redirected(self, to: str) -> Self:
+        """The same to `to` alone; a header names whom it was for, where there is room for one more.
+
+        A mail to several has no link for opting out, so without its topic it has none here either.
+        """
+        own = {name: value for name, value in self.headers.items() if name.lower() != ORIGINAL_TO.lower()}
+        if len(own) < MAX_OWN_HEADERS:
+            own[ORIGINAL_TO] = _named(self.addressees)
+        topic = self.topic if len(self.addressees) == 1 else None
+        return structs.replace(super().redirected(to), headers=own, topic=topic)
+
     @property
     def objects(self) -> list[tuple[str, str]]:
         """The payload, and the attachments."""
@@ -172,6 +186,15 @@ class Mail(Message, frozen=True, kw_only=True):
                 raise Invalid("subject", "is missing beside text or html; add it, or name a template")
             if self.subject is not None and not self.inline:
                 raise Invalid("subject", "stands alone; add text or html, or name a template")
+
+
+def _named(addressees: Sequence[str]) -> str:
+    """As many of the addresses as a header's value has room for, and how many more there are."""
+    shown, room = list(addressees), MAX_HEADER_VALUE - len(f" and {MAX_RECIPIENTS} more")
+    while len(", ".join(shown)) > room:
+        shown.pop()
+    more = len(addressees) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def listed(addresses: Addresses | None) -> list[str]:

@@ -5,7 +5,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mailroom.aws import clients
 from mailroom.channels.provider import OpenedProvider, Provider
@@ -76,7 +76,8 @@ class SmsAdapter:
         if message.payload_ref is None:
             return message
         item = self._payloads.expand(message, message.payload_ref)
-        return parse(item, {message.event_type: self.contract})
+        # The message may be redirected; its item is not.
+        return structs.replace(parse(item, {message.event_type: self.contract}), to=message.to)
 
     def _request(self, message: Sms, media: tuple[str, ...]) -> SmsRequest:
         text = self._text(message)
