@@ -52,6 +52,25 @@ def test_a_number_of_ours_that_is_given_up_strands_no_fax_that_was_submitted_fro
                 assert error.startswith(NOT_OURS), where
 
 
+def test_a_number_that_may_not_be_reached_any_more_is_not_dialled_and_a_fax_on_its_line_is_seen_through(
+    new_fax_world: NewFaxWorld,
+) -> None:
+    faxes = (fax("slow"), fax("good"), fax("busy-once", THERE), fax("lost-answer", THERE))
+    dialled = 0
+    for world, where in changed(new_fax_world, {}, {"recipients_only": ["+999"]}, *faxes):
+        submitted = {call.name for call in world.network.calls}
+        assert set(world.network.delivered().values()) <= {1}, where
+        assert set(world.network.most_at_once().values()) <= {1}, where
+        assert not world.fifo.dead, where
+        for each in faxes:
+            found = world.found(each["fax_id"])
+            ends = {"sent", "suppressed"} if each["fax_id"] == "busy-once" else {"sent"}
+            assert found["status"] in (ends if each["fax_id"] in submitted else {"suppressed"}), where
+            assert found.get("error", {}).get("code") in {None, "not_allowed_here"}, where
+        dialled += len(submitted)
+    assert dialled
+
+
 def test_a_callbacks_port_that_is_shut_stops_no_fax_that_was_submitted(new_fax_world: NewFaxWorld) -> None:
     before, after = {"callback_ports": [443, 8443]}, {"callback_ports": [443]}
     told = {"callback_url": "https://app.example:8443/fax"}

@@ -38,8 +38,8 @@ R = TypeVar("R")
 
 _HELD = (
     "an earlier try may have reached the provider, and it is not sent again (on_unknown: hold, or it has "
-    "expired, or its recipient is on the suppression list); ask the provider, and resend it by hand if it "
-    "never arrived"
+    "expired, or its recipient may not get it now); ask the provider, and resend it by hand if it never "
+    "arrived"
 )
 
 

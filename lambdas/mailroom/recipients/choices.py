@@ -302,7 +302,7 @@ class AllowedRecipients:
         """`only` has mail addresses and domains in lower case, `+` with the first digits of numbers, and
         `channel:recipient`. `redirect_to` is who gets what is for others; "": nobody does."""
         self._channel = channel
-        self._exact = {*only, redirect_to}
+        self._exact = {*only, redirect_to} - {""}
         self._prefixes = tuple(each for each in only if each.startswith("+"))
         self._redirect_to = redirect_to
 

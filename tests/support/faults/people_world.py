@@ -141,6 +141,8 @@ class PeopleWorld:
         self.changed: Item = {}
         """Settings of text messages that have other values by now, and the `account` at the provider: a new
         process begins with them."""
+        self.push_changed: Item = {}
+        """The same of pushes."""
         self._ids = count(1)
         self.carrier = Carrier(self.clock, self.queues, self._ids)
         self._carriers = {("twilio", "ours"): self.carrier}
@@ -174,7 +176,11 @@ class PeopleWorld:
             lambda: 0.5,
         )
         if url == PUSH:
-            settings = PushSender(**_settings("push", PUSH), platform_applications={"phones": APP}, topics=[])
+            settings = PushSender(
+                **{**_settings("push", PUSH), **self.push_changed},
+                platform_applications={"phones": APP},
+                topics=[],
+            )
             client: Any = self.outside.watch(self.sns, "publish", "create_platform_endpoint")
             adapter = SnsPush(client, applications={"phones": APP}, topics=[], clock=self.clock)
             return Worker(PUSH, tools, to_people(settings, adapter, tools))

@@ -51,6 +51,8 @@ class World:
         self.ses = Ses()
         self.scheduler = Scheduler(self.queues)
         self.on_unknown = on_unknown
+        self.reachable: Item = {}
+        """Whom the stage may reach, as its senders' settings say it; {}: everybody."""
         self.dynamodb = in_memory_client()
         for table in ("ledger", "mailbox"):
             create_table(self.dynamodb, table)
@@ -104,6 +106,7 @@ class World:
             mail_senders=["no-reply@example.com"],
             configuration_set="mailroom",
             max_attachment_bytes=1000,
+            **self.reachable,
         )
         adapter = SesMail(
             self.outside.watch(self.ses, "send_email"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from mailroom.channels.sms.contract import Sms
 from mailroom.environment import FeedbackSettings
 from mailroom.feedback.consumer import RESERVE_MS, Feedback
+from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.recipients.choices import Suppressions
 from tests.support import bodies
@@ -82,6 +83,30 @@ def test_a_hard_bounce_is_recorded_and_marks_its_recipient(desk: Desk, ledger: L
     assert found["error"]["message"] == "hard bounce (General): smtp; 550 5.1.1"
     (mark,) = desk.list.find("mail", [ADA]).values()
     assert (mark.reason, mark.message_id) == ("bounce", "m-1")
+
+
+@pytest.mark.parametrize("to", [ADA, EVE, [ADA, EVE]])
+@pytest.mark.parametrize("kind", ["Bounce", "Complaint"])
+def test_what_becomes_of_a_redirected_mail_is_recorded_and_marks_nobody(
+    desk: Desk, ledger: Ledger, aws: Aws, to: str | list[str], kind: str
+) -> None:
+    claim = ledger.claim(mail(to=to), redirected_to=EVE)
+    assert isinstance(claim, Claimed)
+    ledger.complete(claim, "ses", "ses-1")
+    assert desk.handle(by_sns(ses(kind, "m-1", EVE, to=[EVE]))) == []
+    assert aws.item()["status"] == {"Bounce": "bounced", "Complaint": "complained"}[kind]
+    assert desk.list.find("mail", [ADA, EVE]) == {}
+
+
+def test_a_landline_that_got_a_redirected_text_is_not_marked(desk: Desk, ledger: Ledger, aws: Aws) -> None:
+    text = Sms(id="s-1", event_type="sms", to="+16175551234", text="Hi")
+    claim = ledger.claim(text, redirected_to="+12025550199")
+    assert isinstance(claim, Claimed)
+    ledger.complete(claim, "twilio", "SM1", line="+12025550199")
+    for to in ("+12025550199", "+16175551234"):
+        assert desk.handle(bodies.twilio("undelivered", "s-1", To=to, ErrorCode="30006")) == []
+    assert aws.item("s-1", "sms")["status"] == "undelivered"
+    assert desk.list.find("sms", ["+12025550199", "+16175551234"]) == {}
 
 
 def test_an_out_of_office_reply_leaves_a_delivered_mail_delivered_and_marks_nobody(

@@ -1,0 +1,160 @@
+"""A stage that may reach only some: wherever a sender stops, and whatever its settings become, nobody else
+gets anything, and what was redirected goes out once."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.faults.campaign_world import CampaignWorld, People
+from tests.support.faults.changes import changed
+from tests.support.faults.outside import Side
+from tests.support.faults.people_world import (
+    ENDPOINT,
+    HERE,
+    SMS,
+    THERE,
+    NewWorld,
+    PeopleWorld,
+    push,
+    sms,
+)
+from tests.support.faults.world import World, mail
+
+TESTERS, PHONE, OTHER_PHONE = "testers@example.org", "+12025550199", "+12025550177"
+MAILS = (
+    mail("a"),
+    mail("ours", email="ada@corp.example"),
+    mail("b", email=["b@example.com", "c@corp.example"]),
+    mail("a"),
+)
+TEXTS = (sms("a"), sms("throttled-once"), sms("lost-answer"), sms("landline", THERE), sms("ours", PHONE))
+REDIRECTED = {"recipients_only": ["corp.example"], "redirect_to": TESTERS}
+REFUSED = {"recipients_only": ["corp.example"]}
+IN_DOUBT = {"after send_email", "before update_item"}
+
+
+def stops(begun: Callable[[], Any]) -> Iterator[tuple[Any, str]]:
+    """A world for each outside call and side, stopped there once, then settled."""
+    whole = begun()
+    whole.settle()
+    sides: tuple[Side, ...] = ("before", "after")
+    for at in range(len(whole.outside.calls)):
+        for side in sides:
+            world = begun()
+            world.outside.stop = (at, side)
+            world.settle()
+            yield world, str(world.outside.stopped_at)
+
+
+def mailing(new_world: Callable[..., World], reachable: dict[str, Any]) -> Callable[[], World]:
+    def begun() -> World:
+        world = new_world("resend")
+        world.reachable = reachable
+        world.enqueue(*MAILS)
+        return world
+
+    return begun
+
+
+def reached(world: World) -> set[str]:
+    """All addresses that SES was asked to send to."""
+    return {each for sent in world.ses.accepted for some in sent["Destination"].values() for each in some}
+
+
+def test_each_mail_goes_to_who_may_be_reached_wherever_its_sender_stops(
+    new_world: Callable[..., World],
+) -> None:
+    for world, where in stops(mailing(new_world, REDIRECTED)):
+        assert reached(world) == {TESTERS, "ada@corp.example"}, where
+        assert {world.end(name) for name in ("a", "b", "ours")} == {"sent"}, where
+        assert sum(world.sends().values()) <= (4 if where in IN_DOUBT else 3), where
+        to = [world.found(name).get("redirected_to") for name in ("a", "b", "ours")]
+        assert to == [TESTERS, TESTERS, None], where
+
+
+def test_no_mail_goes_to_whoever_may_not_be_reached_wherever_its_sender_stops(
+    new_world: Callable[..., World],
+) -> None:
+    for world, where in stops(mailing(new_world, REFUSED)):
+        assert reached(world) <= {"c@corp.example", "ada@corp.example"}, where
+        # After a crash behind its claim nobody knows that it was not sent.
+        assert world.end("a") in {"suppressed: not_allowed_here", "failed: outcome_unknown"}, where
+        assert world.end("ours") == world.end("b") == "sent", where
+        assert world.found("b")["recipients"]["b@example.com"]["status"] == "suppressed", where
+
+
+def texting(new_world: NewWorld, **settings: Any) -> Callable[[], PeopleWorld]:
+    def begun() -> PeopleWorld:
+        world = new_world()
+        world.changed |= {"recipients_only": [], **settings}
+        world.enqueue(*TEXTS)
+        return world
+
+    return begun
+
+
+def test_each_text_is_redirected_once_wherever_a_function_stops(new_people_world: NewWorld) -> None:
+    for world, where in stops(texting(new_people_world, redirect_to=PHONE)):
+        assert world.sends() == {each["id"]: 1 for each in TEXTS}, where
+        assert {request.to for _, request, _ in world.carrier.accepted} == {PHONE}, where
+        assert world.listed() == [], where
+        assert world.found("landline")["status"] == "undelivered", where
+        for each in TEXTS:
+            found = world.found(each["id"])
+            moved = None if each["id"] == "ours" else PHONE
+            assert (found["to"], found["line"], found.get("redirected_to")) == (each["to"], PHONE, moved)
+
+
+@pytest.mark.parametrize("after", [{"redirect_to": OTHER_PHONE}, {"redirect_to": ""}])
+def test_a_text_that_may_have_gone_to_one_number_does_not_go_to_another_as_well(
+    new_people_world: NewWorld, after: dict[str, Any]
+) -> None:
+    texts = (sms("silent-a"), sms("lost-answer-silent"))
+
+    def begun() -> PeopleWorld:
+        world = new_people_world()
+        world.changed |= {"on_unknown": "hold", "recipients_only": [], "redirect_to": PHONE}
+        world.enqueue(*texts)
+        return world
+
+    for world, where in changed(begun, after):
+        assert max(world.sends().values(), default=0) <= 1, where
+        assert HERE not in {request.to for _, request, _ in world.carrier.accepted}, where
+        assert not world.queues.dead[SMS], where
+        assert all("completedAt" in world.found(each["id"]) for each in texts), where
+
+
+def test_each_push_is_redirected_wherever_its_sender_stops(new_people_world: NewWorld) -> None:
+    target = f"{ENDPOINT}testers"
+
+    def begun() -> PeopleWorld:
+        world = new_people_world()
+        world.push_changed = {"recipients_only": [], "redirect_to": target}
+        world.enqueue(push("p"), push("disabled"), push("p"))
+        return world
+
+    for world, where in stops(begun):
+        assert {each["TargetArn"] for each in world.sns.published} == {target}, where
+        assert {world.found(name, "push")["status"] for name in ("p", "disabled")} == {"sent"}, where
+        assert world.listed() == [], where
+
+
+@pytest.mark.parametrize(
+    ("reachable", "to", "end"),
+    [(REDIRECTED, {TESTERS}, "sent"), (REFUSED, set(), "suppressed: not_allowed_here")],
+)
+def test_a_campaigns_mails_meet_the_stages_rule_at_their_sender(
+    new_world: Callable[..., World], reachable: dict[str, Any], to: set[str], end: str
+) -> None:
+    campaign = CampaignWorld(People(5))
+    campaign.start()
+    campaign.settle()
+    assert len(campaign.mailbox()) == 5
+    world = new_world("resend")
+    world.reachable = reachable
+    for each in campaign.mailbox().values():
+        world.enqueue({**each, "topic": None, "lane": "normal"})
+    world.settle()
+    assert reached(world) == to
+    assert {world.end(each["id"]) for each in campaign.mailbox().values()} == {end}

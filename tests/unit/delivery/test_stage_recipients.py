@@ -1,0 +1,287 @@
+"""Senders of a stage that may reach only some: what is for others is suppressed, or goes to somebody else."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mailroom.channels.sms.adapter import text_delivery
+from mailroom.delivery.delivery import Delivery, to_people
+from mailroom.delivery.worker import Worker
+from mailroom.environment import PushSender, Sender
+from mailroom.message.message import Message
+from mailroom.message.outcome import NotFound, Rejected, Sent
+from mailroom.recipients.choices import Preferences, Suppression, Suppressions
+from tests.support.unit import push, sms
+from tests.support.unit.fakes import FakeAdapter, Meddler
+from tests.support.unit.fax import BUSY, LINE, OTHER_LINE, SENDING, FakeLine, fax_body, found
+from tests.support.unit.fax_post import FaxMake
+from tests.support.unit.post import SETTINGS, TABLES, Counted, Log, Make, WorkerPost, tools_of
+from tests.support.unit.shared import (
+    BUCKET,
+    LEASE,
+    NOW_MS,
+    PREFERENCES,
+    SUPPRESSIONS,
+    Aws,
+    FakeClock,
+    Item,
+    claimed,
+    item,
+    mail,
+)
+from tests.support.unit.verbs import watched
+
+ADA, EVE, BOB = "ada@example.com", "eve@corp.example", "bob@corp.example"
+TESTERS, PHONE = "testers@example.org", "+12025550199"
+REFUSED = {
+    "code": "not_allowed_here",
+    "message": "this stage sends only to those whom its setting recipients.only names",
+}
+
+
+@pytest.fixture
+def list_(aws: Aws, clock: FakeClock) -> Suppressions:
+    return Suppressions(aws.dynamodb, SUPPRESSIONS, clock)
+
+
+class Sending(WorkerPost):
+    """A worker of any channel."""
+
+    def __init__(
+        self, aws: Aws, clock: FakeClock, settings: Sender, adapter: Any, delivery: Callable[..., Any]
+    ) -> None:
+        super().__init__(aws)
+        tools = tools_of(settings, aws, clock, self._sqs)
+        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
+
+
+def texting(aws: Aws, clock: FakeClock, provider: sms.FakeSms, **changes: Any) -> Sending:
+    adapter = sms.adapter(provider, aws)
+    return Sending(aws, clock, sms.settings(**changes), adapter, text_delivery)
+
+
+def pushing(aws: Aws, clock: FakeClock, client: push.Sns, **changes: Any) -> Sending:
+    settings = PushSender(
+        **{**SETTINGS, **TABLES, "channel": "push", **changes},
+        platform_applications=push.APPLICATIONS,
+        topics=[push.TOPIC],
+    )
+    return Sending(aws, clock, settings, push.adapter(client), to_people)
+
+
+def test_a_mail_to_somebody_who_may_not_be_reached_is_suppressed(
+    post: Make, list_: Suppressions, aws: Aws, counted: Counted, log: Log
+) -> None:
+    worker = post(suppressions=list_, recipients_only=["corp.example"])
+    assert worker.handle(item(to=ADA)) == {}
+    assert worker.submitted == []
+    assert (aws.item()["status"], aws.item()["error"]) == ("suppressed", REFUSED)
+    assert "failed_on" not in aws.item()
+    assert counted() == {"Suppressed": 1}
+    assert "example.com" not in str(log())
+
+
+def test_of_several_recipients_those_who_may_be_reached_get_it(
+    post: Make, list_: Suppressions, aws: Aws, counted: Counted
+) -> None:
+    list_.mark(Suppression(BOB, "mail", "bounce", NOW_MS))
+    worker = post(suppressions=list_, recipients_only=["corp.example"])
+    worker.handle(item(to=[ADA, EVE], cc="Carl <carl@example.com>", bcc=BOB))
+    (sent,) = worker.adapter.submitted
+    assert (sent.to, sent.cc, sent.bcc, sent.headers) == ([EVE], [], [], {})
+    entries = aws.item()["recipients"]
+    assert entries[ADA]["error"] == entries["carl@example.com"]["error"] == REFUSED["message"]
+    assert entries[BOB]["error"].startswith("on the suppression list")
+    assert entries[EVE] == {}
+    assert counted() == {"Sent": 1, "SuppressedInPart": 1}
+
+
+def test_a_mail_to_nobody_who_may_be_reached_is_redirected_and_says_for_whom_it_was(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
+    worker.handle(item(to=["Ada <ADA@example.com>", EVE], cc="carl@example.com"))
+    (sent,) = worker.adapter.submitted
+    assert (sent.to, sent.email, sent.cc, sent.bcc) == (TESTERS, None, None, None)
+    assert sent.headers == {"X-Original-To": f"{ADA}, {EVE}, carl@example.com"}
+    ledger = aws.item()
+    assert (ledger["status"], ledger["redirected_to"]) == ("sent", TESTERS)
+    assert ledger["to"] == ["Ada <ADA@example.com>", EVE]
+    assert set(ledger["recipients"]) == {ADA, EVE, "carl@example.com"}
+
+
+def test_a_mail_to_those_who_may_be_reached_is_not_redirected(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = post(suppressions=list_, recipients_only=["corp.example"], redirect_to=TESTERS)
+    worker.handle(item(id="m-1", to=EVE), item(id="m-2", to=TESTERS))
+    assert [each.to for each in worker.adapter.submitted] == [EVE, TESTERS]
+    assert "redirected_to" not in aws.item("m-1").keys() | aws.item("m-2").keys()
+
+
+def test_with_a_redirect_the_choices_of_those_whom_a_mail_is_for_count(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    Preferences(aws.dynamodb, PREFERENCES, clock).opt_out(ADA, "news", "page")
+    list_.mark(Suppression(TESTERS, "mail", "bounce", NOW_MS))
+    worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker.handle(item(id="m-1", to=ADA, topic="news"), item(id="m-2", to=[ADA, EVE], topic="news"))
+    assert aws.item("m-1")["error"]["code"] == "opted_out"
+    (sent,) = worker.adapter.submitted
+    assert (sent.id, sent.to, sent.headers) == ("m-2", TESTERS, {"X-Original-To": EVE})
+
+
+def test_a_recipient_that_a_redirected_message_never_reached_is_not_marked_as_gone(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    worker = post(Rejected("no such", gone=True), suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker.handle(item(to=ADA))
+    assert aws.item()["status"] == "failed"
+    assert list_.find("mail", [ADA, TESTERS]) == {}
+
+
+def test_what_may_have_been_sent_is_held_and_not_called_suppressed(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    claimed(watched(aws, clock)[0])
+    clock.advance(LEASE + 1)
+    worker = post(suppressions=list_, recipients_only=["corp.example"])
+    worker.handle(item())
+    assert worker.submitted == []
+    assert aws.item()["error"]["code"] == "outcome_unknown"
+
+
+def test_a_resend_without_the_redirect_reaches_its_recipients_and_the_ledger_says_so(
+    post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
+) -> None:
+    post(suppressions=list_, recipients_only=[], redirect_to=TESTERS).handle(item(to=ADA))
+    assert aws.item()["redirected_to"] == TESTERS
+    ledger, _ = watched(aws, clock)
+    ledger.reopen(mail().key, aws.item())
+    worker = post(suppressions=list_)
+    worker.handle(item(to=ADA, attempt=2))
+    (sent,) = worker.adapter.submitted
+    assert (sent.to, sent.headers) == (ADA, {})
+    assert "redirected_to" not in aws.item()
+
+
+class Room(Message, frozen=True, kw_only=True):
+    """A channel of one's own that names nobody."""
+
+
+@pytest.mark.parametrize(("only", "status"), [(None, "sent"), ([], "suppressed")])
+def test_a_channel_that_names_nobody_sends_nothing_in_a_stage_that_may_not_reach_everybody(
+    aws: Aws, clock: FakeClock, only: list[str] | None, status: str
+) -> None:
+    adapter: Any = FakeAdapter(Sent("p-1"))
+    adapter.contract = Room
+    settings = Sender(**{**SETTINGS, "channel": "room"}, recipients_only=only)
+    Sending(aws, clock, settings, adapter, Delivery).handle({"id": "r-1", "event_type": "room"})
+    assert aws.item("r-1", "room")["status"] == status
+
+
+def test_a_text_goes_only_to_numbers_that_begin_as_the_setting_says(aws: Aws, clock: FakeClock) -> None:
+    provider = sms.FakeSms()
+    worker = texting(aws, clock, provider, recipients_only=["+1555555"])
+    worker.handle(sms.sms_item(id="s-1"), sms.sms_item(id="s-2", to="+16175551234"))
+    assert [each.to for each in provider.submitted] == [sms.TO]
+    assert aws.item("s-2", "sms")["error"] == REFUSED
+
+
+def test_a_redirected_text_is_looked_for_at_the_number_that_it_went_to(aws: Aws, clock: FakeClock) -> None:
+    redirect = {"recipients_only": [], "redirect_to": PHONE}
+    payload = f"s3://{BUCKET}/text.json"
+    aws.s3.put_object(Bucket=BUCKET, Key="text.json", Body=b'{"text": "Your table is ready"}')
+    text = sms.sms_item(text=..., payload_ref=payload)
+    lost = sms.FakeSms(TimeoutError("no answer"))
+    texting(aws, clock, lost, **redirect).handle(text)
+    clock.advance(LEASE + 1)
+    provider = sms.FakeSms(found=Sent("SM9"))
+    texting(aws, clock, provider, **redirect).handle(text)
+    assert [each.to for each in lost.submitted] == [PHONE]
+    assert [each.to for each, *_ in provider.searches] == [PHONE]
+    ledger = aws.item("s-1", "sms")
+    assert (ledger["provider_id"], ledger["line"]) == ("SM9", PHONE)
+    assert (ledger["to"], ledger["redirected_to"]) == (sms.TO, PHONE)
+
+
+@pytest.mark.parametrize("after", [{}, {"recipients_only": [], "redirect_to": "+12025550177"}])
+def test_a_text_not_found_at_another_number_than_it_went_to_may_have_been_sent(
+    aws: Aws, clock: FakeClock, after: Item
+) -> None:
+    lost = sms.FakeSms(TimeoutError("no answer"))
+    texting(aws, clock, lost, recipients_only=[], redirect_to=PHONE).handle(sms.sms_item())
+    clock.advance(LEASE + 1)
+    provider = sms.FakeSms(found=NotFound())
+    texting(aws, clock, provider, on_unknown="hold", **after).handle(sms.sms_item())
+    assert provider.submitted == []
+    assert aws.item("s-1", "sms")["error"]["code"] == "outcome_unknown"
+
+
+@pytest.mark.parametrize(
+    ("only", "to"),
+    [
+        (f"push:{push.ENDPOINT}", push.ENDPOINT),
+        (f"push:{push.TOPIC}", push.TOPIC),
+        (f"push:android#{push.TOKEN}", push.TOKEN),
+    ],
+)
+def test_a_push_goes_only_to_endpoints_tokens_and_topics_that_the_setting_names(
+    aws: Aws, clock: FakeClock, only: str, to: str
+) -> None:
+    platform = "android" if to == push.TOKEN else ...
+    for number, allowed in enumerate([[only], []]):
+        client, id_ = push.Sns(), f"p-{number}"
+        worker = pushing(aws, clock, client, recipients_only=allowed)
+        worker.handle(push.push_item(id=id_, to=to, platform=platform))
+        assert bool(client.calls) == bool(allowed)
+        assert aws.item(id_, "push")["status"] == ("sent" if allowed else "suppressed")
+
+
+@pytest.mark.parametrize("to", [push.IOS_ENDPOINT, push.TOPIC, push.TOKEN])
+def test_a_push_to_whatever_is_redirected_to_the_one_endpoint(aws: Aws, clock: FakeClock, to: str) -> None:
+    client = push.Sns()
+    worker = pushing(aws, clock, client, recipients_only=[], redirect_to=push.ENDPOINT)
+    worker.handle(push.push_item(to=to, platform="ios" if to == push.TOKEN else ...))
+    ((name, arguments),) = client.calls
+    assert (name, arguments["TargetArn"]) == ("publish", push.ENDPOINT)
+    assert "GCM" in arguments["Message"]
+    assert aws.item("p-1", "push")["redirected_to"] == push.ENDPOINT
+
+
+def test_a_fax_dials_only_numbers_that_begin_as_the_setting_says(fax_post: FaxMake, aws: Aws) -> None:
+    worker = fax_post(recipients_only=[LINE])
+    assert worker.handle(fax_body(to=OTHER_LINE), group=OTHER_LINE) is None
+    assert (worker.line.calls, found(aws)["status"], found(aws)["error"]) == ([], "suppressed", REFUSED)
+    again = fax_post(recipients_only=[LINE[:6]])
+    assert again.handle(fax_body(fax_id="f-2")) is None
+    assert again.line.submits == 1
+
+
+def test_a_fax_on_its_line_is_seen_through_when_the_stage_may_not_reach_its_number_any_more(
+    fax_post: FaxMake, aws: Aws, clock: FakeClock
+) -> None:
+    assert fax_post(FakeLine(SENDING)).handle(fax_body()) is not None
+    second = fax_post(recipients_only=["+9999"])
+    assert second.handle(fax_body()) is None
+    assert (second.line.submits, found(aws)["status"]) == (0, "sent")
+
+
+def test_a_fax_that_was_busy_is_not_dialled_again_when_the_stage_may_not_reach_its_number_any_more(
+    fax_post: FaxMake, aws: Aws
+) -> None:
+    fax_post(FakeLine(BUSY)).handle(fax_body())
+    second = fax_post(recipients_only=["+9999"])
+    assert second.handle(fax_body(attempt=2)) is None
+    assert (second.line.submits, found(aws)["status"]) == (0, "suppressed")
+
+
+def test_a_stage_that_may_reach_everybody_redirects_and_refuses_nothing(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    client = Meddler(aws.dynamodb)
+    worker = post(suppressions=list_, dynamodb=client)
+    worker.handle(item(to=ADA))
+    assert client.names() == ["update_item", "update_item"]
+    assert "redirected_to" not in aws.item()

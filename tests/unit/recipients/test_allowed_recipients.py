@@ -1,0 +1,70 @@
+"""Whom a stage may reach that must not reach everybody."""
+
+import pytest
+
+from mailroom.recipients.choices import AllowedRecipients
+
+ONLY = ("ada@example.com", "corp.example", "+1202555", "push:phones#token", "chat:42")
+
+
+@pytest.mark.parametrize(
+    ("channel", "recipient"),
+    [
+        ("mail", "ada@example.com"),
+        ("mail", "anybody@corp.example"),
+        ("sms", "+12025550123"),
+        ("fax", "+1202555"),
+        ("push", "phones#token"),
+        ("chat", "42"),
+        ("chat", "bob@corp.example"),
+    ],
+)
+def test_whoever_is_named_by_address_domain_number_or_channel_is_reached(
+    channel: str, recipient: str
+) -> None:
+    assert AllowedRecipients(channel, ONLY, "").refused([recipient]) == {}
+
+
+@pytest.mark.parametrize(
+    ("channel", "recipient"),
+    [
+        ("mail", "eve@example.com"),
+        ("mail", "ada@example.com.evil.example"),
+        ("mail", "ada@sub.corp.example"),
+        ("mail", "x@notcorp.example"),
+        ("mail", "+12025550123@evil.example"),
+        ("mail", "corp.example@evil.example"),
+        ("mail", "phones#token@evil.example"),
+        ("sms", "+12025540123"),
+        ("sms", "12025550123"),
+        ("push", "other#token"),
+        ("chat", "phones#token"),
+        ("chat", "421"),
+    ],
+)
+def test_nobody_else_is(channel: str, recipient: str) -> None:
+    (why,) = AllowedRecipients(channel, ONLY, "").refused([recipient]).values()
+    assert why.code == "not_allowed_here"
+    assert why.sentence == "this stage sends only to those whom its setting recipients.only names"
+
+
+@pytest.mark.parametrize("only", [(), ONLY])
+def test_a_message_that_names_nobody_is_refused(only: tuple[str, ...]) -> None:
+    assert AllowedRecipients("chat", only, "").refused([])
+    assert AllowedRecipients("chat", only, "bob").redirect([]) == "bob"
+
+
+def test_a_message_with_one_recipient_who_may_not_be_reached_is_redirected() -> None:
+    allowed = AllowedRecipients("mail", ONLY, "testers@example.com")
+    assert allowed.redirect(["ada@example.com", "eve@example.com"]) == "testers@example.com"
+    assert allowed.redirect(["ada@example.com", "bob@corp.example"]) is None
+
+
+def test_who_gets_the_others_messages_gets_messages_of_ones_own() -> None:
+    allowed = AllowedRecipients("mail", (), "testers@example.com")
+    assert allowed.redirect(["testers@example.com"]) is None
+    assert allowed.refused(["testers@example.com"]) == {}
+
+
+def test_without_a_redirect_nobody_gets_the_others_messages() -> None:
+    assert AllowedRecipients("mail", ONLY, "").redirect(["eve@example.com"]) is None
