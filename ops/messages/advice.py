@@ -18,6 +18,14 @@ _FAILED = {
     "taken back. If not, put it under a new id.",
 }
 """What to do about a failed message, by the code of its error, where `resend` does not help."""
+_SUPPRESSED = {
+    "opted_out": "Its recipient has opted out of the topic: mailroom preferences show RECIPIENT "
+    "--stage {stage}",
+    "not_allowed_here": "The stage may reach only some recipients: add this one to "
+    "mailroom.{stage}.recipients.only in cdk.json and deploy, then: {resend}",
+}
+"""What to do about a suppressed message, by the code of its error."""
+_LISTED = "Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom suppressions lift"
 
 
 def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> Iterator[str]:
@@ -103,14 +111,8 @@ def _ended(found: MessageStatus, stage: str) -> Iterator[str]:
             )
         case "failed", _:
             yield _FAILED.get(code, f"Mend what the error says, then: {resend}")
-        case "suppressed", "opted_out":
-            preferences = f"mailroom preferences show RECIPIENT --stage {stage}"
-            yield f"Its recipient has opted out of the topic: {preferences}"
         case "suppressed", _:
-            yield (
-                f"Why: mailroom suppressions show RECIPIENT --stage {stage}; to end that, mailroom "
-                "suppressions lift"
-            )
+            yield _SUPPRESSED.get(code, _LISTED).format(stage=stage, resend=resend)
         case "bounced" | "complained", _:
             yield f"Its recipient gets nothing more: mailroom suppressions list --stage {stage}"
         case "undelivered", _:

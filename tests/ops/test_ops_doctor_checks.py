@@ -544,6 +544,39 @@ def test_a_pdf_that_cannot_be_fetched_is_found_and_deleted_all_the_same(
     assert aws.asked.count("s3.DeleteObject") == 1
 
 
+def test_a_stage_that_is_not_production_and_may_reach_everybody_is_warned_of(
+    answers: dict[str, Answer],
+) -> None:
+    functions: Any = answers["lambda.ListFunctions"]
+    for each in functions["Functions"]:
+        if "send-mail" in each["FunctionName"]:
+            del each["Environment"]["Variables"]["RECIPIENTS_ONLY"]
+    (found,) = [each for each in looked(Aws(answers), ["functions"]) if each.check == "recipients"]
+    assert (found.state, found.sentence) == (
+        "warning",
+        "Messages reach everybody, as in production: send-mail, send-mail-bulk.",
+    )
+    assert found.fix == (
+        "Set mailroom.dev.recipients.only or .redirect_to. If this is production, set "
+        "deployment.deletion_protection."
+    )
+
+
+@pytest.mark.parametrize(("bounded", "state"), [(True, "warning"), (False, "ok")])
+def test_production_that_may_not_reach_everybody_is_warned_of(
+    answers: dict[str, Answer], bounded: bool, state: str
+) -> None:
+    functions: Any = answers["lambda.ListFunctions"]
+    for each in functions["Functions"]:
+        if not bounded:
+            each["Environment"]["Variables"].pop("RECIPIENTS_ONLY", None)
+    settings = ConfiguredStage.read("prod").settings
+    checked = looked(Aws(answers), ["functions"], ConfiguredStage(settings, [], ""))
+    (found,) = [each for each in checked if each.check == "recipients"]
+    assert found.state == state
+    assert ("reach only those" in found.sentence) == bounded
+
+
 def test_a_protected_stage_fails_where_others_are_warned(answers: dict[str, Answer]) -> None:
     settings = ConfiguredStage.read("prod").settings
     assert settings is not None
@@ -591,6 +624,7 @@ def test_a_stage_that_cdk_json_does_not_have_is_looked_at_all_the_same(answers: 
     assert {(each.check, each.state) for each in others} == {
         ("settings", "skipped"),
         ("as the settings say", "skipped"),
+        ("recipients", "skipped"),
     }
     assert "'moon' is unknown" in others[0].sentence
 

@@ -126,6 +126,10 @@ def test_what_others_wrote_reaches_the_terminal_without_control_characters(stage
         ({"status": "failed", "error": {"code": "outcome_unknown"}}, "ask the recipient"),
         ({"status": "failed", "error": {"code": "rejected"}}, "mailroom resend m --channel mail --stage dev"),
         ({"status": "suppressed", "error": {"code": "opted_out"}}, "mailroom preferences show"),
+        (
+            {"status": "suppressed", "error": {"code": "not_allowed_here"}},
+            "add this one to mailroom.dev.recipients.only in cdk.json and deploy, then: mailroom resend m",
+        ),
         ({"status": "suppressed", "error": {"code": "bounce"}}, "mailroom suppressions show"),
         ({"status": "bounced"}, "mailroom suppressions list"),
         ({"status": "cancelled"}, "under a new id"),

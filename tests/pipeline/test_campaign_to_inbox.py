@@ -94,6 +94,23 @@ def test_an_operator_starts_a_run_waits_for_it_and_sees_how_it_went(pipeline: Pi
     assert row["standing"] == "enabled"
 
 
+def test_in_a_stage_that_may_reach_only_some_the_others_mails_go_to_its_testers(pipeline: Pipeline) -> None:
+    campaign = Campaign(pipeline, "redirected")
+    reader = min(campaign.expected.values())
+    bulk = pipeline.output("SendMailBulkFunctionName")
+    only, testers = json.dumps([reader]), "testers@example.org"
+    with pipeline.configured(bulk, RECIPIENTS_ONLY=only, REDIRECT_TO=testers):
+        campaign.start()
+        campaign.until_ended()
+    for id_, (sent,) in campaign.mails().items():
+        intended = campaign.expected[id_]
+        assert sent["to"] == (reader if intended == reader else testers)
+        original = None if intended == reader else intended
+        assert sent["content"]["headers"].get("X-Original-To") == original
+        row = pipeline.ledger(id_)
+        assert (row["to"], row.get("redirected_to")) == (intended, testers if original else None)
+
+
 def test_a_stopped_run_sends_no_more_and_goes_on_when_it_is_started_again(pipeline: Pipeline) -> None:
     campaign = Campaign(pipeline, "stopped")
     campaign.start()

@@ -64,6 +64,7 @@ CHECKS: tuple[Check, ...] = (
     Check("functions", "as the settings say", functions.as_configured),
     Check("functions", "concurrency", functions.concurrency),
     Check("functions", "event bus", functions.event_bus),
+    Check("functions", "recipients", functions.recipients),
     Check("queues", "dead letters", queues.dead_letters),
     Check("queues", "given up", queues.given_up),
     Check("alarms", "there", queues.alarms_there),

@@ -47,6 +47,36 @@ def as_configured(stage: ExaminedStage) -> Iterator[CheckFinding]:
         yield ok(f"{len(stage.configured.lanes)} lanes are deployed with the numbers of cdk.json.")
 
 
+def recipients(stage: ExaminedStage) -> Iterator[CheckFinding]:
+    """Whom the senders may reach: all from production, some from any other stage."""
+    if stage.local:
+        yield skipped("The local stage sends to simulators alone.")
+        return
+    if stage.configured.settings is None:
+        yield skipped(f"{stage.configured.trouble} Whether the stage is production is not known.")
+        return
+    senders = {
+        each.name: "RECIPIENTS_ONLY" in each.environment
+        for each in stage.functions.values()
+        if each.environment.get("CHANNEL", "webhook") != "webhook"
+    }
+    odd = ", ".join(name for name, bounded in senders.items() if bounded == stage.protected)
+    key = f"mailroom.{stage.name}.recipients"
+    if not odd:
+        reached = "everybody" if stage.protected else "only those whom recipients names"
+        yield ok(f"The stage's messages reach {reached}.")
+    elif stage.protected:
+        yield warning(
+            f"Messages reach only those whom recipients names, as in a stage for tests: {odd}.",
+            f"If this is production, remove {key}: {stage.deploy}",
+        )
+    else:
+        yield warning(
+            f"Messages reach everybody, as in production: {odd}.",
+            f"Set {key}.only or .redirect_to. If this is production, set deployment.deletion_protection.",
+        )
+
+
 def concurrency(stage: ExaminedStage) -> Iterator[CheckFinding]:
     """What all mappings may take together, against what the account has; and what functions have reserved."""
     client = stage.client("lambda")

@@ -111,6 +111,7 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     ]
     push = {
         "CHANNEL": "push",
+        "RECIPIENTS_ONLY": '["example.com"]',
         "PLATFORM_APPLICATIONS": json.dumps({"app": ANDROID}),
         "TOPICS": json.dumps([NEWS]),
     }
@@ -307,6 +308,7 @@ def _environment(channel: str, providers: str) -> dict[str, str]:
     return {
         "CHANNEL": channel,
         "PAYLOAD_BUCKET": "payloads",
+        "RECIPIENTS_ONLY": '["example.com"]',
         **{
             "mail": {
                 "MAIL_SENDERS": json.dumps([parseaddr(each)[1] for each in settings.mail.senders]),

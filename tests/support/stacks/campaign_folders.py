@@ -13,7 +13,7 @@ from stacks.settings.load import load, load_campaigns
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, with_settings
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import AWS, PAGE, PUSH, PUSH_ROW, TOLD, variant
+from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, variant
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
 DATABASES: dict[str, Any] = {
@@ -86,6 +86,7 @@ EVERYTHING: dict[str, Any] = {
     "monitoring": {**TOLD, "tracing": True},
     "outcomes.event_bus": "orders",
     "api.unsubscribe": PAGE,
+    "recipients": {"only": ["example.com"], "redirect_to": {"mail": "testers@example.com", "push": NEWS}},
     **changes_for(*AUDIENCES, campaigns__network=NETWORK),
 }
 """All that can be switched on, with campaigns `of_each_kind`."""

@@ -1,0 +1,164 @@
+"""Whom a stage may reach: what stops synth, and what its senders know of the rest."""
+
+import json
+from typing import Any
+
+import pytest
+
+from mailroom import environment
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.environment import Sender
+from mailroom.message.message import parse
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from tests.support.stacks.refusals import accepted, refusal, with_settings
+from tests.support.stacks.variants import IOS, NEWS, PUSH, PUSH_ROW, variant
+
+KINDS = (
+    "write an address (ada@example.com), a domain (example.com; letters beyond ASCII as xn--), how numbers "
+    "begin (+1202555; four digits or more), or CHANNEL:RECIPIENT (push:arn:aws:sns:…)"
+)
+ENDPOINT = IOS.replace(":app/", ":endpoint/") + "/0f5e8a3c"
+REDIRECT_TO = {"mail": "testers@example.com", "sms": "+12025550199"}
+REACHABLE = {"only": ["corp.example", "+1202555"], "redirect_to": REDIRECT_TO}
+
+
+def with_push(recipients: dict[str, Any]) -> str:
+    """What `load` says of a stage that pushes."""
+    changes = {"push": PUSH, "channels.push": PUSH_ROW, "recipients": recipients}
+    try:
+        load(with_settings(changes), "dev")
+    except SettingsError as refused:
+        return str(refused).removeprefix("mailroom.dev.recipients.")
+    return ""
+
+
+@pytest.mark.parametrize(
+    "entry", ["ada@example.com", "example.com", "xn--bcher-kva.example", "+1202", "+16175551234", "a.b-c.dev"]
+)
+def test_addresses_domains_and_the_beginnings_of_numbers_are_taken(entry: str) -> None:
+    recipients = accepted("recipients", {"only": [entry]}).recipients
+    assert recipients is not None
+    assert recipients.only == (entry,)
+
+
+def test_addresses_and_domains_are_compared_in_lower_case() -> None:
+    recipients = accepted("recipients", {"only": ["Ada@Example.COM", "Corp.Example"]}).recipients
+    assert recipients is not None
+    assert recipients.only == ("ada@example.com", "corp.example")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("", "example", "@example.com", "Ada <ada@example.com>", "ada@", "bücher.example", "*.example.com"),
+        *("+", "+1", "+120", "12025550123", "+0202555", "+1 202 555", "+1202555*", "+1234567890123456"),
+        *("-a.example", "example.com ", "a b.example", "example..com", "Push:x", "push:a b"),
+    ],
+)
+def test_anything_else_is_refused_with_what_would_be_right(entry: str) -> None:
+    said = f"mailroom.dev.recipients.only.0: {entry!r} is no recipient; {KINDS}."
+    assert refusal("recipients", {"only": [entry]}) == said
+
+
+@pytest.mark.parametrize(
+    ("recipients", "said"),
+    [
+        (
+            {},
+            "only: is empty, and so is redirect_to, so nobody gets anything; name somebody, or set "
+            "recipients to null.",
+        ),
+        (
+            {"only": ["example.com", "chat:42"]},
+            "only.1: 'chat' is no channel of the stage; use mail, sms, push.",
+        ),
+        (
+            {"only": ["sms:+12025550123"]},
+            "only.0: 'sms:+12025550123' names a channel; write the address or number alone.",
+        ),
+        (
+            {"redirect_to": {"chat": "42"}},
+            "redirect_to.chat: is no channel of the stage; use mail, sms, push.",
+        ),
+        (
+            {"redirect_to": {"fax": "+12025550199"}},
+            "redirect_to.fax: faxes cannot be redirected; name fax numbers of yours in recipients.only.",
+        ),
+        (
+            {"redirect_to": {"webhook": "https://example.com"}},
+            "redirect_to.webhook: webhooks go to everybody; webhook.allowed_networks says what they may "
+            "call. Remove it.",
+        ),
+        *(
+            (
+                {"redirect_to": {"mail": target}},
+                f"redirect_to.mail: {target!r} cannot get the channel's messages; use one address without a "
+                "name, in lower case, such as testers@example.com.",
+            )
+            for target in ("Testers@example.com", "T <t@example.com>", "example.com", "a@b.c\nBcc: x@y.z", "")
+        ),
+        (
+            {"redirect_to": {"sms": "2025550199"}},
+            "redirect_to.sms: '2025550199' cannot get the channel's messages; use one number in E.164, such "
+            "as +12025550123.",
+        ),
+        (
+            {"redirect_to": {"push": ENDPOINT.replace("shop", "other")}},
+            f"redirect_to.push: {ENDPOINT.replace('shop', 'other')!r} cannot get the channel's messages; use "
+            "one of push.topics, or the ARN of an endpoint of one of push.platform_applications.",
+        ),
+        ({"redirect_to": {"push": ENDPOINT}}, ""),
+        ({"redirect_to": {"push": NEWS}}, ""),
+        ({"only": [f"push:{NEWS}", "push:android#token"]}, ""),
+    ],
+)
+def test_what_cannot_work_stops_synth_with_one_sentence(recipients: dict[str, Any], said: str) -> None:
+    assert with_push(recipients) == said
+
+
+def test_as_many_are_named_as_a_functions_environment_has_room_for() -> None:
+    named = [f"reader{at}@example.com" for at in range(90)]
+    assert refusal("recipients", {"only": named}) == (
+        f"mailroom.dev.recipients.only: has {len(json.dumps(named))} bytes as JSON, and a function's "
+        "environment has room for 2048 of them; name domains in place of addresses."
+    )
+    accepted("recipients", {"only": named[:80]})
+
+
+@pytest.mark.parametrize(
+    ("channel", "content"),
+    [("mail", {"template": "default"}), ("sms", {"text": "Hi"}), ("push", {"title": "Hi"})],
+)
+def test_what_the_setting_takes_as_a_target_the_channels_contract_takes_too(
+    channel: str, content: dict[str, str]
+) -> None:
+    targets = {**REDIRECT_TO, "push": ENDPOINT}
+    assert with_push({"redirect_to": targets}) == ""
+    message = {"id": "m-1", "event_type": channel, "to": targets[channel], **content}
+    assert parse(message, CONTRACTS).reached == (targets[channel],)
+
+
+def test_each_sender_but_the_webhooks_knows_whom_it_may_reach_and_who_gets_the_rest() -> None:
+    stage = variant({"recipients": REACHABLE})
+    only = json.dumps(REACHABLE["only"])
+    to_mail = {"RECIPIENTS_ONLY": only, "REDIRECT_TO": "testers@example.com"}
+    for stack, function, known in (
+        ("channels", "send-mail", to_mail),
+        ("channels", "send-mail-bulk", to_mail),
+        ("channels", "send-sms", {"RECIPIENTS_ONLY": only, "REDIRECT_TO": "+12025550199"}),
+        ("fax", "send-fax", {"RECIPIENTS_ONLY": only}),
+        ("webhook", "send-webhook", {}),
+    ):
+        variables = stage[stack].environment(f"mailroom-dev-{function}")
+        assert {name: variables[name] for name in variables.keys() & to_mail.keys()} == known
+        sender = environment.read(Sender, variables)
+        assert sender.recipients_only == (REACHABLE["only"] if known else None)
+        assert sender.redirect_to == known.get("REDIRECT_TO", "")
+
+
+@pytest.mark.parametrize("function", ["send-mail", "send-sms"])
+def test_with_as_many_as_may_be_named_a_functions_environment_is_not_full(function: str) -> None:
+    stage = variant({"recipients": {"only": [f"reader{at}@example.com" for at in range(80)]}})
+    variables = stage["channels"].environment(f"mailroom-dev-{function}")
+    assert sum(len(name) + len(f"{value}") for name, value in variables.items()) < 4096
