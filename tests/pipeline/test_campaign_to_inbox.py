@@ -102,7 +102,9 @@ def test_in_a_stage_that_may_reach_only_some_the_others_mails_go_to_its_testers(
     with pipeline.configured(bulk, RECIPIENTS_ONLY=only, REDIRECT_TO=testers):
         campaign.start()
         campaign.until_ended()
-    for id_, (sent,) in campaign.mails().items():
+    mails = campaign.mails()
+    assert mails.keys() == campaign.expected.keys()
+    for id_, (sent,) in mails.items():
         intended = campaign.expected[id_]
         assert sent["to"] == (reader if intended == reader else testers)
         original = None if intended == reader else intended
