@@ -4,6 +4,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
+from msgspec import structs
+
 from mailroom.aws import queues
 from mailroom.clock import milliseconds
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
@@ -263,8 +265,14 @@ class Delivery(Generic[M, R]):
 
     def _permitted(self, claim: Claimed, message: M) -> M | Unwanted:
         """The message to those who may get it, or why nobody may."""
-        unwanted = {} if self._steps.unwanted is None else self._steps.unwanted(message)
-        if self._allowed is not None and claim.redirected_to is None:
+        asked = self._steps.unwanted or (lambda _: {})
+        unwanted = asked(message)
+        if claim.redirected_to is not None:
+            # Its topic is its recipients' choice; but who gets it in their place may have said STOP.
+            elsewhere = asked(structs.replace(_submitted(claim, message), topic=None))
+            if elsewhere:
+                return next(iter(elsewhere.values()))
+        elif self._allowed is not None:
             unwanted |= self._allowed.refused(message.reached)
         if not unwanted:
             return message

@@ -123,13 +123,46 @@ def test_a_mail_to_those_who_may_be_reached_is_not_redirected(
 def test_with_a_redirect_the_choices_of_those_whom_a_mail_is_for_count(
     post: Make, list_: Suppressions, aws: Aws, clock: FakeClock
 ) -> None:
-    Preferences(aws.dynamodb, PREFERENCES, clock).opt_out(ADA, "news", "page")
-    list_.mark(Suppression(TESTERS, "mail", "bounce", NOW_MS))
+    preferences = Preferences(aws.dynamodb, PREFERENCES, clock)
+    preferences.opt_out(ADA, "news", "page")
+    preferences.opt_out(TESTERS, "news", "one-click")
     worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
     worker.handle(item(id="m-1", to=ADA, topic="news"), item(id="m-2", to=[ADA, EVE], topic="news"))
     assert aws.item("m-1")["error"]["code"] == "opted_out"
     (sent,) = worker.adapter.submitted
     assert (sent.id, sent.to, sent.headers) == ("m-2", TESTERS, {"X-Original-To": EVE})
+
+
+def test_who_is_on_the_suppression_list_gets_no_redirected_message_either(
+    post: Make, list_: Suppressions, aws: Aws
+) -> None:
+    list_.mark(Suppression(TESTERS, "mail", "complaint", NOW_MS))
+    worker = post(suppressions=list_, recipients_only=[], redirect_to=TESTERS)
+    worker.handle(item(to=ADA, topic="news"))
+    assert worker.submitted == []
+    assert aws.item()["error"]["code"] == "suppressed"
+
+
+def test_a_phone_that_texted_stop_gets_no_redirected_text_until_start(
+    aws: Aws, clock: FakeClock, list_: Suppressions
+) -> None:
+    list_.mark(Suppression(PHONE, "sms", "stop", NOW_MS))
+    provider = sms.FakeSms()
+    worker = texting(aws, clock, provider, recipients_only=[], redirect_to=PHONE)
+    worker.handle(sms.sms_item(id="s-1"))
+    list_.start(PHONE, "sms", NOW_MS + 1)
+    worker.handle(sms.sms_item(id="s-2"))
+    assert aws.item("s-1", "sms")["status"] == "suppressed"
+    assert [each.to for each in provider.submitted] == [PHONE]
+
+
+def test_whoever_has_opted_out_at_the_provider_is_not_marked_for_a_redirected_text(
+    aws: Aws, clock: FakeClock, list_: Suppressions
+) -> None:
+    provider = sms.FakeSms(Rejected("21610", opted_out=True))
+    texting(aws, clock, provider, recipients_only=[], redirect_to=PHONE).handle(sms.sms_item())
+    assert aws.item("s-1", "sms")["status"] == "suppressed"
+    assert list_.find("sms", [PHONE, sms.TO]) == {}
 
 
 def test_a_recipient_that_a_redirected_message_never_reached_is_not_marked_as_gone(
