@@ -9,6 +9,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
 from local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
 from local.stage.workspace import LEDGER, MAILBOX, State
+from mailroom.recipients.choices import Suppressions
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -130,11 +131,8 @@ class StageClient:
 
     def suppressed(self) -> dict[tuple[str, str], str]:
         """The suppression list: reasons by recipient and channel."""
-        return {
-            (each["recipient"]["S"], each["channel"]["S"]): each["reason"]["S"]
-            for each in self.scan(SUPPRESSIONS, ConsistentRead=True)
-            if "reason" in each
-        }
+        listed = Suppressions(self.dynamodb, SUPPRESSIONS).listed()
+        return {(each.recipient, each.channel): each.reason for each in listed}
 
     def scan(self, table: str, **options: Any) -> Iterator[dict[str, Any]]:
         """The items of a table, in DynamoDB's own form."""
