@@ -311,6 +311,7 @@ class ChannelsStack(StageStack):
                     pace=row.pace,
                     submit_seconds=row.channel.submit_seconds,
                 ),
+                "SUBMITS_AT_ONCE": str(row.channel.submits_at_once),
                 **needs.environment,
                 **reachable(context.settings, row.event_type),
             },

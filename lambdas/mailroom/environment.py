@@ -32,6 +32,7 @@ class Sender(Common, frozen=True, kw_only=True, rename="upper"):
     misconfigured_seconds: Seconds
     submit_seconds: Seconds
     record_seconds: Seconds
+    submits_at_once: Annotated[int, Meta(ge=1)] = 1
     recipients_only: list[str] | None = None
     """Whom the stage may reach: see `AllowedRecipients`. None: everybody."""
     redirect_to: str = ""

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Protocol
 
 from aws_lambda_powertools import Logger, Metrics
@@ -45,19 +46,20 @@ def masked(text: str) -> str:
     return _ADDRESS.sub(r"\1***@", text) if "@" in text else text
 
 
+_message: ContextVar[Named | None] = ContextVar("message", default=None)
+"""What is worked on, by each thread for itself."""
+
+
 class _Formatter(LambdaPowertoolsFormatter):
     """Adds the message that is worked on, and masks all: providers' errors quote addresses too."""
 
-    message: Named | None = None
-
     def serialize(self, log: Any) -> str:
-        if self.message is not None:
-            log = {**log, **about(self.message)}
+        if (message := _message.get()) is not None:
+            log = {**log, **about(message)}
         return masked(super().serialize(log))
 
 
-_formatter = _Formatter()
-logger = Logger(logger_formatter=_formatter, location=None)
+logger = Logger(logger_formatter=_Formatter(), location=None)
 """What a log line says beside its message is given by keyword, and as `extra` only where it is a mapping
 already, such as `about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
@@ -72,8 +74,8 @@ def about(key: Named) -> dict[str, str]:
 
 
 def working_on(key: Named | None) -> None:
-    """From here on every log line is about this message (None: about none)."""
-    _formatter.message = key
+    """From here on every log line of this thread is about this message (None: about none)."""
+    _message.set(key)
 
 
 class _Muted:

@@ -53,6 +53,9 @@ class Channel(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """What the provider allows, over all lanes."""
     submit_seconds: int = Field(default=10, ge=1, le=300)
     """The longest that one submit may take, HTTP time-outs included."""
+    submits_at_once: int = Field(default=1, ge=1, le=10)
+    """How many messages of a batch one function delivers at a time, each by a thread of its own. After a
+    crash the outcomes of so many are unknown, instead of one's."""
     secret: str | None = Field(default=None, min_length=1)
     """The description of the secret mailroom-{stage}-{event_type}, which the sender reads: what people put
     into it, and in which form. null makes no secret."""
@@ -128,6 +131,8 @@ most of them names and ARNs of its alarms. What is left is for secrets of the ro
 SENDER_MB = 220
 """Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB
 of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
+ITEM_MB = 16
+"""Memory, in MiB, that a message takes whose content is in its item: of such, each thread has one."""
 ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
@@ -146,13 +151,21 @@ def channels_faults(
         yield from _channel(f"channels.{event_type}", channel)
         yield from _provider(event_type, channel)
         attached = mail.max_attachment_bytes if event_type == "mail" else 0
-        yield from memory_faults(f"channels.{event_type}", channel.memory_mb, attached)
+        yield from memory_faults(
+            f"channels.{event_type}", channel.memory_mb, attached, channel.submits_at_once
+        )
     yield from _names(rows)
     yield from _room(rows)
     for row in rows:
         key = f"channels.{row.event_type}"
         yield from queue_faults(key, row.channel, row.rules, keep)
         yield from _pace(f"{key}.lanes.{row.lane}", row)
+        if row.channel.submits_at_once > row.polling.batch_size:
+            yield (
+                f"{key}.submits_at_once: {row.channel.submits_at_once} is over the batch_size "
+                f"{row.polling.batch_size} of lane {row.lane}, so some threads would never have work; use "
+                f"{row.polling.batch_size} or less."
+            )
 
 
 def _channel(key: str, channel: Channel) -> Iterator[str]:
@@ -176,11 +189,13 @@ def _provider(event_type: str, channel: Channel) -> Iterator[str]:
         yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
 
 
-def memory_faults(key: str, memory_mb: int, attached: int = 0) -> Iterator[str]:
-    """The rule that a sender can hold the largest message there may be; `attached` is in bytes."""
-    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20)
+def memory_faults(key: str, memory_mb: int, attached: int = 0, at_once: int = 1) -> Iterator[str]:
+    """The rule that a sender can hold the largest message there may be, and those beside it; `attached` is in
+    bytes."""
+    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * (at_once - 1)
     if memory_mb < needed:
         files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
+        files += f" + {ITEM_MB} for each of {at_once - 1} beside it" if at_once > 1 else ""
         yield (
             f"{key}.memory_mb: {memory_mb} does not hold the largest message; use {needed} or more "
             f"({SENDER_MB} for a sender with a payload of 10 MiB{files})."

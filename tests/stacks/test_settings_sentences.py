@@ -9,7 +9,7 @@ from mailroom.ledger.reader import REMEMBERED_SECONDS
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
 from stacks.settings.sentences import SettingsError
-from tests.support.stacks.refusals import REMOVED, STAGES, refusal
+from tests.support.stacks.refusals import REMOVED, STAGES, refusal, with_settings
 
 MAIL = STAGES["dev"]["channels"]["mail"]
 
@@ -93,6 +93,13 @@ def test_a_wrong_value_is_named_with_what_would_be_right(key: str, value: object
             28_000_000,
             "channels.mail.memory_mb: 256 does not hold the largest message; use 354 or more (220 for a "
             "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 28000000).",
+        ),
+        (
+            "channels.mail.submits_at_once",
+            4,
+            "channels.mail.memory_mb: 256 does not hold the largest message; use 302 or more (220 for a "
+            "sender with a payload of 10 MiB + 5 x mail.max_attachment_bytes 7000000 + 16 for each of 3 "
+            "beside it).",
         ),
         (
             "webhook.memory_mb",
@@ -224,6 +231,18 @@ def test_numbers_that_do_not_fit_together_are_named_with_their_formula(
     key: str, value: object, said: str
 ) -> None:
     assert refusal(key, value) == f"mailroom.dev.{said}"
+
+
+def test_no_more_are_submitted_at_once_than_a_batch_has() -> None:
+    row = "channels.mail"
+    changes = {f"{row}.submits_at_once": 4, f"{row}.memory_mb": 512, f"{row}.lanes.bulk.batch_size": 3}
+    with pytest.raises(SettingsError) as refused:
+        load(with_settings(changes), "dev")
+    assert str(refused.value) == (
+        "mailroom.dev.channels.mail.submits_at_once: 4 is over the batch_size 3 of lane bulk, so some "
+        "threads would never have work; use 3 or less."
+    )
+    assert load(with_settings({**changes, f"{row}.submits_at_once": 3}), "dev")
 
 
 def test_an_unknown_stage_names_the_stages_known() -> None:

@@ -94,9 +94,10 @@ class OpenedProvider(Generic[P]):
             raise
 
     def _opened(self) -> P:
-        if self._api is None:
-            self._api = self._open()
-        return self._api
+        api = self._api  # another thread may forget it meanwhile
+        if api is None:
+            api = self._api = self._open()
+        return api
 
 
 def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:

@@ -1,6 +1,7 @@
 """One message's way to its provider: claim, look for evidence, prepare, submit, record."""
 
 from collections.abc import Callable, Container, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -155,7 +156,7 @@ class Delivery(Generic[M, R]):
             return claim.seconds + 1
         if isinstance(claim, OutOfSequence):
             logger.error("no attempt leads up to this one", attempt=message.attempt)
-            self._tally.counts["Malformed"] += 1
+            self._tally.add("Malformed")
             return queues.AT_ONCE
         if not isinstance(claim, Claimed):
             return self._tally.note("Duplicates", "already done", found=type(claim).__name__.lower())
@@ -166,7 +167,7 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged, and the queue keeps the record
             # The claim stands, so that whoever gets the record after the lease looks for evidence first.
             logger.exception("outcome unknown; the claim stands until its lease ends")
-            self._tally.counts["Unknown"] += 1
+            self._tally.add("Unknown")
             return self._settings.lease_seconds + 1
 
     def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
@@ -177,8 +178,7 @@ class Delivery(Generic[M, R]):
 
     def in_time(self, record: QueueRecord) -> bool:
         """Whether a submit that starts now, or when its turn comes, is over and recorded in time."""
-        needed = self._tools.pace.left() + self._settings.submit_seconds + self._settings.record_seconds
-        return record.remaining() / 1000 > needed
+        return self._tools.pace.left() < self._spare(record)
 
     def measure(self, message: M, record: QueueRecord) -> None:
         """Note how long it took from the put, or from its time. A later attempt says nothing of that.
@@ -205,7 +205,8 @@ class Delivery(Generic[M, R]):
                 return self._hold(claim)  # "not sent" might not be so
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._tally.note("Expired", "expired")
-        return self._send(claim, message, record, unsure)
+        with self._tools.large if message.objects else nullcontext():
+            return self._send(claim, message, record, unsure)
 
     def _evidence(self, claim: Claimed, message: M) -> Evidence:
         """What became of an earlier worker's try."""
@@ -251,7 +252,6 @@ class Delivery(Generic[M, R]):
             return self._unsent(claim, self.retry_wait(record.receives), "unprepared", type(trouble).__name__)
         if not self._may_submit(record):
             return self._unsent(claim, 0)
-        self._tools.pace.wait()
         if unsure:
             said = "resending: the outcome of an earlier try is unknown"
             self._tally.note("Resent", said, since=claim.since)
@@ -289,12 +289,18 @@ class Delivery(Generic[M, R]):
         return self._tally.note("Suppressed", "suppressed", code=why.code)
 
     def _may_submit(self, record: QueueRecord) -> bool:
-        """Asked right before a submit; a record that may not is released and comes back at once."""
+        """Waits for the turn to submit. A record that may not submit is released, and comes back at once."""
         last = self._steps.last_submit_receive
         if last is not None and record.receives > last:
             logger.error("not submitted: received too often already", receives=record.receives)
             return False
-        return self.in_time(record)
+        return self._tools.pace.wait(self._spare(record))
+
+    def _spare(self, record: QueueRecord) -> float:
+        """Seconds that a record may wait for its turn: what follows is a submit and its record, and the gap
+        after it."""
+        needed = max(self._settings.submit_seconds + self._settings.record_seconds, self._tools.pace.gap)
+        return record.remaining() / 1000 - needed
 
     def _conclude(self, claim: Claimed, message: M, outcome: Outcome, record: QueueRecord) -> Wait:
         match outcome:
@@ -309,12 +315,12 @@ class Delivery(Generic[M, R]):
                 return self._unsent(claim, self.retry_wait(record.receives, after), "retry", reason)
             case Misconfigured(reason):
                 logger.error("not sent: a fault of configuration", reason=reason)
-                self._tally.counts["Misconfigured"] += 1
+                self._tally.add("Misconfigured")
                 return self._unsent(claim, self._settings.misconfigured_seconds, "misconfigured", reason)
 
     def _accepted(self, claim: Claimed, message: M, sent: Sent, record: QueueRecord) -> Wait:
         # No log line where all goes well: the ledger says it, and one would cost as much as all the rest.
-        self._tally.counts["Sent"] += 1
+        self._tally.add("Sent")
         try:
             self._complete(claim, message, sent)
         except Exception:
@@ -362,12 +368,12 @@ class RecipientSteps(Generic[M]):
         self._list = Suppressions(tools.dynamodb, settings.suppressions_table, tools.clock)
         preferences = Preferences(tools.dynamodb, settings.preferences_table, tools.clock)
         self._choices = Choices(self._list, preferences)
-        self._asked: frozenset[Wanted] = frozenset()
+        self._asked: set[Wanted] = set()
         self._unwanted: dict[Wanted, Unwanted] = {}
 
     def begin(self, messages: Iterable[M]) -> None:
         """Ask for all recipients of a batch in one read."""
-        self._asked, self._unwanted = frozenset(), {}
+        self._asked, self._unwanted = set(), {}
         try:
             self._ask(each for message in messages for each in _wanted(message))
         except Exception:  # noqa: BLE001 - logged; each message asks for itself, and waits where it cannot
@@ -389,8 +395,9 @@ class RecipientSteps(Generic[M]):
     def _ask(self, wanted: Iterable[Wanted]) -> None:
         new = [each for each in wanted if each not in self._asked]
         if new:
-            self._unwanted |= self._choices.find(self._channel, new)
-            self._asked |= set(new)
+            # In this order: for other threads, who was asked for is answered.
+            self._unwanted.update(self._choices.find(self._channel, new))
+            self._asked.update(new)
 
 
 def to_people(

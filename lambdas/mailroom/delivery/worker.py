@@ -3,8 +3,10 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec import Struct
@@ -60,29 +62,38 @@ class Delivers(Protocol[T]):
 class Pace:
     """A rate kept without coordination: C workers that each leave C / rate seconds between submits.
 
-    The first submit of an invocation waits as well: the last one of another environment is not known here,
-    and environments rotate. Time that passed since the last submit counts.
+    The gap follows a submit, and an invocation is not over before its last gap is: so whichever environment
+    comes next may submit at once, and a lone message waits for nothing.
     """
 
     def __init__(self, gap: float, clock: Clock, sleep: Callable[[float], None]) -> None:
-        self._gap = gap
+        self.gap = gap
         self._clock = clock
         self._sleep = sleep
-        self._last = clock()
-
-    def begin(self) -> None:
-        """An invocation starts."""
-        self._last = self._clock()
+        self._lock = Lock()
+        self._free = clock()
 
     def left(self) -> float:
         """Seconds until the next submit may start."""
-        return max(0.0, self._last + self._gap - self._clock())
+        return max(0.0, self._free - self._clock())
 
-    def wait(self) -> None:
-        """Sleep until then."""
-        if self._gap:
-            self._sleep(self.left())
-        self._last = self._clock()
+    def wait(self, most: float) -> bool:
+        """Sleep until the next submit may start. False, and no sleep, if that is over `most` seconds away."""
+        with self._lock:
+            now = self._clock()
+            turn = max(now, self._free)
+            if turn - now > most:
+                return False
+            self._free = turn + self.gap
+        # Outside of the lock: the others take their turns meanwhile.
+        if turn > now:
+            self._sleep(turn - now)
+        return True
+
+    def rest(self) -> None:
+        """Sleep until the gap after the last submit is over."""
+        if left := self.left():
+            self._sleep(left)
 
 
 class Tally:
@@ -90,13 +101,23 @@ class Tally:
     put or was due."""
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
+        # Lists, because threads may append to one list at once.
+        self._counted: list[str] = []
         self.waits: list[float] = []
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How often each metric was counted."""
+        return Counter(self._counted)
+
+    def add(self, metric: str) -> None:
+        """Count one."""
+        self._counted.append(metric)
 
     def note(self, metric: str, sentence: str, **details: object) -> Wait:
         """Count and log what became of a record."""
         logger.info(sentence, extra=details)
-        self.counts[metric] += 1
+        self.add(metric)
         return None
 
     def write(self) -> None:
@@ -105,7 +126,7 @@ class Tally:
             count(name, value)
         for seconds in self.waits:
             record_duration("PutToAccepted", seconds)
-        self.counts.clear()
+        self._counted.clear()
         self.waits.clear()
 
 
@@ -122,6 +143,8 @@ class Tools:
     sleep: Callable[[float], None]
     jitter: Callable[[], float]
     tally: Tally = field(default_factory=Tally)
+    large: Lock = field(default_factory=Lock)
+    """Held by the thread whose message has objects in the payload bucket: memory has room for one such."""
 
     @classmethod
     def of(cls, settings: Sender) -> "Tools":
@@ -139,10 +162,12 @@ class Tools:
 
 
 class Worker:
-    """Works for one queue; every sender is this class."""
+    """Works for one queue; every sender is this class. `at_once` records of a batch are delivered at a time,
+    each by a thread of its own."""
 
-    def __init__(self, queue_url: str, tools: Tools, delivery: Delivers[Any]) -> None:
+    def __init__(self, queue_url: str, tools: Tools, delivery: Delivers[Any], at_once: int = 1) -> None:
         self._queue_url = queue_url
+        self._at_once = at_once
         self._tools = tools
         self._delivery = delivery
 
@@ -150,20 +175,24 @@ class Worker:
     def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], Delivers[Any]]) -> "Worker":
         """The worker that a function's settings describe; `delivery` is how its channel delivers."""
         tools = Tools.of(settings)
-        return cls(settings.queue_url, tools, delivery(settings, adapter, tools))
+        return cls(settings.queue_url, tools, delivery(settings, adapter, tools), settings.submits_at_once)
 
     def handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         """Work through a batch. `remaining` is Lambda's `get_remaining_time_in_millis`.
 
         Returns the partial batch response: the records that are not finished.
         """
-        self._tools.pace.begin()
+        try:
+            return self._handle(event, remaining)
+        finally:
+            self._tools.pace.rest()
+
+    def _handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         opened = [(each, self._opened(each, remaining)) for each in event["Records"]]
         messages = [each[0] for _, each in opened if each is not None]
         self._delivery.begin([each for each in messages if not isinstance(each, Invalid)])
         waits = {}
-        for record, each in opened:
-            wait = self._work(each)
+        for (record, _), wait in zip(opened, self._worked(each for _, each in opened), strict=True):
             if wait is not None:
                 waits[record["messageId"]] = (record["receiptHandle"], wait)
         queues.set_visibility(self._tools.sqs, self._queue_url, list(waits.values()))
@@ -184,10 +213,16 @@ class Worker:
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
         return message, QueueRecord(item, receives, group, remaining, queues.put_at(record))
 
+    def _worked(self, opened: Iterable[tuple[Any, QueueRecord] | None]) -> list[Wait]:
+        if self._at_once == 1:
+            return [self._work(each) for each in opened]
+        with ThreadPoolExecutor(self._at_once) as threads:
+            return [*threads.map(self._work, opened)]
+
     def _work(self, opened: tuple[Any, QueueRecord] | None) -> Wait:
         """One record. Raises nothing: its fault must not end the batch."""
         if opened is None:
-            self._tools.tally.counts["Malformed"] += 1
+            self._tools.tally.add("Malformed")
             return queues.AT_ONCE
         message, record = opened
         working_on(key_of(record.item))
@@ -195,7 +230,7 @@ class Worker:
             return self._delivery.deliver(message, record)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record
             logger.exception("not delivered; it goes back to the queue")
-            self._tools.tally.counts["Errors"] += 1
+            self._tools.tally.add("Errors")
             return self._delivery.retry_wait(record.receives)
         finally:
             working_on(None)

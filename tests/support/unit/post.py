@@ -117,7 +117,8 @@ class Post(WorkerPost):
         client = suppressions.client if suppressions else None
         tools = tools_of(settings, aws, clock, self._sqs, dynamodb=dynamodb, recipients=client, jitter=jitter)
         delivery = to_people if suppressions else Delivery
-        self._worker = Worker(settings.queue_url, tools, delivery(settings, adapter, tools))
+        made = delivery(settings, adapter, tools)
+        self._worker = Worker(settings.queue_url, tools, made, settings.submits_at_once)
 
     @property
     def submitted(self) -> list[str]:

@@ -1,58 +1,121 @@
-"""The gap between submits, kept by one worker."""
+"""The gap between submits, kept by one worker, and the rate that several keep."""
 
+import heapq
+from collections.abc import Iterator
 from itertools import pairwise
+from random import Random
 
 import pytest
 
 from mailroom.delivery.worker import Pace
 from tests.support.unit.shared import FakeClock
 
+LONG = 3600.0
+
 
 def pace(clock: FakeClock, gap: float) -> Pace:
-    made = Pace(gap, clock, clock.sleep)
-    made.begin()
-    return made
+    return Pace(gap, clock, clock.sleep)
 
 
-def test_the_first_submit_of_an_invocation_waits_as_well(clock: FakeClock) -> None:
-    pace(clock, 0.5).wait()
-    assert clock.slept == [0.5]
+def test_a_lone_message_goes_at_once(clock: FakeClock) -> None:
+    assert pace(clock, 0.5).wait(LONG)
+    assert clock.slept == []
 
 
 def test_each_submit_waits_a_gap_after_the_last(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
     starts = []
     for _ in range(3):
-        paced.wait()
+        paced.wait(LONG)
         starts.append(clock())
     assert [later - earlier for earlier, later in pairwise(starts)] == [0.5, 0.5]
 
 
 def test_time_that_passed_since_the_last_submit_counts(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
-    paced.wait()
+    paced.wait(LONG)
     clock.advance(0.375)
     assert paced.left() == pytest.approx(0.125)
-    paced.wait()
+    paced.wait(LONG)
     assert clock.slept[-1] == pytest.approx(0.125)
 
 
 def test_after_a_long_while_nothing_is_left_to_wait(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
+    paced.wait(LONG)
     clock.advance(60)
     assert paced.left() == 0
-    paced.wait()
-    assert clock.slept == [0]
+    paced.wait(LONG)
+    assert clock.slept == []
 
 
-def test_a_new_invocation_starts_its_gap_anew(clock: FakeClock) -> None:
+def test_a_turn_that_comes_too_late_is_not_taken(clock: FakeClock) -> None:
     paced = pace(clock, 0.5)
-    clock.advance(3600)
-    paced.begin()
-    paced.wait()
-    assert clock.slept == [0.5]
+    paced.wait(LONG)
+    assert not paced.wait(0.25)
+    assert clock.slept == []
+    assert paced.left() == 0.5
+
+
+def test_an_invocation_is_not_over_before_its_last_gap_is(clock: FakeClock) -> None:
+    paced = pace(clock, 0.5)
+    paced.wait(LONG)
+    clock.advance(0.125)
+    paced.rest()
+    assert clock.slept == [pytest.approx(0.375)]
+    paced.rest()
+    assert len(clock.slept) == 1
 
 
 def test_without_a_gap_nobody_sleeps(clock: FakeClock) -> None:
-    pace(clock, 0).wait()
+    paced = pace(clock, 0)
+    assert paced.wait(LONG)
+    paced.rest()
     assert clock.slept == []
+
+
+RATE = 7.0
+BATCH = 10
+
+
+def submits(arrivals: list[float], workers: int, seconds: float) -> Iterator[tuple[float, float]]:
+    """When each message came and when it was submitted: `workers` at once take what waits, at most a batch,
+    each time in an environment that knows nothing of the one before. A submit takes `seconds`."""
+    free = [0.0] * workers
+    at = 0
+    while at < len(arrivals):
+        clock = FakeClock(max(heapq.heappop(free), arrivals[at]))
+        paced = pace(clock, workers / RATE)
+        batch = [each for each in arrivals[at : at + BATCH] if each <= clock()]
+        for each in batch:
+            paced.wait(LONG)
+            yield each, clock()
+            clock.advance(seconds)
+        paced.rest()
+        heapq.heappush(free, clock())
+        at += len(batch)
+
+
+def poisson(rate: float, count: int) -> list[float]:
+    random, now = Random(7), 0.0
+    return [now := now + random.expovariate(rate) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.2])
+@pytest.mark.parametrize("workers", [2, 4, 10])
+@pytest.mark.parametrize(("load", "kept"), [(0.5, 0.5), (1.0, 1.0), (3.0, 1.0)])
+def test_workers_keep_to_the_rate_below_at_and_above_it(
+    workers: int, seconds: float, load: float, kept: float
+) -> None:
+    sent = sorted(when for _, when in submits(poisson(load * RATE, 20_000), workers, seconds))
+    assert len(sent) / (sent[-1] - sent[0]) == pytest.approx(kept * RATE, rel=0.05)
+    # No window of ten seconds is over it, but for what one second's burst may hold.
+    window = int(10 * RATE)
+    shortest = min(late - early for early, late in zip(sent, sent[window + workers :], strict=False))
+    assert shortest >= 10 * 0.95
+
+
+@pytest.mark.parametrize("workers", [2, 4, 10])
+def test_a_message_of_an_idle_stage_waits_for_nothing(workers: int) -> None:
+    lone = [at * 60.0 for at in range(1, 100)]
+    assert all(came == sent for came, sent in submits(lone, workers, 0.1))

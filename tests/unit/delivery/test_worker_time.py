@@ -20,10 +20,16 @@ def test_no_submit_begins_that_could_outlive_the_function(post: Make, aws: Aws) 
 
 def test_the_wait_for_ones_turn_counts_against_the_deadline(post: Make) -> None:
     worker = post(pace_seconds=5)
+    assert worker.handle(item(id="a"), item(id="b"), remaining=lambda: 20_000) == {"r-1": 0}
+    assert worker.handle(item(id="b"), item(id="c"), remaining=lambda: 20_001) == {}
+    assert worker.submitted == ["a", "b", "c"]
+
+
+def test_the_gap_after_a_submit_counts_against_the_deadline(post: Make) -> None:
+    worker = post(pace_seconds=20)
     assert worker.handle(item(), remaining=lambda: 20_000) == {"r-0": 0}
     assert worker.submitted == []
-    worker.handle(item(), remaining=lambda: 20_001)
-    assert worker.submitted == ["m-1"]
+    assert worker.handle(item(), remaining=lambda: 20_001) == {}
 
 
 def test_a_slow_preparation_that_eats_the_time_gives_the_message_back_unsent(
@@ -47,12 +53,12 @@ def test_a_batch_that_does_not_fit_is_sent_as_far_as_time_goes(
     worker = post(pace_seconds=4)
     bodies = [item(id=f"m-{at}") for at in range(10)]
     waits = worker.handle(*bodies, remaining=lambda: int((deadline - clock()) * 1000))
-    assert worker.submitted == ["m-0", "m-1", "m-2", "m-3"]
-    assert waits == {f"r-{at}": 0 for at in range(4, 10)}
-    assert aws.item("m-4") == {}
+    assert worker.submitted == ["m-0", "m-1", "m-2", "m-3", "m-4"]
+    assert waits == {f"r-{at}": 0 for at in range(5, 10)}
+    assert aws.item("m-5") == {}
 
 
-def test_submits_keep_their_pace_the_first_included(post: Make, clock: FakeClock) -> None:
+def test_submits_keep_their_pace_and_an_invocation_ends_with_a_gap(post: Make, clock: FakeClock) -> None:
     post(pace_seconds=0.25).handle(*(item(id=f"m-{at}") for at in range(4)))
     assert clock.slept == [0.25] * 4
 

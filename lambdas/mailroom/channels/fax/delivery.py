@@ -106,7 +106,7 @@ class FaxDelivery:
 
     def _accepted(self, claim: Claimed, message: Fax, sent: Sent, record: QueueRecord) -> Wait:
         provider_id = sent.provider_id
-        self._tally.counts["Submitted"] += 1
+        self._tally.add("Submitted")
         now = int(self._tools.clock() * 1000)
         try:
             self._ledger.checkpoint(claim, self._adapter.provider, provider_id, message.line)
@@ -131,7 +131,7 @@ class FaxDelivery:
         """Another provider has it, so the settings were changed with faxes under way. Nobody can be asked;
         its line stays locked for as long as it may be in use, and then a person has to look."""
         logger.error("submitted to another provider; ask there how it ended", provider=claim.provider)
-        self._tally.counts["Misconfigured"] += 1
+        self._tally.add("Misconfigured")
         self._ledger.hand_back(claim)
         ends = (claim.submitted_at or 0) / 1000 + self._settings.longest_fax_seconds
         return max(self._settings.misconfigured_seconds, ends - self._tools.clock())
@@ -148,7 +148,7 @@ class FaxDelivery:
                 return self._overdue(claim, message, provider_id)
             if not self._time_to_poll(record):
                 self._ledger.hand_back(claim)
-                self._tally.counts["HandedBack"] += 1
+                self._tally.add("HandedBack")
                 return self._settings.poll_seconds
             self._tools.sleep(self._settings.poll_seconds)
 
@@ -158,7 +158,7 @@ class FaxDelivery:
             return self._adapter.fetch(provider_id)
         except Exception:  # noqa: BLE001 - logged, and asked again
             logger.warning("the provider did not say how the fax stands", exc_info=True)
-            self._tally.counts["PollErrors"] += 1
+            self._tally.add("PollErrors")
             return Pending("unknown")
 
     def _time_to_poll(self, record: QueueRecord) -> bool:
@@ -170,7 +170,7 @@ class FaxDelivery:
     def _ended(self, claim: Claimed, message: Fax, provider_id: str, state: Delivered | Undelivered) -> Wait:
         if isinstance(state, Delivered):
             self._ledger.complete(claim, self._adapter.provider, provider_id)
-            self._tally.counts["Sent"] += 1
+            self._tally.add("Sent")
             return None
         detail = "" if state.detail == state.status else state.detail
         said = OF_THE_LINE + state.status + (f" ({detail})" if detail else "")
@@ -190,7 +190,7 @@ class FaxDelivery:
         state = self._state(provider_id)
         if isinstance(state, Pending):
             logger.error("an overdue fax has not ended", status=state.status, provider_id=provider_id)
-            self._tally.counts["Overdue"] += 1
+            self._tally.add("Overdue")
             self._ledger.hand_back(claim)
             return self._settings.misconfigured_seconds  # the line waited out the outage already
         return self._ended(claim, message, provider_id, state)

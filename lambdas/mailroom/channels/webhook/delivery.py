@@ -73,7 +73,7 @@ class WebhookDelivery:
         """Said of an endpoint long before its webhooks are dead letters, so that somebody can ask there."""
         if record.receives > self._may_fail:
             logger.warning("an endpoint keeps failing", host=host, tries=record.receives)
-            self._tally.counts["WebhooksFailing"] += 1
+            self._tally.add("WebhooksFailing")
 
     def _last(self, receives: int) -> bool:
         return receives > len(self._settings.delays)
@@ -81,11 +81,10 @@ class WebhookDelivery:
     def _call_back(self, callback: Callback, record: QueueRecord) -> Wait:
         if not self._messages.in_time(record):
             return 0
-        self._tools.pace.wait()
         result = self._webhooks.exchange(Post(callback.url, callback.webhook_id, encode(callback.payload)))
         match result.outcome:
             case Sent():
-                self._tally.counts["CallbacksDelivered"] += 1
+                self._tally.add("CallbacksDelivered")
                 self._note_safely(callback, "delivered", result, record)
                 return None
             case Rejected(reason):
@@ -102,7 +101,7 @@ class WebhookDelivery:
                 wait = self.retry_wait(record.receives, after)
             case Misconfigured(reason):
                 logger.error("callback not sent: a fault of configuration", reason=reason)
-                self._tally.counts["Misconfigured"] += 1
+                self._tally.add("Misconfigured")
                 wait = self._settings.misconfigured_seconds
         if self._last(record.receives):
             self._note_safely(callback, "failed", result, record)
