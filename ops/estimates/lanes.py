@@ -1,7 +1,7 @@
 """A stage's lanes, as its settings in cdk.json make them, and how long their senders take.
 
-A worker is a function that takes one batch after another. It waits before each submit, so that all workers
-together keep to the rate (see `mailroom.delivery.worker`), submits, and records the outcome. The figures are
+A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
+each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`). The figures are
 estimates: latency and the time between invocations vary, and Lambda starts with few workers. All times are in
 seconds.
 """
@@ -36,12 +36,13 @@ _EXACT = 1e-9
 
 @dataclass(frozen=True)
 class Senders:
-    """`workers` at once, each with `batch` messages an invocation, and the messages a second that all of them
-    keep to (None: as many as they can)."""
+    """`workers` at once, each with `batch` messages an invocation, of which it delivers `at_once` at a time,
+    and the messages a second that all of them keep to (None: as many as they can)."""
 
     workers: int
     batch: int
     rate: float | None
+    at_once: int = 1
 
     @property
     def pace(self) -> float:
@@ -68,14 +69,24 @@ class SendingPlan:
 
     @property
     def invocation(self) -> float:
-        """One invocation: the first submit waits for its pace as well."""
-        gap, latency = self.senders.pace, self.assumed.latency
-        return gap + (self.senders.batch - 1) * max(gap, latency) + latency
+        """One invocation: a gap after each submit, and no submit before a thread is free."""
+        gap, batch = self.senders.pace, self.senders.batch
+        return max(gap * batch, gap * (batch - 1) + self.assumed.latency, self._unpaced)
+
+    @property
+    def _unpaced(self) -> float:
+        """One invocation without gaps."""
+        return math.ceil(self.senders.batch / self.senders.at_once) * self.assumed.latency
+
+    @property
+    def working(self) -> float:
+        """How long a sender works, a message."""
+        return self._unpaced / self.senders.batch
 
     @property
     def waiting(self) -> float:
         """How long a sender waits for its pace, a message."""
-        return max(0.0, self.invocation / self.senders.batch - self.assumed.latency)
+        return self.invocation / self.senders.batch - self.working
 
     @property
     def speed(self) -> float:
@@ -85,13 +96,13 @@ class SendingPlan:
     @property
     def seconds(self) -> float:
         """How long all of them take; never less than one message takes."""
-        return max(self.messages / self.speed, self.senders.pace + self.assumed.latency)
+        return max(self.messages / self.speed, self.assumed.latency)
 
     @property
     def bounds(self) -> dict[Bound, float]:
         """Messages a second that each bound would allow without the other."""
         batch = self.senders.batch
-        workers = self.senders.workers * batch / (batch * self.assumed.latency + self.assumed.between)
+        workers = self.senders.workers * batch / (self._unpaced + self.assumed.between)
         return {**({"rate": self.senders.rate} if self.senders.rate else {}), "workers": workers}
 
     @property
@@ -122,6 +133,7 @@ class SettingKeys:
     rate: str | None
     kept: str = "retention.queue_days"
     share: str | None = None
+    at_once: str | None = None
 
 
 @dataclass(frozen=True)
@@ -143,11 +155,13 @@ class ConfiguredLane:
     """How long the queue keeps a message."""
     keys: SettingKeys
     fifo: bool = False
+    at_once: int = 1
 
     @property
     def senders(self) -> Senders:
         """Who sends them."""
-        return Senders(self.workers, self.batch, self.allowed * self.share if self.allowed else None)
+        rate = self.allowed * self.share if self.allowed else None
+        return Senders(self.workers, self.batch, rate, self.at_once)
 
 
 class Stages:
@@ -219,7 +233,9 @@ def _of_row(settings: Settings, row: LaneRow) -> ConfiguredLane:
             f"{lane}.batch_size",
             f"{channel}.messages_per_second",
             share=f"{lane}.share",
+            at_once=f"{channel}.submits_at_once",
         ),
+        at_once=row.channel.submits_at_once,
     )
 
 
@@ -266,4 +282,4 @@ def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:
     """What one of the plan's messages takes."""
     # Campaigns' messages have a topic, so that people's choices are read beside the suppression list.
     reads = int(estimate_of(lane.channel).suppressible) + (lane.name == "bulk")
-    return Use(lane.channel, plan.assumed.latency, lane.memory_mb, lane.batch, reads, lane.fifo, plan.waiting)
+    return Use(lane.channel, plan.working, lane.memory_mb, lane.batch, reads, lane.fifo, plan.waiting)

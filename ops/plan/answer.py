@@ -101,6 +101,8 @@ def _changes(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan
     workers = min(plan.workers_for_rate() or lane.workers * 2, MOST_WORKERS)
     if workers > lane.workers:
         yield _change(stages, stage, lane, plan, (lane.keys.workers, lane.workers, workers))
+    if lane.keys.at_once and lane.at_once < lane.batch:
+        yield _change(stages, stage, lane, plan, (lane.keys.at_once, lane.at_once, lane.batch))
     if lane.keys.batch and lane.batch < _MOST_BATCH:
         change = _change(stages, stage, lane, plan, (lane.keys.batch, lane.batch, _MOST_BATCH))
         if change.seconds is None or change.seconds < _WORTH * plan.seconds:
@@ -124,7 +126,7 @@ def _pace(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -
     def cost(seconds: float) -> float:
         return lambda_time(seconds, lane.memory_mb) * MILLION
 
-    waiting, working = cost(plan.waiting), cost(plan.assumed.latency)
+    waiting, working = cost(plan.waiting), cost(plan.working)
     key, now, then = _shorter_wait(stages, stage, lane, plan)
     if key:
         changed = stages.changed(stage, key, then).lane(stage, lane.channel, lane.name)
@@ -154,7 +156,7 @@ def _shorter_wait(
 
 def _notes(lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
     if plan.bound == "rate" and plan.seconds > plan.least_seconds * 1.01:
-        yield "It stays under the rate because each invocation waits for its pace anew."
+        yield "It stays under the rate because time passes between two invocations."
     if note := estimate_of(lane.channel).note:
         yield note
 

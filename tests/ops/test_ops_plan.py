@@ -33,10 +33,10 @@ def test_an_invocation_takes_what_the_senders_own_pace_makes_of_it(
         now[0] += seconds
 
     own = Pace(pace, lambda: now[0], sleep)
-    own.begin()
     for _ in range(batch):
-        own.wait()
+        own.wait(3600)
         now[0] += latency
+    own.rest()
     senders = Senders(4, batch, 4 / pace if pace else None)
     plan = SendingPlan(senders, Assumed(latency, 0.1), 1)
     assert plan.invocation == pytest.approx(now[0] - 1000)
