@@ -49,6 +49,11 @@ class Senders:
         """The gap between one worker's submits."""
         return self.workers / self.rate if self.rate else 0
 
+    @property
+    def rounds(self) -> int:
+        """The most messages that one thread delivers in an invocation."""
+        return math.ceil(self.batch / self.at_once)
+
 
 @dataclass(frozen=True)
 class Assumed:
@@ -76,7 +81,7 @@ class SendingPlan:
     @property
     def _unpaced(self) -> float:
         """One invocation without gaps."""
-        return math.ceil(self.senders.batch / self.senders.at_once) * self.assumed.latency
+        return self.senders.rounds * self.assumed.latency
 
     @property
     def working(self) -> float:

@@ -101,12 +101,14 @@ def _changes(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan
     workers = min(plan.workers_for_rate() or lane.workers * 2, MOST_WORKERS)
     if workers > lane.workers:
         yield _change(stages, stage, lane, plan, (lane.keys.workers, lane.workers, workers))
-    if lane.keys.at_once and lane.at_once < lane.batch:
-        yield _change(stages, stage, lane, plan, (lane.keys.at_once, lane.at_once, lane.batch))
-    if lane.keys.batch and lane.batch < _MOST_BATCH:
-        change = _change(stages, stage, lane, plan, (lane.keys.batch, lane.batch, _MOST_BATCH))
-        if change.seconds is None or change.seconds < _WORTH * plan.seconds:
-            yield change
+    for key, now, then in (
+        (lane.keys.at_once, lane.at_once, lane.batch),
+        (lane.keys.batch, lane.batch, _MOST_BATCH),
+    ):
+        if key and now < then:
+            change = _change(stages, stage, lane, plan, (key, now, then))
+            if change.seconds is None or change.seconds < _WORTH * plan.seconds:
+                yield change
 
 
 def _change(

@@ -101,7 +101,7 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
 
 
 def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
-    batch = f"({lane.batch} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
+    batch = f"({plan.senders.rounds} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
     how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
     if lane.allowed:
         how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")

@@ -97,7 +97,7 @@ class LaneRow:
 
     @property
     def pace(self) -> float:
-        """The gap before each submit: so many workers, each waiting this long, keep to the lane's rate."""
+        """The gap after each submit: so many workers, each leaving this long, keep to the lane's rate."""
         return self.polling.maximum_concurrency / (self.channel.messages_per_second * self.polling.share)
 
     def _named(self, base: str) -> str:

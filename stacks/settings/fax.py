@@ -88,7 +88,7 @@ class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
 
     @property
     def pace(self) -> float:
-        """The gap before each submit: so many workers, each waiting this long, keep to the rate."""
+        """The gap after each submit: so many workers, each leaving this long, keep to the rate."""
         return self.concurrent_calls / self.calls_per_second
 
     @property

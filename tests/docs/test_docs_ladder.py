@@ -8,7 +8,8 @@ import pytest
 
 from ops.cost.answer import WantedMessages, cost
 from ops.cost.fixed import of_settings
-from ops.estimates.lanes import Assumed, SendingPlan, Stages
+from ops.estimates.lanes import Assumed, Senders, SendingPlan, Stages
+from ops.estimates.prices import lambda_time
 from stacks.paths import ROOT
 from stacks.settings.load import load
 from tests.support.docs_pages import Page
@@ -44,6 +45,41 @@ def test_a_million_mails_cost_at_each_rung_what_its_row_says(rung: int) -> None:
     settings, row = _ladder()[rung]
     beside_ses, _ = _a_million_mails(_stages(settings))
     assert beside_ses == pytest.approx(float(row[-1]), abs=0.005)
+
+
+def _rows_of_threads() -> list[tuple[float, ...]]:
+    rows = re.findall(
+        r"^\| (\d+) \| (\d+) \| (\d+) \| (\d+) MB \| ([\d.]+)[^|]*\| ([\d.]+) \|$",
+        Page("docs/limits.md").text,
+        re.M,
+    )
+    assert len(rows) == 10
+    return [tuple(map(float, row)) for row in rows]
+
+
+@pytest.mark.parametrize(("rate", "workers", "at_once", "memory_mb", "speed", "price"), _rows_of_threads())
+def test_several_at_a_time_pass_synth_and_are_as_fast_and_cost_as_their_row_says(
+    rate: float, workers: float, at_once: float, memory_mb: float, speed: float, price: float
+) -> None:
+    mail = {
+        "messages_per_second": 2 * rate,
+        "submits_at_once": int(at_once),
+        "memory_mb": int(memory_mb),
+        "lanes": {"normal": {"share": 0.5, "maximum_concurrency": int(workers)}},
+    }
+    found = Stages(_stages({"channels": {"mail": mail}})).lane("prod", "mail", "normal")
+    plan = SendingPlan(found.senders, Assumed(latency=0.1, between=0.1), 1)
+    assert (found.senders.rate, found.at_once) == (rate, at_once)
+    assert plan.speed == pytest.approx(speed, rel=0.003)
+    seconds = plan.working + plan.waiting
+    assert lambda_time(seconds, found.memory_mb) * 1e6 == pytest.approx(price, abs=0.005)
+
+
+def test_the_largest_lane_alone_reaches_10_000_a_second_only_with_threads() -> None:
+    one, two = (SendingPlan(Senders(1000, 10, 10_000, at_once), Assumed(0.1, 0.1), 1) for at_once in (1, 2))
+    assert (one.workers_for_rate(), two.workers_for_rate()) == (1100, 600)
+    both = SendingPlan(Senders(1000, 10, 10_530 / 2), Assumed(0.1, 0.1), 1)
+    assert 2 * both.speed == pytest.approx(10_000, rel=0.001)
 
 
 def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> None:

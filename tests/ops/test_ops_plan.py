@@ -54,8 +54,51 @@ def test_the_rate_bounds_where_the_workers_could_do_more() -> None:
 def test_the_workers_bound_where_the_rate_allows_more() -> None:
     plan = SendingPlan(Senders(2, 10, 100), USUAL, 100_000)
     assert plan.bound == "workers"
-    assert plan.least_seconds == pytest.approx(100_000 * 1.1 / 20)
-    assert plan.seconds == pytest.approx(100_000 * (0.02 + 1.0 + 0.1) / 20)
+    # Ten messages of 0.1 s and 0.1 s in between; the gaps of 0.02 s are over meanwhile.
+    assert plan.least_seconds == pytest.approx(100_000 * (10 * 0.1 + 0.1) / 20)
+    assert plan.seconds == pytest.approx(plan.least_seconds)
+    assert plan.waiting == pytest.approx(0)
+
+
+# Ten of 0.1 s each, from a worker with a gap of 0.05 s: 1 / 20 a second.
+@pytest.mark.parametrize(
+    ("at_once", "invocation", "working"),
+    [
+        (1, 1.0, 0.1),  # one after another
+        (2, 0.55, 0.05),  # five rounds are 0.5 s, but the tenth may begin after nine gaps
+        (3, 0.55, 0.04),  # four rounds: three threads have 3 of the 10 each, and one a 4th
+        (10, 0.55, 0.01),
+    ],
+)
+def test_threads_share_an_invocation_within_the_pace(at_once: int, invocation: float, working: float) -> None:
+    plan = SendingPlan(Senders(1, 10, 20, at_once), USUAL, 1)
+    assert plan.invocation == pytest.approx(invocation)
+    assert plan.working == pytest.approx(working)
+    assert plan.waiting == pytest.approx(invocation / 10 - working)
+    assert plan.speed == pytest.approx(10 / (invocation + 0.1))
+
+
+def test_without_a_pace_threads_divide_the_time_of_a_batch() -> None:
+    plan = SendingPlan(Senders(4, 10, None, 5), USUAL, 1)
+    assert plan.invocation == pytest.approx(0.2)
+    assert plan.waiting == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("at_once", "workers_reach", "bound", "needed"),
+    [
+        (1, 20 / 1.1, "workers", 6),  # 50 a second by 9.09 of each worker
+        (2, 20 / 0.6, "workers", 3),  # 16.7
+        (5, 20 / 0.3, "rate", 2),  # 33.3
+        (10, 20 / 0.2, "rate", 1),  # 50
+    ],
+)
+def test_more_threads_raise_what_the_workers_allow(
+    at_once: int, workers_reach: float, bound: str, needed: int
+) -> None:
+    plan = SendingPlan(Senders(2, 10, 50, at_once), USUAL, 1)
+    assert plan.bounds == {"rate": 50, "workers": pytest.approx(workers_reach)}
+    assert (plan.bound, plan.workers_for_rate()) == (bound, needed)
 
 
 @pytest.mark.parametrize(("rate", "workers"), [(7.0, 1), (9.0, 1), (10.0, 2), (99.0, 11), (None, None)])
@@ -68,7 +111,8 @@ def test_the_fewest_workers_for_a_rate(rate: float | None, workers: int | None) 
 
 
 def test_one_message_takes_as_long_as_it_takes() -> None:
-    assert SendingPlan(Senders(4, 10, 4), Assumed(0.3, 0.1), 1).seconds == pytest.approx(1.3)
+    # A gap of 1 s follows it, which nobody waits for.
+    assert SendingPlan(Senders(4, 10, 4), Assumed(0.3, 0.1), 1).seconds == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("stage", ["dev", "prod", "local"])
@@ -80,6 +124,7 @@ def test_every_lane_has_the_pace_that_is_deployed(stage: str) -> None:
         lane = Stages.of().lane(stage, row.event_type, row.lane)
         assert lane.senders.pace == pytest.approx(row.pace)
         assert (lane.workers, lane.batch) == (row.polling.maximum_concurrency, row.polling.batch_size)
+        assert lane.senders.at_once == row.channel.submits_at_once
     if settings.fax:
         assert Stages.of().lane(stage, "fax", "normal").senders.pace == pytest.approx(settings.fax.pace)
 
@@ -102,7 +147,7 @@ def test_what_a_stage_does_not_have_is_refused_with_what_it_has(
 
 def _keys(lane: ConfiguredLane) -> list[str]:
     keys = lane.keys
-    return [each for each in (keys.workers, keys.batch, keys.rate, keys.kept) if each]
+    return [each for each in (keys.workers, keys.batch, keys.rate, keys.kept, keys.at_once) if each]
 
 
 @pytest.mark.parametrize(

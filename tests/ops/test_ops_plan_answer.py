@@ -25,7 +25,7 @@ def test_where_the_rate_bounds_twice_the_rate_is_shown_and_what_that_does() -> N
 
 
 def test_where_the_workers_bound_as_many_are_shown_as_the_rate_needs() -> None:
-    (change,) = answered(messages_per_second=180).changes
+    change, _ = answered(messages_per_second=180).changes
     assert change.setting == "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
     assert (change.now, change.then) == (4, 10)
     more = answered(messages_per_second=180, bulk={"maximum_concurrency": 10})
@@ -33,16 +33,53 @@ def test_where_the_workers_bound_as_many_are_shown_as_the_rate_needs() -> None:
     assert change.seconds == pytest.approx(more.seconds, abs=0.1)
 
 
+def test_where_the_workers_bound_so_many_threads_are_shown_as_a_batch_has_messages() -> None:
+    wide: dict[str, Any] = {"messages_per_second": 180, "memory_mb": 512}
+    _, change = answered(**wide).changes
+    assert (change.setting, change.now, change.then) == (
+        "mailroom.dev.channels.mail.submits_at_once",
+        1,
+        10,
+    )
+    # 4 workers for 90 a second have gaps of 2 / 45 s: nine of them and the last mail's 0.1 s are 0.5 s, and
+    # 0.1 s passes in between.
+    assert change.seconds == pytest.approx(100_000 * (0.5 + 0.1) / 40, abs=0.1)
+    assert change.seconds == pytest.approx(answered(**wide, submits_at_once=10).seconds, abs=0.1)
+
+
+def test_threads_that_the_memory_has_no_room_for_are_shown_with_what_they_need() -> None:
+    _, change = answered(messages_per_second=180).changes
+    assert (change.setting.rpartition(".")[2], change.then, change.seconds) == ("submits_at_once", 10, None)
+    # 220, 34 for attachments, 9 x 16.
+    assert change.forbidden.startswith(
+        "mailroom.dev.channels.mail.memory_mb: 256 does not hold the largest message; use 398 or more"
+    )
+
+
+def test_threads_are_not_named_where_a_batch_has_no_work_for_more() -> None:
+    full = answered(messages_per_second=2000, memory_mb=512, submits_at_once=10)
+    assert [each.setting.rpartition(".")[2] for each in full.changes] == ["maximum_concurrency"]
+
+
+def test_threads_are_not_named_where_most_time_passes_between_invocations() -> None:
+    quick = answered(messages_per_second=2000, memory_mb=512, assumed=Assumed(0.001, 1))
+    assert [each.setting.rpartition(".")[2] for each in quick.changes] == ["maximum_concurrency"]
+
+
 def test_a_small_batch_is_named_where_a_larger_one_helps() -> None:
     slow = answered(messages_per_second=2000, assumed=Assumed(0.1, 0.5), bulk={"batch_size": 2})
     assert [(each.setting.rpartition(".")[2], each.then) for each in slow.changes] == [
         ("maximum_concurrency", 350),
+        ("submits_at_once", 2),
         ("batch_size", 10),
     ]
-    assert slow.changes[1].seconds is not None
-    assert slow.changes[1].seconds < slow.seconds / 2
+    assert slow.changes[2].seconds is not None
+    assert slow.changes[2].seconds < slow.seconds / 2
     quick = answered(messages_per_second=2000, assumed=Assumed(1, 0.01), bulk={"batch_size": 2})
-    assert [each.setting.rpartition(".")[2] for each in quick.changes] == ["maximum_concurrency"]
+    assert [each.setting.rpartition(".")[2] for each in quick.changes] == [
+        "maximum_concurrency",
+        "submits_at_once",
+    ]
 
 
 def test_a_change_that_the_stages_rules_forbid_is_shown_with_their_sentence() -> None:
@@ -75,7 +112,7 @@ def test_more_than_a_queue_keeps_is_warned_of_with_what_fits() -> None:
         (
             {"messages_per_second": 2000, "bulk": {"maximum_concurrency": 50}},
             "may be the bound: 2 functions put some 100 a second, and for this speed each enabled campaign "
-            "needs a concurrency of 9.",
+            "needs a concurrency of 10.",  # 500 in 1.1 s are 455 a second
         ),
     ],
 )
@@ -125,7 +162,7 @@ def test_a_million_mails_cost_what_the_bench_counted() -> None:
 
 def test_waiting_for_the_pace_is_paid_for_beside_the_work() -> None:
     found = dollars_of()
-    both = 100_000 * (4 / 7 * 10 + 0.1) / 10 * 0.25 * 0.0000133334
+    both = 100_000 * (4 / 7) * 0.25 * 0.0000133334  # a gap each
     assert found[WORKING] == pytest.approx(100_000 * 0.1 * 0.25 * 0.0000133334)
     assert found[WORKING] + found[WAITING] == pytest.approx(both)
 

@@ -1,5 +1,6 @@
 """`plan` as an operator runs it: what it prints, and the exit codes that scripts go by."""
 
+import copy
 import subprocess
 import sys
 from pathlib import Path
@@ -41,11 +42,11 @@ def test_what_the_pace_costs_is_said_with_the_setting_that_makes_it_cheaper(
     given = ("--channel", "mail", "--messages", "10", "--lane")
     four, two = run(*given, "bulk").stdout, run(*given, "normal").stdout
     assert (
-        "A million messages cost 1.60 while functions wait for their pace, and 0.33 while they work." in four
+        "A million messages cost 1.57 while functions wait for their pace, and 0.33 while they work." in four
     )
     assert "So you pay for the pace more than for the time that the provider takes." in four
     key = "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
-    assert f"{key} 4 -> 2 would make the wait 0.65 a million." in four
+    assert f"{key} 4 -> 2 would make the wait 0.62 a million." in four
     assert "No setting of the lane makes the wait cheaper at this rate." in two
 
 
@@ -73,6 +74,16 @@ def test_assumptions_are_named_and_can_be_others() -> None:
     assert "Assumed: 0.5 s a message in its sender (--latency)." in slow.stdout
     assert "Assumed: 0.7 s from one invocation to the next (--between)." in slow.stdout
     assert "4 x 10 / (10 x 0.5 s + 0.7 s)" in slow.stdout
+
+
+def test_the_workers_bound_is_shown_with_the_threads_that_share_a_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    context = copy.deepcopy(CONTEXT)
+    context["dev"]["channels"]["mail"] |= {"submits_at_once": 4, "memory_mb": 512}
+    monkeypatch.setattr(Stages, "of", lambda: Stages(context))
+    # Four threads have three of the ten each, at most.
+    assert "2 x 10 / (3 x 0.1 s + 0.1 s)" in run("--channel", "mail", "--messages", "10").stdout
 
 
 def test_a_fax_takes_a_minute_if_nobody_says_otherwise_and_its_price_is_not_guessed() -> None:

@@ -152,10 +152,12 @@ def _differences(stage: ExaminedStage, lane: ConfiguredLane, source: EventSource
         return
     function = stage.functions[source.function]
     pace = float(function.environment.get("PACE_SECONDS", "0"))
+    at_once = int(function.environment.get("SUBMITS_AT_ONCE", "1"))
     for key, configured, deployed in (
         (lane.keys.workers, lane.workers, source.concurrency),
         (lane.keys.batch or "batch_size", lane.batch, source.batch),
         ("memory_mb", lane.memory_mb, function.memory_mb),
+        (lane.keys.at_once or "submits_at_once", lane.at_once, at_once),
         (lane.keys.rate or "pace", round(lane.senders.pace, 4), round(pace, 4)),
     ):
         if configured != deployed:

@@ -297,7 +297,7 @@ def _names(stage: ExaminedStage) -> list[str]:
 
 
 def deployed_rate(stage: ExaminedStage, channel: str) -> float | None:
-    """Messages a second of a channel, all lanes together: workers by the wait before each submit. None: no
+    """Messages a second of a channel, all lanes together: workers by the gap after each submit. None: no
     sender keeps to a rate."""
     workers = {each.function: each.concurrency for each in stage.sources}
     rates = []

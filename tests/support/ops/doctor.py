@@ -104,10 +104,15 @@ def healthy(providers: str = "http://127.0.0.1:9") -> dict[str, Answer]:
     lanes = ConfiguredStage.read(STAGE).lanes
     functions = [
         _function(
-            name, lane.memory_mb, {**_environment(lane.channel, providers), "PACE_SECONDS": f"{pace:.6f}"}
+            f"send-{lane.queue}",
+            lane.memory_mb,
+            {
+                **_environment(lane.channel, providers),
+                "PACE_SECONDS": f"{lane.senders.pace:.6f}",
+                "SUBMITS_AT_ONCE": str(lane.at_once),
+            },
         )
         for lane in lanes
-        for name, pace in [(f"send-{lane.queue}", lane.senders.pace)]
     ]
     push = {
         "CHANNEL": "push",
