@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY, counted, cpu, deployed, emulator, feedback
+from bench import REPOSITORY, counted, cpu, deployed, emulator, feedback, latency
 
 RESULTS = REPOSITORY / "bench" / "results.json"
 console = Console(highlight=False)
@@ -31,6 +31,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "feedback": feedback.measure,
     "gateway": lambda: counted.faxes() | emulator.webhooks(_announce),
     "imports_of_files": lambda: emulator.imports(_announce),
+    "latency": latency.measure,
     "rate": lambda: emulator.mails(_announce),
 }
 
@@ -38,7 +39,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 10 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 15 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
     figures: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for name in chosen:
