@@ -59,9 +59,14 @@ def main() -> None:
 def _show(figures: dict[str, Any]) -> None:
     table = Table("figure", "measured", title=f"written to {RESULTS.relative_to(REPOSITORY)}")
     for name, figure in figures.items():
-        text = ", ".join(f"{k} {v}" for k, v in figure.items()) if isinstance(figure, dict) else str(figure)
-        table.add_row(name, text)
+        table.add_row(name, _text(figure))
     console.print(table)
+
+
+def _text(figure: Any) -> str:
+    if not isinstance(figure, dict):
+        return str(figure)
+    return ", ".join(f"{name} {_text(each)}" for name, each in figure.items())
 
 
 if __name__ == "__main__":

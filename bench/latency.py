@@ -13,7 +13,7 @@ from typing import Any
 from bench.functions import context, in_a_process, queue_batch, report
 from ops.estimates import prices
 
-MAILS = 200
+MAILS = 100
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
 """DynamoDB's, SES's and SQS's answers, in milliseconds."""
 VARIANTS = {
