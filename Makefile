@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick check audit format hooks schema bench lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick check audit format hooks schema bench proof least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -39,9 +39,10 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python local/requirements.txt || $(REFUSED)
 	@touch $@
 
-.local/checkov/.ready: checkov/requirements.txt .venv/.ready
-	@test -x .local/checkov/bin/python || python3 -m venv .local/checkov
-	@$(UV) pip sync $(LOCKED) --python .local/checkov/bin/python checkov/requirements.txt || $(REFUSED)
+# checkov's, the bench's and the proof's: each has an environment of its own.
+.local/%/.ready: %/requirements.txt .venv/.ready
+	@test -x .local/$*/bin/python || python3 -m venv .local/$*
+	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
 	@touch $@
 
 .local/cdk/.ready: cdk/package.json cdk/package-lock.json cdk/.npmrc .venv/.ready
@@ -117,8 +118,14 @@ schema: .venv/.ready ## write the JSON Schemas: docs/*.schema.json of items and 
 	@$(PY) -m ops schema --event --output docs/event.schema.json
 	@$(PY) -m ops schema --all-commands docs/cli
 
-bench: setup ## measure the figures of docs/measured.md; writes bench/results.json
+bench: setup .local/bench/.ready ## measure the figures of docs/measured.md; writes bench/results.json and docs/pictures
 	@$(PY) -m bench
+
+proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck
+	@$(PY) -m proof
+
+least: .venv/.ready ## keep counts that fell in bench/least.json; says which grew, and what to do
+	@$(PY) -m bench.least
 
 # The development set is resolved first: what both sets share must be one version, and boto3 and jsii
 # have only a few versions of python-dateutil in common.
@@ -128,6 +135,8 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(COMPILE) local/requirements.in -o local/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
+	$(COMPILE) bench/requirements.in -o bench/requirements.txt
+	$(COMPILE) proof/requirements.in -o proof/requirements.txt
 	for f in lambdas/requirements/*.in; do $(COMPILE) -c requirements-dev.txt $$f -o $${f%.in}.txt; done
 	npm install --loglevel error --package-lock-only --prefix cdk
 

@@ -1,8 +1,12 @@
 """The app: settings in, stacks out. The CDK CLI runs it, or you do: python app.py -c stage=dev"""
 
 import argparse
+import json
 import os
 import sys
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
 
 from stacks.application import NagError, synthesize
 from stacks.settings.sentences import SettingsError
@@ -23,6 +27,20 @@ def main() -> None:
     if "CDK_OUTDIR" not in os.environ:
         for stack in assembly.stacks:
             sys.stdout.write(f"{stack.stack_name}: {len(stack.template['Resources'])} resources\n")
+        # `make deploy` takes the names of stacks from the standard output.
+        sys.stderr.writelines(f"{note}\n" for note in _notes(Path(assembly.directory)))
+
+
+def _notes(folder: Path) -> Iterator[str]:
+    """The infos and warnings on the stacks in `folder`, as the CDK CLI shows them. They are read from its
+    files: what jsii hands over of them depends on which of the CDK's modules were imported."""
+    for artifact in json.loads((folder / "manifest.json").read_text())["artifacts"].values():
+        if "additionalMetadataFile" in artifact:
+            metadata = json.loads((folder / artifact["additionalMetadataFile"]).read_text())
+            for entry in chain.from_iterable(metadata.values()):
+                level = entry["type"].removeprefix("aws:cdk:")
+                if level in ("info", "warning"):
+                    yield f"{level}: {entry['data']}"
 
 
 def _pair(text: str) -> tuple[str, str]:

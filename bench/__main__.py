@@ -1,4 +1,5 @@
-"""`python -m bench`: measure everything, or the sections named, and write bench/results.json."""
+"""`python -m bench`: measure all or the sections named, write bench/results.json, draw docs/pictures, and say
+what got worse."""
 
 import argparse
 import json
@@ -13,7 +14,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import REPOSITORY, counted, cpu, deployed, emulator, feedback, latency
+from bench import (
+    REPOSITORY,
+    TOOLS,
+    counted,
+    cpu,
+    deployed,
+    emulator,
+    feedback,
+    history,
+    latency,
+    lone,
+    profile,
+)
 
 RESULTS = REPOSITORY / "bench" / "results.json"
 console = Console(highlight=False)
@@ -32,28 +45,40 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "gateway": lambda: counted.faxes() | emulator.webhooks(_announce),
     "imports_of_files": lambda: emulator.imports(_announce),
     "latency": latency.measure,
+    "lone_mail": lone.measure,
+    "profile": profile.measure,
     "rate": lambda: emulator.mails(_announce),
 }
 
 
 def main() -> None:
-    """Measure, print and write."""
+    """Measure, write and print."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 15 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 17 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
-    figures: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if not TOOLS.exists():
+        sys.exit(
+            "What draws the pictures is not installed: run `make bench`, or only `make .local/bench/.ready`."
+        )
+    commit = history.commit()  # before pictures are drawn anew
+    found: dict[str, Any] = {}
     for name in chosen:
         console.print(f"- {name}")
         try:
-            figures |= SECTIONS[name]()
+            found |= SECTIONS[name]()
         except subprocess.CalledProcessError as failed:
             sys.exit(f"{name}: {failed}\n{failed.stderr}")
     date, machine = datetime.now(UTC).date().isoformat(), f"{platform.machine()}, {os.cpu_count()} cores"
     now = f"{date}, Python {platform.python_version()}, {machine}"
+    figures: dict[str, Any] = json.loads(RESULTS.read_text())
+    past, entry = figures.pop("history"), history.entry(date, commit, found)
     # By section, for one that was not run now keeps the figures, and the date, of before.
-    figures["measured"] = figures.get("measured", {}) | dict.fromkeys(chosen, now)
-    RESULTS.write_text(json.dumps(figures, indent=2) + "\n")
+    figures |= found | {"measured": figures["measured"] | dict.fromkeys(chosen, now)}
+    RESULTS.write_text(json.dumps(figures | {"history": [*past, entry]}, indent=2) + "\n")
+    subprocess.run([TOOLS / "python", "-m", "bench.plots"], cwd=REPOSITORY, check=True)
     _show(figures)
+    for sentence in [*history.worse(entry, past)] or ["nothing got worse"]:
+        console.print(sentence)
 
 
 def _show(figures: dict[str, Any]) -> None:

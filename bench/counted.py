@@ -1,9 +1,11 @@
 """Calls, writes and write units, counted on the functions' own requests: a mail's, a fax's, a campaign's."""
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable
+from logging.handlers import BufferingHandler
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -38,13 +40,14 @@ FAX = {"event_type": "fax", "to": "+16175551234", "pdf_url": "https://files.exam
 
 
 def mails() -> dict[str, Any]:
-    """Calls by name and a mail, ledger write units a mail, dollars per million mails."""
+    """Calls by name and a mail, ledger write units and log lines a mail, dollars per million mails."""
     counted = in_a_process("bench.counted", "mails")
     calls, units = counted["calls"], counted["units"] / MAILS
     return {
         "calls_per_mail": round(sum(calls.values()) / MAILS, 3),
         "calls_by_name": {name: round(number / MAILS, 3) for name, number in sorted(calls.items())},
         "write_units_per_mail": round(units, 3),
+        "log_lines_per_mail": round(counted["log_lines"] / MAILS, 3),
         "ledger_item_bytes": counted["item_bytes"],
         "dollars_per_million": _dollars(units),
     }
@@ -87,17 +90,29 @@ class LedgerSize:
         self.units = 0
         self.largest = 0
         self._items: dict[str, dict[str, Any]] = {}
-        client.meta.events.register(
-            "provide-client-params.dynamodb.UpdateItem", lambda params, **_: self._write(params)
+        for operation, take in (("UpdateItem", self._update), ("BatchExecuteStatement", self._insert)):
+            client.meta.events.register(
+                f"provide-client-params.dynamodb.{operation}", lambda params, take=take, **_: take(params)
+            )
+
+    def _update(self, request: dict[str, Any]) -> None:
+        """One UpdateItem: what it sets, by attribute."""
+        values, names = request["ExpressionAttributeValues"], request["ExpressionAttributeNames"].values()
+        self._write(
+            {**request["Key"], **{name: values[f":{name}"] for name in names if f":{name}" in values}}
         )
 
-    def _write(self, request: dict[str, Any]) -> None:
-        """One UpdateItem: what it sets, by attribute."""
+    def _insert(self, request: dict[str, Any]) -> None:
+        """INSERTs, each attribute of which is a parameter."""
+        for each in request["Statements"]:
+            self._write(
+                dict(zip(re.findall(r"'(\w+)': \?", each["Statement"]), each["Parameters"], strict=True))
+            )
+
+    def _write(self, sets: dict[str, Any]) -> None:
         self.writes += 1
-        values = request["ExpressionAttributeValues"]
-        item = self._items.setdefault(request["Key"]["id"]["S"], dict(request["Key"]))
-        names = request["ExpressionAttributeNames"].values()
-        item |= {name: values[f":{name}"] for name in names if f":{name}" in values}
+        item = self._items.setdefault(sets["id"]["S"], {})
+        item |= sets
         size = size_of(item)
         self.largest = max(self.largest, size)
         self.units += -(-size // 1024)
@@ -106,7 +121,10 @@ class LedgerSize:
 def _count_mails() -> dict[str, Any]:
     """Take mails through dispatch and sender."""
     from mailroom.aws import clients
+    from mailroom.telemetry import logger
 
+    lines = BufferingHandler(sys.maxsize)
+    logger.addHandler(lines)
     calls: Counter[str] = Counter()
     dynamodb = clients.dynamodb()
     size = LedgerSize(dynamodb)
@@ -120,7 +138,8 @@ def _count_mails() -> dict[str, Any]:
         dispatch.handler(stream_batch(first), context())
     for first in range(0, MAILS, 10):
         send_mail.handler(queue_batch(first), context())
-    return {"calls": calls, "units": size.units, "item_bytes": size.largest}
+    written = len(lines.buffer)
+    return {"calls": calls, "units": size.units, "item_bytes": size.largest, "log_lines": written}
 
 
 def _count_faxes() -> dict[str, Any]:
@@ -170,6 +189,7 @@ class _Fax:
         from mailroom.channels.fax.delivery import FaxDelivery
         from mailroom.delivery.worker import Pace, QueueRecord, Tools
         from mailroom.ledger.ledger import Ledger
+        from mailroom.message.message import key_of
 
         started: float = self._now
         absent: Any = None
@@ -189,7 +209,7 @@ class _Fax:
         delivery = FaxDelivery(settings, FaxAdapter(settings, opened, absent), tools)
         item, message = delivery.read(dict(fax))
         left = lambda: int((started + FUNCTION_SECONDS - self._now) * 1000)  # noqa: E731
-        wait = delivery.deliver(message, QueueRecord(item, 1, None, left))
+        wait = delivery.deliver(message, QueueRecord(item, key_of(item), 1, None, left))
         self._billed += self._now - started
         self._now += wait or 0.0
         return wait

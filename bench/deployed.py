@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import REPOSITORY
 from bench.functions import (
     answer_at_once,
     clean,
@@ -51,7 +50,7 @@ def measure() -> dict[str, Any]:
         lifecycle,  # not above: what this process has imported counts as the functions' memory
     )
 
-    workspace = Workspace(DOT_LOCAL / "bench")
+    workspace = Workspace(DOT_LOCAL / "measured")
     lifecycle.synthesize(workspace)
     bundles = found(workspace.assembly)
     memory = {
@@ -102,13 +101,11 @@ def _imports(bundles: dict[str, Path]) -> dict[str, Any]:
 
 
 def _milliseconds(statement: str, bundle: Path) -> float:
-    """In a new process, the bundle first on its path, as in Lambda; boto3 is this environment's."""
+    """In a new process, in the bundle's folder, as in Lambda; boto3 is this environment's."""
     command = [sys.executable, "-c", _TIMED.format(statement)]
     # A function's folder is read-only: what came without bytecode is compiled again each time.
     environment = clean(PYTHONPATH=str(bundle), PYTHONDONTWRITEBYTECODE="1")
-    done = subprocess.run(
-        command, cwd=REPOSITORY / ".local", env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(command, cwd=bundle, env=environment, capture_output=True, text=True, check=True)
     return float(done.stdout) * 1000
 
 

@@ -1,8 +1,8 @@
 """Rates on the emulator: mails, webhooks, a campaign's recipients, and rows that are imported.
 
 Producer, emulator, pump, functions, database and providers share the machine: the figures are the machine's
-more than ours. Mails go through the same pipeline with our sender and with the Powertools one in its place,
-in turn and several times. The machine's speed drifts, so the ratio is taken pair by pair.
+more than ours. Mails go through the same pipeline with our sender, and with the baselines' in its place, in
+turn and several times. The machine's speed drifts, so a ratio is taken round by round.
 """
 
 import io
@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import aws_lambda_powertools
+
 from bench import REPOSITORY, deployed
 from bench.counted import CAMPAIGN, PEOPLE
 from bench.functions import create_table, item
@@ -32,14 +34,19 @@ from mailroom.campaigns.runs import Runs
 from ops.campaigns.deployed import RunStart
 
 Announce = Callable[[str], None]
-WORKSPACE = Workspace(DOT_LOCAL / "bench")
+WORKSPACE = Workspace(DOT_LOCAL / "measured")
 RUNS = 3
 LONGEST = 300.0
 """Seconds that one run may take."""
 WARM_UP = 200
 TABLE = "bench-idempotency"
 FUNCTION = "mailroom-local-send-mail"
-HANDLERS = {"mailroom": "send_mail.handler", "powertools": "powertools_sender.handler"}
+HANDLERS = {
+    "mailroom": "send_mail.handler",
+    "powertools": "bench.powertools_sender.handler",
+    "pattern": "bench.pattern_sender.handler",
+}
+BASELINES = ("adapter", "pattern_sender", "powertools_sender")
 PUT_BATCH = 25
 """BatchWriteItem's own bound."""
 WEBHOOKS = 500
@@ -58,26 +65,32 @@ def _running(announce: Announce, people: int | None = None) -> Iterator[State]:
 
 
 def mails(announce: Announce) -> dict[str, Any]:
-    """Rates of 1,000 and 10,000 mails, the baseline's of 1,000, and the median ratio of the pairs."""
+    """Rates of 1,000 and 10,000 mails, the baselines' of 1,000, and the median ratio to each of them."""
     with _running(announce) as running:
         # The providers' events have a figure of their own; here they would take the senders' cores.
         _request("POST", f"{running.endpoints.providers}/events/pause")
         pipeline = Pipeline(running, WORKSPACE.assembly)
         rates: dict[str, list[float]] = {sender: [] for sender in HANDLERS}
-        for pair in range(RUNS):
+        for turn in range(RUNS):
             for sender, seen in rates.items():
                 pipeline.use(sender)
                 seen.append(pipeline.rate(1000))
-                announce(f"1,000 mails, {sender}, run {pair + 1} of {RUNS}: {seen[-1]:.0f} a second")
+                announce(f"1,000 mails, {sender}, run {turn + 1} of {RUNS}: {seen[-1]:.0f} a second")
         pipeline.use("mailroom")
         long = pipeline.rate(10_000)
         announce(f"10,000 mails, mailroom: {long:.0f} a second")
-    ratios = [ours / theirs for ours, theirs in zip(*rates.values(), strict=True)]
+    medians = {sender: statistics.median(seen) for sender, seen in rates.items()}
+    ratios = {
+        sender: statistics.median(ours / theirs for ours, theirs in zip(rates["mailroom"], seen, strict=True))
+        for sender, seen in rates.items()
+    }
     return {
-        "rate_1000": round(statistics.median(rates["mailroom"]), 1),
-        "rate_1000_powertools": round(statistics.median(rates["powertools"]), 1),
+        "rate_1000": round(medians["mailroom"], 1),
+        "rate_1000_powertools": round(medians["powertools"], 1),
+        "rate_1000_pattern": round(medians["pattern"], 1),
         "rate_1000_runs": {sender: [round(each, 1) for each in seen] for sender, seen in rates.items()},
-        "rate_ratio_powertools": round(statistics.median(ratios), 2),
+        "rate_ratio_powertools": round(ratios["powertools"], 2),
+        "rate_ratio_pattern": round(ratios["pattern"], 2),
         "rate_10000": round(long, 1),
         "seconds_10000": round(10_000 / long, 1),
         "rate_duplicates": pipeline.duplicates,
@@ -100,7 +113,7 @@ class Pipeline:
         # As the ledger has one: callbacks and retries hang on it, whoever writes the table.
         stream = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
         create_table(self._dynamodb, TABLE, "id", StreamSpecification=stream)
-        self._lambda.update_function_code(FunctionName=FUNCTION, ZipFile=_both_senders(assembly))
+        self._lambda.update_function_code(FunctionName=FUNCTION, ZipFile=_all_senders(assembly))
 
     def use(self, sender: str) -> None:
         """Let this sender read the mail queue, and warm it up."""
@@ -138,15 +151,19 @@ class Pipeline:
             raise RuntimeError("the emulator left items unprocessed")
 
 
-def _both_senders(assembly: Path) -> bytes:
-    """The deployed bundle of send_mail, with the baseline's handler beside ours, zipped."""
+def _all_senders(assembly: Path) -> bytes:
+    """The deployed bundle of send_mail, with the baselines' handlers beside ours, zipped."""
     bundle = deployed.found(assembly)["send_mail"]
-    files = {path.relative_to(bundle): path for path in bundle.rglob("*") if path.is_file()}
-    files[Path("powertools_sender.py")] = REPOSITORY / "bench" / "powertools_sender.py"
+    # The bundle has only what our sender imports of Powertools.
+    powertools = Path(aws_lambda_powertools.__file__).parent
+    files = {path.relative_to(powertools.parent): path for path in powertools.rglob("*.py")}
+    files |= {path.relative_to(bundle): path for path in bundle.rglob("*") if path.is_file()}
+    for name in BASELINES:
+        files[Path("bench", f"{name}.py")] = REPOSITORY / "bench" / f"{name}.py"
     zipped = io.BytesIO()
     with zipfile.ZipFile(zipped, "w") as archive:
-        for name, path in files.items():
-            archive.write(path, name)
+        for at, path in files.items():
+            archive.write(path, at)
     return zipped.getvalue()
 
 

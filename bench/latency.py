@@ -12,6 +12,7 @@ from typing import Any
 
 from bench.functions import context, in_a_process, queue_batch, report
 from ops.estimates import prices
+from ops.estimates.lanes import WHOLE_VCPU_MB, throughput
 
 MAILS = 100
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
@@ -23,8 +24,6 @@ VARIANTS = {
 }
 FAR = ("mailroom_1", "mailroom_10", "powertools")
 MEMORY_MB = (128, 256, 512, 1024, 1769)
-FULL_CORE_MB = 1769
-"""Lambda gives CPU in proportion to memory, one vCPU at so much, by "Configuring memory" of its guide."""
 _MEANS = {b"x-amz-target: dynamodb": 0, b"post /v2/email": 1}
 _SQS = 2
 
@@ -55,7 +54,7 @@ def measure() -> dict[str, Any]:
 
 def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, float]:
     """What memory makes of a measured variant."""
-    cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / FULL_CORE_MB)
+    cpu = found["cpu_ms"] / 1000 / min(1, memory_mb / WHOLE_VCPU_MB)
     waits = max(0.0, at_once / found["a_second"] - found["cpu_ms"] / 1000)
     rate = throughput(at_once, cpu, waits)
     dollars = memory_mb / 1024 * prices.LAMBDA_GB_SECOND / rate * 1e6
@@ -64,18 +63,6 @@ def _at(memory_mb: int, found: dict[str, float], at_once: int) -> dict[str, floa
         "dollars_a_million": round(dollars, 2),
         "functions_for_1000": round(1000 / rate, 1),
     }
-
-
-def throughput(at_once: int, cpu: float, waits: float) -> float:
-    """Mails a second of `at_once` threads that share a CPU: each mail needs `cpu` seconds of it and waits for
-    `waits` seconds without. Exact mean value analysis of one processor-sharing station with terminals
-    (Reiser and Lavenberg, 1980)."""
-    queue = rate = 0.0
-    for threads in range(1, at_once + 1):
-        stay = cpu * (1 + queue)
-        rate = threads / (stay + waits)
-        queue = rate * stay
-    return rate
 
 
 @contextmanager
@@ -110,6 +97,8 @@ def stand_ins(delays_ms: tuple[int, ...]) -> Iterator[str]:
 def _answer(head: bytes) -> bytes:
     if head.startswith(b"post /v2/email"):
         return b'{"MessageId": "0100019abcdef012-00000000-0000-0000-0000-000000000000-000000"}'
+    if b"batchexecutestatement" in head:
+        return b'{"Responses": [%b]}' % b",".join([b"{}"] * 10)
     return b'{"Responses": {}, "UnprocessedKeys": {}}' if b"batchgetitem" in head else b"{}"
 
 

@@ -6,29 +6,18 @@ One conditional PutItem before the mail, one UpdateItem after it, and a partial 
 import json
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 import boto3
 from botocore.exceptions import ClientError
 
+from bench.adapter import adapter
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.ses import SesMail
-from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Templates
 from mailroom.message.message import parse
 from mailroom.message.outcome import Sent
 
 dynamodb = boto3.client("dynamodb")
 table = os.environ["LEDGER_TABLE"]
-adapter: Any = SesMail(
-    boto3.client("sesv2"),
-    Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
-    Payloads(boto3.client("s3"), os.environ["PAYLOAD_BUCKET"]),
-    senders=["Mailroom <mailroom@example.com>"],
-    configuration_set=os.environ["CONFIGURATION_SET"],
-    max_attachment_bytes=7_000_000,
-)
 
 
 def send(mail: dict[str, Any]) -> None:

@@ -5,10 +5,8 @@ the message's own id and event type. It makes two DynamoDB writes a mail, as our
 """
 
 import os
-from pathlib import Path
 from typing import Any
 
-import boto3
 from aws_lambda_powertools.utilities.batch import BatchProcessor, EventType, process_partial_response
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 from aws_lambda_powertools.utilities.idempotency import (
@@ -17,24 +15,14 @@ from aws_lambda_powertools.utilities.idempotency import (
     idempotent_function,
 )
 
+from bench.adapter import adapter
 from mailroom.channels.mail.contract import Mail
-from mailroom.channels.mail.ses import SesMail
-from mailroom.content.payloads import Payloads
-from mailroom.content.templates import Templates
 from mailroom.message.message import parse
 from mailroom.message.outcome import Sent
 
 processor = BatchProcessor(event_type=EventType.SQS)
 config = IdempotencyConfig(event_key_jmespath="[id, event_type]", expires_after_seconds=7_776_000)
 layer = DynamoDBPersistenceLayer(table_name=os.environ["IDEMPOTENCY_TABLE"])
-adapter: Any = SesMail(
-    boto3.client("sesv2"),
-    Templates(Path(os.environ.get("TEMPLATES", "templates/mail"))),
-    Payloads(boto3.client("s3"), os.environ["PAYLOAD_BUCKET"]),
-    senders=["Mailroom <mailroom@example.com>"],
-    configuration_set=os.environ["CONFIGURATION_SET"],
-    max_attachment_bytes=7_000_000,
-)
 
 
 @idempotent_function(data_keyword_argument="mail", config=config, persistence_store=layer)  # type: ignore[untyped-decorator]

@@ -11,9 +11,10 @@ import msgspec
 from ops.campaigns import answers as campaigns
 from ops.campaigns.dry_run import DryRunAnswer
 from ops.cost.answer import Cost
-from ops.dead_letters.answer import DeadLettersListed, DeadLettersShown, Redriven
+from ops.dead_letters.command import DeadLettersListed, DeadLettersShown
+from ops.dead_letters.redrive import Redriven
 from ops.doctor.answer import Diagnosis
-from ops.erase.answer import Erased
+from ops.erase.stage import Erased
 from ops.imports.answer import Imported
 from ops.init.answer import Initialized
 from ops.messages.failures import FailuresAnswer
@@ -23,9 +24,9 @@ from ops.messages.watch import Snapshot
 from ops.people.preferences import PreferencesAnswer
 from ops.people.suppressions import Lifted, SuppressionsAnswer
 from ops.plan.answer import PlanOutput
-from ops.reconcile.answer import Reconciled
+from ops.reconcile.reconciler import Reconciled
 from ops.replay import Replayed
-from ops.resend.answer import Resent
+from ops.resend.resender import Resent
 from ops.settle import Settled
 from ops.webhook_key import WebhookKey
 

@@ -128,8 +128,11 @@ def at_a_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def confirm(question: str, *, yes: bool) -> None:
-    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask."""
+def confirm(question: str, *, yes: bool, piped: bool = False) -> None:
+    """Ask on stderr, and end the command where the answer is no. `yes`: do not ask. Raises Refused where
+    nobody can answer, because something was `piped` to the command."""
+    if piped and not yes:
+        raise Refused(f"{question} Standard input is taken, so use --yes to confirm.")
     if not yes:
         typer.confirm(printable(question), abort=True, err=True)
 

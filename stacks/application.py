@@ -37,7 +37,9 @@ def synthesize(
 
     Raises SettingsError for a wrong setting, NagError where cdk-nag finds something.
     """
-    app = App(context={**_own_context(), **context}, outdir=output, analytics_reporting=False)
+    # The first is what the CDK CLI would hand over from cdk.json.
+    own: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
+    app = App(context={**own, **context}, outdir=output, analytics_reporting=False)
     settings = load(app.node.try_get_context("mailroom"), app.node.try_get_context("stage"))
     enabled = load_campaigns(settings, campaigns)
     build(app, with_providers(settings, app.node.try_get_context("providers")), enabled)
@@ -78,9 +80,3 @@ def build(app: App, settings: Settings, campaigns: Sequence[EnabledCampaign] = (
     for key, value in settings.deployment.tags.items():
         Tags.of(app).add(key, value)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-
-
-def _own_context() -> dict[str, object]:
-    """What the CDK CLI would hand over from cdk.json."""
-    context: dict[str, object] = json.loads((ROOT / "cdk.json").read_text())["context"]
-    return context

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parseaddr
 
-from aws_cdk import App, Stack
+from aws_cdk import Annotations, App, Stack
 
 from stacks.api import ApiStack
 from stacks.constructs.grants import Grant
@@ -15,7 +15,7 @@ from stacks.constructs.storage import bucket_name, provider_secret
 from stacks.constructs.worker import Work, Worker
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import LINES, MailboxStack
-from stacks.settings.channels import Channel, LaneRow
+from stacks.settings.channels import Channel, LaneRow, lane_advice
 from stacks.settings.queues import Waits
 from stacks.settings.sections import FailurePolicy
 from stacks.settings.sms import Sms
@@ -29,6 +29,8 @@ class Needs:
     grants: Sequence[Grant] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     templates: str = ""
+    by_number: bool = False
+    """Whether a look-up asks the ledger which of a provider's messages to a number are whose."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,6 @@ class StageContext:
     storage: MailboxStack
     feedback: FeedbackStack
     api: ApiStack
-
-    def find_by_number(self) -> Grant:
-        """Asking the ledger which of a provider's messages to a number are whose."""
-        return Grant(["dynamodb:Query"], [f"{self.storage.ledger.table_arn}/index/{LINES}"])
 
     def find_unwilling(self) -> Grant:
         """Asking the suppression list and people's preferences, in one read for all of a batch."""
@@ -165,8 +163,8 @@ def _sms(stack: Stack, context: StageContext) -> Needs:
             *provider.grants,
             context.find_unwilling(),
             context.mark_suppressed(),
-            context.find_by_number(),
         ],
+        by_number=True,
         environment={
             **context.unwilling(),
             "SMS_PROVIDER": section.provider,
@@ -275,6 +273,16 @@ def read_payloads(stack: Stack, settings: Settings) -> list[Grant]:
     ]
 
 
+def _ledger_beside(row: LaneRow, needs: Needs, storage: MailboxStack) -> list[Grant]:
+    """What a sender does with the ledger beside one update at a time."""
+    if needs.by_number:
+        return [Grant(["dynamodb:Query"], [f"{storage.ledger.table_arn}/index/{LINES}"])]
+    if row.channel.on_unknown == "hold":
+        return []
+    # It claims a batch's first attempts together, in statements of PartiQL.
+    return [Grant(["dynamodb:PartiQLInsert"], [storage.ledger.table_arn])]
+
+
 class ChannelsStack(StageStack):
     """A channel is a row of the settings; NEEDS has what its provider needs beside that."""
 
@@ -284,7 +292,9 @@ class ChannelsStack(StageStack):
         self.workers: dict[tuple[str, str], Worker] = {}
         for row in settings.lane_rows():
             work = self._work(row, context, needs[row.event_type])
-            self.workers[row.event_type, row.lane] = Worker(self, settings, work)
+            worker = self.workers[row.event_type, row.lane] = Worker(self, settings, work)
+            for advice in lane_advice(settings.stage, row, settings.mail):
+                Annotations.of(worker).add_info_v2("mailroom:submits-at-once", advice)
 
     def _work(self, row: LaneRow, context: StageContext, needs: Needs) -> Work:
         storage = context.storage
@@ -297,6 +307,7 @@ class ChannelsStack(StageStack):
             rules=row.rules,
             grants=[
                 Grant(["dynamodb:UpdateItem"], [storage.ledger.table_arn]),
+                *_ledger_beside(row, needs, storage),
                 # A message of any channel may have its further attributes there.
                 *read_payloads(self, context.settings),
                 *needs.grants,

@@ -5,9 +5,10 @@ from aws_cdk import App, Stack
 from aws_cdk import aws_ses as ses
 from aws_cdk import aws_smsvoice as smsvoice
 from aws_cdk import aws_sns_subscriptions as subscriptions
+from aws_cdk.aws_cloudwatch import TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger
+from stacks.constructs.alarms import AlarmText, StageAlarm, metric
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.storage import Secret, provider_secret
@@ -121,7 +122,7 @@ def _pair(
     scope: Construct, settings: Settings, of: str, words: tuple[str, str], thresholds: tuple[float, float]
 ) -> None:
     meaning, look = words
-    metric = Metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
+    rate = metric("AWS/SES", f"Reputation.{of}Rate", "Average", period=HOUR)
     kind = f"ses-{of.lower()}-rate"
     for suffix, threshold in zip(("-warning", ""), thresholds, strict=True):
         about = AlarmText(
@@ -131,8 +132,8 @@ def _pair(
             look=look,
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
-        trigger = Trigger({"rate": metric}, threshold, missing="ignore")
-        StageAlarm(scope, f"{of}Rate{'Warning' if suffix else ''}", settings, about, trigger)
+        name = f"{of}Rate{'Warning' if suffix else ''}"
+        StageAlarm(scope, name, settings, about, rate, threshold, missing=TreatMissingData.IGNORE)
 
 
 SMS_SERVICE = "sms-voice.amazonaws.com"

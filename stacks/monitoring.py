@@ -8,9 +8,11 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns_subscriptions as subscriptions
 
-from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, Metric, StageAlarm, Trigger, inventory
+from stacks.constructs.alarms import BEGUN, ENDED, AlarmText, StageAlarm, alarm_kinds, metric
+from stacks.constructs.function import function_specs
 from stacks.constructs.stage import StageStack, publish
 from stacks.constructs.topic import EventTopic
+from stacks.constructs.worker import Work
 from stacks.dashboard import dashboard
 from stacks.settings.monitoring import NEARLY_ALL
 from stacks.settings.queues import DAY
@@ -34,7 +36,7 @@ class MonitoringStack(StageStack):
             self,
             "Dashboard",
             dashboard_name=settings.name(),
-            dashboard_body=Fn.sub(dashboard(settings, inventory(self))),
+            dashboard_body=Fn.sub(dashboard(settings, function_specs(self), alarm_kinds(self))),
         )
         publish(
             self,
@@ -70,24 +72,22 @@ class MonitoringStack(StageStack):
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
             f"--messages 100000 --stage {settings.stage})",
         )
-        claimed = Metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
-        trigger = Trigger(
-            {"claimed": claimed}, threshold=settings.monitoring.many_functions, periods=MINUTES_IN_A_ROW
-        )
-        StageAlarm(self, "Concurrency", settings, about, trigger)
+        claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", "Maximum", period=60)
+        many = settings.monitoring.many_functions
+        StageAlarm(self, "Concurrency", settings, about, claimed, many, periods=MINUTES_IN_A_ROW)
 
 
 def _possible_waits(stack: StageStack, settings: Settings) -> None:
     """Raise SettingsError where a setting names a queue that the stage does not have, or a wait that nothing
     in the queue ever reaches."""
-    made = {queue.short: queue for queue in inventory(stack).queues}
+    made = {each.queue: each for each in function_specs(stack) if isinstance(each, Work)}
     for name, minutes in settings.monitoring.waiting_minutes.items():
         setting = f"mailroom.{settings.stage}.monitoring.waiting_minutes.{name}"
         if name not in made:
             raise SettingsError(
                 f"{setting}: is not a queue of this stage; use one of {', '.join(sorted(made))}."
             )
-        days = settings.retention.days_of(fifo=made[name].name.endswith(".fifo"))
+        days = settings.retention.days_of(fifo=made[name].fifo)
         if minutes * 60 >= days * DAY:
             raise SettingsError(
                 f"{setting}: {minutes} would never ring, for SQS deletes what is {days} days old; use less "

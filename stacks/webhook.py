@@ -8,7 +8,7 @@ from aws_cdk import App
 from aws_cdk import aws_secretsmanager as secretsmanager
 
 from stacks.channels import read_payloads, sender_environment
-from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, Metric, StageAlarm, Trigger, read_log
+from stacks.constructs.alarms import FIVE_MINUTES, AlarmText, StageAlarm, metric, read_log
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import StageStack
 from stacks.constructs.storage import RANDOM_KEY, Secret
@@ -131,6 +131,5 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         look=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name the "
         "host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
-    tries = Metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
-    trigger = Trigger({"tries": tries}, threshold=1, periods=periods, at_least=1)
-    StageAlarm(stack, "KeepsFailing", settings, about, trigger)
+    tries = metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
+    StageAlarm(stack, "KeepsFailing", settings, about, tries, 1, periods=periods, at_least=1)

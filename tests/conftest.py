@@ -26,6 +26,10 @@ os.environ.update(
     POWERTOOLS_METRICS_NAMESPACE="Mailroom",
 )
 
+# The CDK would look at each template with an engine of its own, which takes five seconds to start in every
+# process that synthesizes. It only warns. Tests look at templates with cfn-lint, cdk-nag and checkov.
+os.environ["CDK_VALIDATION"] = "false"
+
 # Many tests start processes. Who may keep no bytecode compiles every library anew in each of them.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

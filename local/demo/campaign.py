@@ -19,18 +19,18 @@ from local.demo.client import Item, StageClient
 from local.demo.waiter import NotSettled, Waiter
 from local.processes import wait_until
 from local.stage.lifecycle import DATABASE_SECRET
-from local.stage.workspace import LEDGER, MAILBOX, REPOSITORY
+from local.stage.workspace import MAILBOX, REPOSITORY
 
 PEOPLE = 500
 """So many get its mail, and one opts out of it."""
 TOPIC = "followers"
 KILLED_AT = 0.2
 """The part of its messages that is in the mailbox when it is killed; some more come until it stands still."""
-SOON_SECONDS = 0.1
+SOON_SECONDS = 0.2
 """How often the mailbox is counted: soon enough to kill it half-way, seldom enough for the emulator."""
 STILL_SECONDS = 1.5
-COMMAND_SECONDS = MAIL_SECONDS = 60.0
-KILL_SECONDS, SEND_SECONDS = 90.0, 180.0
+COMMAND_SECONDS = MAIL_SECONDS = 120.0
+KILL_SECONDS = SEND_SECONDS = 180.0
 QUEUES = ("CollectQueueUrl", "AudienceQueueUrl")
 # Written here once more, so that the campaign's own query is not what it is checked by.
 _WITH_NEWS = """
@@ -66,14 +66,13 @@ class CampaignRun:
         enough = int(len(self.expected) * KILLED_AT)
 
         def some() -> bool:
-            count = self._count()
+            count = len(self._composed())
             progress(count)
             return count >= enough or command.poll() not in (None, 0)
 
         there = wait_until(some, KILL_SECONDS, SOON_SECONDS)
-        self._kill()
-        self._before = self._count()
-        composed = {each["id"]["S"] for each in self._stage.scan(MAILBOX, ProjectionExpression="id")}
+        composed = self._kill()
+        self._before = len(composed)
         self._leaver = next((id_ for id_ in reversed(self.expected) if id_ not in composed), "")
         self._seconds += time.monotonic() - started
         progress(self._before)
@@ -111,14 +110,8 @@ class CampaignRun:
         started = time.monotonic()
         _check(self._start())
 
-        def lacking() -> str:
-            ended = self._count(LEDGER, " AND attribute_exists(completedAt)")
-            progress(ended)
-            every = len(self.expected)
-            return "" if ended >= every else f"{ended} of {every} messages of the campaign have ended"
-
         try:
-            self._waiter.until(lacking, SEND_SECONDS)
+            self._waiter.until_ended([(id_, "mail") for id_ in self.expected], SEND_SECONDS, progress)
         finally:
             self._seconds += time.monotonic() - started
 
@@ -133,18 +126,22 @@ class CampaignRun:
             text=True,
         )
 
-    def _kill(self) -> None:
-        """Purge its queues, also of what functions still send on to them, until nothing moves."""
-        still_since, count = time.monotonic(), self._count()
+    def _kill(self) -> set[str]:
+        """Purge its queues, also of what functions still send on to them, until nothing moves; the ids of the
+        messages that are in the mailbox by then."""
+        still_since, composed = time.monotonic(), self._composed()
         while time.monotonic() - still_since < STILL_SECONDS:
             for output in QUEUES:
                 self._stage.sqs.purge_queue(QueueUrl=self._stage.output(output))
-            if (now := self._count()) != count:
-                still_since, count = time.monotonic(), now
+            time.sleep(SOON_SECONDS)
+            if (now := self._composed()) != composed:
+                still_since, composed = time.monotonic(), now
+        return composed
 
-    def _count(self, table: str = MAILBOX, condition: str = "") -> int:
-        """How many of the run's items a table has."""
-        return self._stage.count(table, f"begins_with(id, :run){condition}", {":run": self._prefix})
+    def _composed(self) -> set[str]:
+        """The ids of the run's messages that are in the mailbox."""
+        ids = (each["id"]["S"] for each in self._stage.scan(MAILBOX, ProjectionExpression="id"))
+        return {id_ for id_ in ids if id_.startswith(self._prefix)}
 
 
 def with_news(stage: StageClient, now: datetime) -> dict[str, str]:

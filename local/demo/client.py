@@ -119,15 +119,14 @@ class StageClient:
         )
         return {(each["id"]["S"], each["event_type"]["S"]): each["status"]["S"] for each in images}
 
-    def count(self, table: str, condition: str, values: Mapping[str, str]) -> int:
-        """How many items of a table meet a condition on strings."""
-        pages = self.dynamodb.get_paginator("scan").paginate(
-            TableName=table,
-            Select="COUNT",
-            FilterExpression=condition,
-            ExpressionAttributeValues={name: {"S": value} for name, value in values.items()},
+    def ended(self, keys: Sequence[Key]) -> set[Key]:
+        """Which of these messages have ended; at most 100. A scan costs the emulator twenty times as much."""
+        asked = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
+        answer = self.dynamodb.batch_get_item(
+            RequestItems={LEDGER: {"Keys": asked, "ProjectionExpression": "id, event_type, completedAt"}}
         )
-        return sum(page["Count"] for page in pages)
+        rows = answer["Responses"][LEDGER]
+        return {(row["id"]["S"], row["event_type"]["S"]) for row in rows if "completedAt" in row}
 
     def suppressed(self) -> dict[tuple[str, str], str]:
         """The suppression list: reasons by recipient and channel."""

@@ -1,16 +1,15 @@
 """Waits for what must come, and no longer than it may take."""
 
 import time
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 
 from local.demo.client import Key, StageClient
-from local.stage.workspace import LEDGER
 
 POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
 SHOWN = 5
-MAILS, FAXES = "NOT event_type IN (:fax, :webhook, :sms, :push)", "event_type IN (:fax, :webhook)"
-"""Conditions on items of the ledger."""
+AT_ONCE = 100
+"""So many messages are looked at together: BatchGetItem's own bound."""
 Progress = Callable[[int], object]
 
 
@@ -31,14 +30,19 @@ class Waiter:
         self._clock = clock
         self._sleep = sleep
 
-    def until_completed(self, which: str, count: int, seconds: float, progress: Progress) -> None:
-        """Wait until so many messages of MAILS or FAXES have ended."""
-        values = {f":{name}": name for name in ("fax", "webhook", "sms", "push") if f":{name}" in which}
+    def until_ended(self, keys: Iterable[Key], seconds: float, progress: Progress) -> None:
+        """Wait until each of these messages has ended."""
+        pending = list(keys)
+        every = len(pending)
 
         def lacking() -> str:
-            completed = self._stage.count(LEDGER, f"attribute_exists(completedAt) AND {which}", values)
-            progress(completed)
-            return "" if completed >= count else f"{completed} of {count} messages have ended"
+            all_of_them = True
+            while pending and all_of_them:
+                ended = self._stage.ended(pending[:AT_ONCE])
+                pending[:] = [key for key in pending if key not in ended]
+                all_of_them = len(ended) == AT_ONCE
+            progress(every - len(pending))
+            return f"{every - len(pending)} of {every} messages have ended" if pending else ""
 
         self.until(lacking, seconds)
 

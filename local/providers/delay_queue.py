@@ -37,8 +37,10 @@ class DelayQueue(Generic[T]):
     def add(self, thing: T, seconds: float) -> None:
         """Have it delivered after so long."""
         with self._changed:
-            heapq.heappush(self._waiting, (self._clock() + seconds, next(self._order), thing))
-            self._changed.notify()
+            entry = (self._clock() + seconds, next(self._order), thing)
+            heapq.heappush(self._waiting, entry)
+            if self._waiting[0] is entry:  # the thread waits for a later one
+                self._changed.notify()
 
     def pause(self) -> None:
         """Hold back everything, also what is added from now on."""

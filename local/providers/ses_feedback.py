@@ -106,7 +106,7 @@ class SesFeedback:
         truncated = any(each.asks("truncated") for each in addresses)
         mail = AcceptedMail(message_id, content, recipients, self._clock(), truncated)
         with self._lock:
-            first = 1 if self._random.random() < EARLY else 0
+            first = 1 if self._random.random() < EARLY and not self.queue.paused else 0
         events = [send(mail), *self._after(mail, addresses)]
         if any(each.asks("early") for each in addresses):
             first = len(events)

@@ -13,23 +13,20 @@ import queue
 import threading
 import time
 import traceback
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from http.client import HTTPException
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from local.aws import LocalSession, patient
+from local.aws import KEY, REGION, LocalSession, open_url, patient
 from local.providers.http import iso, iso_milliseconds
 from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
 from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
-
-if TYPE_CHECKING:
-    from types_boto3_dynamodbstreams import DynamoDBStreamsClient
 
 DRIVING = "driving "
 """The pump logs this when it has taken over all mappings."""
@@ -38,6 +35,13 @@ BUSY_SECONDS = 0.1  # under load a poll less often makes batches larger, and lea
 TROUBLE_SECONDS = 1.0
 PAGE = 1000
 EVENT_BYTES = 6 * 1024 * 1024 - 1024  # Lambda's limit for a synchronous event, less its frame
+STREAMS_SECONDS = 60.0
+STREAMS_HEADERS = {
+    "Content-Type": "application/x-amz-json-1.0",
+    "Authorization": f"AWS4-HMAC-SHA256 Credential={KEY}/20260101/{REGION}/dynamodb/aws4_request, "
+    "SignedHeaders=host, Signature=0",
+}
+"""The emulator reads service, account and region, and checks no signature."""
 ROOM_BATCHES = 10  # a lane that is this far behind holds up the reader, as a shard does on AWS
 
 
@@ -48,7 +52,7 @@ class Pump:
         session = LocalSession()
         self._lambda = session.client("lambda", endpoint_url=url, config=patient())
         self._sqs = session.client("sqs", endpoint_url=url, config=patient(CONNECTIONS))
-        self._streams = session.client("dynamodbstreams", endpoint_url=url, config=patient(CONNECTIONS))
+        self._url = url
         self._s3 = session.client("s3", endpoint_url=url, config=patient(CONNECTIONS))
         self._functions = Functions(url)
 
@@ -79,8 +83,8 @@ class Pump:
 
     def _readers(self, mapping: StreamMapping) -> list[Thread]:
         """A reader for each shard, not yet started."""
-        description = self._streams.describe_stream(StreamArn=mapping.stream)["StreamDescription"]
-        shards = [shard["ShardId"] for shard in description["Shards"]]
+        described = ask_streams(self._url, "DescribeStream", StreamArn=mapping.stream)
+        shards = [shard["ShardId"] for shard in described["StreamDescription"]["Shards"]]
         return [Thread(target=self._read, args=(mapping, shard), daemon=True) for shard in shards]
 
     def _read(self, mapping: StreamMapping, shard: str) -> None:
@@ -91,7 +95,7 @@ class Pump:
         lanes = [
             ShardLane(mapping.batch_size, mapping.window_seconds, delivery.deliver) for _ in range(count)
         ]
-        for record in read_shard(self._streams, mapping, shard):
+        for record in read_shard(self._url, mapping, shard):
             lanes[record.key % count].put(record)
 
     def _invoke(self, mapping: StreamMapping, records: Sequence[Record]) -> Invoked:
@@ -108,15 +112,15 @@ class Pump:
         retry_until_ok(lambda: self._s3.put_object(Bucket=mapping.failures_bucket, Key=key, Body=body))
 
 
-def read_shard(streams: "DynamoDBStreamsClient", mapping: StreamMapping, shard: str) -> Iterator[Record]:
+def read_shard(url: str, mapping: StreamMapping, shard: str) -> Iterator[Record]:
     """The shard's records, oldest first, that pass the mapping's filters; ends when the shard is closed."""
     iterator: str | None = None
     last = ""
     while True:
         try:
-            iterator = iterator or _iterator(streams, mapping.stream, shard, last)
-            page = streams.get_records(ShardIterator=iterator, Limit=PAGE)
-        except (ClientError, BotoCoreError) as trouble:  # an iterator expires; the emulator may be stopping
+            iterator = iterator or _iterator(url, mapping.stream, shard, last)
+            page = ask_streams(url, "GetRecords", ShardIterator=iterator, Limit=PAGE)
+        except (OSError, HTTPException) as trouble:  # an iterator expires; the emulator may be stopping
             print(f"reading {mapping.stream} again: {trouble}", flush=True)
             iterator = None
             time.sleep(TROUBLE_SECONDS)
@@ -132,11 +136,21 @@ def read_shard(streams: "DynamoDBStreamsClient", mapping: StreamMapping, shard: 
             time.sleep(BUSY_SECONDS if page["Records"] else IDLE_SECONDS)
 
 
-def _iterator(streams: "DynamoDBStreamsClient", stream: str, shard: str, last: str) -> str:
-    start: Any = {"ShardIteratorType": "TRIM_HORIZON"}
+def _iterator(url: str, stream: str, shard: str, last: str) -> str:
+    start = {"ShardIteratorType": "TRIM_HORIZON"}
     if last:
         start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
-    return streams.get_shard_iterator(StreamArn=stream, ShardId=shard, **start)["ShardIterator"]
+    answer = ask_streams(url, "GetShardIterator", StreamArn=stream, ShardId=shard, **start)
+    return str(answer["ShardIterator"])
+
+
+def ask_streams(url: str, action: str, **parameters: Any) -> dict[str, Any]:
+    """A call of DynamoDB Streams, without boto3, which spends more time on reading records than all else here
+    takes. Functions get the records as they are. Raises OSError and HTTPException."""
+    headers = STREAMS_HEADERS | {"X-Amz-Target": f"DynamoDBStreams_20120810.{action}"}
+    request = urllib.request.Request(url, json.dumps(parameters).encode(), headers)  # noqa: S310 - the emulator
+    with open_url(request, STREAMS_SECONDS) as reply:
+        return dict(json.loads(reply.read()))
 
 
 class ShardLane:

@@ -4,14 +4,12 @@ Where AWS's documentation is silent (bisecting, and the first record of the batc
 the batch is halved, as after a function error: then a poisoned record cannot take its neighbours along.
 """
 
-import base64
 import json
 import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -84,29 +82,19 @@ class Record:
 
     @classmethod
     def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
-        """From an entry of GetRecords."""
+        """From an entry of GetRecords, as JSON has it."""
         change = record["dynamodb"]
-        created = change["ApproximateCreationDateTime"]
         return cls(
             sequence=change["SequenceNumber"],
-            created=created.timestamp() if isinstance(created, datetime) else float(created),
-            key=zlib.crc32(json.dumps(change["Keys"], sort_keys=True, default=_plain).encode()),
-            text=json.dumps({**record, "eventSourceARN": stream}, default=_plain, separators=(",", ":")),
+            created=float(change["ApproximateCreationDateTime"]),
+            key=zlib.crc32(json.dumps(change["Keys"], sort_keys=True).encode()),
+            text=json.dumps({**record, "eventSourceARN": stream}, separators=(",", ":")),
         )
 
     @cached_property
     def event(self) -> dict[str, Any]:
         """The record as the function gets it."""
         return dict(json.loads(self.text))
-
-
-def _plain(value: object) -> object:
-    """A value of botocore as Lambda writes it: binary in base64, times in epoch seconds."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, datetime):
-        return value.timestamp()
-    raise TypeError(f"A stream record holds a {type(value).__name__}, which has no form in JSON.")
 
 
 def parse(criteria: Mapping[str, Any] | None) -> list[dict[str, Any]]:

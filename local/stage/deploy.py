@@ -29,7 +29,7 @@ PROVIDERS = "http://providers.invalid"
 
 @dataclass(frozen=True)
 class Asset:
-    """A file, or a folder to be zipped, and the place in S3 where its stack looks for it."""
+    """A file or a folder, and the place in S3 where its stack looks for it."""
 
     source: Path
     zipped: bool
@@ -37,13 +37,13 @@ class Asset:
     key: str
 
     def content(self) -> bytes:
-        """What is uploaded. Stored, not deflated: the emulator unpacks it at once, on this machine."""
+        """What is uploaded. For a folder: an empty archive whose comment names the folder. The emulator takes
+        the files from there: to zip, send and unpack 17,000 of them takes a core for five seconds."""
         if not self.zipped:
             return self.source.read_bytes()
         buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-            for path in sorted(self.source.rglob("*")):
-                archive.write(path, path.relative_to(self.source))
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.comment = str(self.source.resolve()).encode()
         return buffer.getvalue()
 
 

@@ -9,7 +9,7 @@ from ops.cost.fixed import Resources
 from ops.cost.fixed import dollars as fixed_dollars
 from ops.cost.parts import MessagePath, assumptions, parts, request_parts
 from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, use_of
-from ops.estimates.prices import BETWEEN, DATED, dollars, estimate_of
+from ops.estimates.prices import DATED, dollars
 
 API = "api"
 """What comes by the HTTP API, among the channels."""
@@ -109,8 +109,8 @@ def _costs(channel: str, lane: str, messages: int, found: dict[str, float], miss
 
 
 def _sent(lane: ConfiguredLane, messages: int) -> dict[str, float]:
-    assumed = Assumed(estimate_of(lane.channel).latency, BETWEEN)
-    return dollars(use_of(lane, SendingPlan(lane.senders, assumed, messages)), messages)
+    plan = SendingPlan(lane.senders, Assumed.of(lane.channel), messages)
+    return dollars(use_of(lane, plan), messages)
 
 
 def _alone(lane: ConfiguredLane, messages: int) -> float:

@@ -2,23 +2,17 @@
 
 from collections import Counter
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Any
 
 import boto3
 import typer
+from msgspec import Struct
 from rich.table import Table
 
 from mailroom.clock import iso
-from ops.dead_letters.answer import (
-    DeadLetterCounts,
-    DeadLettersListed,
-    DeadLettersShown,
-    Redriven,
-    ShownDeadLetter,
-    shown,
-)
-from ops.dead_letters.queues import DeadQueue, DeadQueues
-from ops.dead_letters.redrive import Redrive
+from mailroom.dead_letters.cause import Cause
+from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
+from ops.dead_letters.redrive import Redrive, Redriven
 from ops.options import AsJson, Stage, Yes
 from ops.screen import (
     aws_faults,
@@ -39,6 +33,59 @@ from ops.screen import (
 app = typer.Typer(no_args_is_help=True, help="List dead letters, show why they are dead, and redrive them.")
 
 Queue = Annotated[str | None, typer.Option(help="Look only at this queue, such as mail or fax.")]
+
+
+class DeadLetterCounts(Struct, frozen=True):
+    """`letters` lie in the dead-letter queue of `queue`. Somebody has received `hidden` of them. Both numbers
+    are approximate. `oldest` and `causes` describe the `looked_at` letters that were read;
+    `complete`: no others can be seen."""
+
+    queue: str
+    letters: int
+    hidden: int
+    looked_at: int = 0
+    oldest: str | None = None
+    causes: dict[str, int] = {}
+    complete: bool = True
+
+
+class DeadLettersListed(Struct, frozen=True):
+    """Answer of `dead-letters list`."""
+
+    stage: str
+    letters: int
+    queues: list[DeadLetterCounts]
+
+
+class ShownDeadLetter(Struct, frozen=True):
+    """One dead letter. `message_id` is SQS's; `id` and `event_type` are its message's, where it is about one.
+
+    `status` and `last_error` are the ledger's. `first_seen`: when the function dead-letters first reported
+    it; `body`: only where --body asks for it.
+    """
+
+    queue: str
+    message_id: str
+    kind: str
+    cause: Cause
+    receives: int
+    sent_at: str
+    first_seen: str | None = None
+    id: str | None = None
+    event_type: str | None = None
+    status: str | None = None
+    last_error: dict[str, Any] | None = None
+    body: str | None = None
+
+
+class DeadLettersShown(Struct, frozen=True):
+    """Answer of `dead-letters show`. `looked_at` dead letters were read to find these. The queues in
+    `incomplete` could not be read to their end."""
+
+    stage: str
+    looked_at: int
+    letters: list[ShownDeadLetter]
+    incomplete: list[str] = []
 
 
 @app.command("list")
@@ -163,10 +210,30 @@ def _find(
                 looked_at += 1
                 key = each.subject.key
                 if which in (None, each.dead_letter.message_id, key and key.id):
-                    found.append(shown(each, queue.queue, body=body))
+                    found.append(_shown(each, queue.queue, body=body))
             if len(found) < limit and not dead_letters.complete():
                 incomplete.append(queue.queue)
     return DeadLettersShown(stage, looked_at, found, incomplete)
+
+
+def _shown(seen: ExplainedDeadLetter, queue: str, *, body: bool) -> ShownDeadLetter:
+    """A dead letter in the form of the answer."""
+    key, item = seen.subject.key, seen.item
+    error = item.get("trouble") or item.get("error")
+    return ShownDeadLetter(
+        queue,
+        seen.dead_letter.message_id,
+        seen.subject.kind,
+        seen.cause,
+        seen.dead_letter.receives,
+        iso(seen.dead_letter.sent_at / 1000),
+        None if seen.first_seen is None else iso(seen.first_seen / 1000),
+        None if key is None else key.id,
+        None if key is None else key.event_type,
+        item.get("status"),
+        error if isinstance(error, dict) else None,
+        seen.dead_letter.body if body else None,
+    )
 
 
 def _print(found: ShownDeadLetter) -> None:

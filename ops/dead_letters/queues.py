@@ -27,18 +27,22 @@ back."""
 
 
 class DeadQueue(Struct, frozen=True):
-    """A dead-letter queue, and the queue that it belongs to.
+    """A dead-letter queue. `name` is its short one, as the function dead-letters calls it: mail-dlq,
+    fax-dlq.fifo."""
 
-    `queue` is that one's short name, without `.fifo`; `name` is the dead-letter queue's, as the function
-    dead-letters calls it: mail-dlq, fax-dlq.fifo.
-    """
-
-    queue: str
     name: str
     url: str
-    arn: str
-    source_url: str
-    source_arn: str
+
+    @property
+    def queue(self) -> str:
+        """The short name of the queue that it belongs to, without `.fifo`."""
+        return self.name.removesuffix(".fifo").removesuffix("-dlq")
+
+    @property
+    def source_url(self) -> str:
+        """That queue's URL: the names differ only by -dlq."""
+        ending = ".fifo" if self.fifo else ""
+        return self.url.removesuffix(f"-dlq{ending}") + ending
 
     @property
     def fifo(self) -> bool:
@@ -72,7 +76,7 @@ class DeadQueues:
         urls = {name: url for name, url in named.items() if stages.is_dead(name)}
         if not urls:
             raise NotDeployed(f"dead-letter queue of {self._stage}")
-        return sorted((self._queue(*each) for each in urls.items()), key=lambda each: each.queue)
+        return sorted((DeadQueue(*each) for each in urls.items()), key=lambda each: each.queue)
 
     def named(self, name: str | None) -> list[DeadQueue]:
         """The one of that name, or all. The queue's and the dead-letter queue's name will both do.
@@ -123,20 +127,6 @@ class DeadQueues:
             item = items.get(subject.key, {}) if subject.key is not None else {}
             cause = cause_of(dead_letter, subject, item)
             yield ExplainedDeadLetter(dead_letter, subject, cause, item, reported.get(dead_letter.message_id))
-
-    def _queue(self, name: str, url: str) -> DeadQueue:
-        reply = self.client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
-        arn = reply["Attributes"]["QueueArn"]
-        return DeadQueue(
-            name.removesuffix(".fifo").removesuffix("-dlq"), name, url, arn, _source(url), _source(arn)
-        )
-
-
-def _source(dead: str) -> str:
-    """URL or ARN of the queue that `dead` belongs to: the names differ only by -dlq."""
-    if dead.endswith("-dlq.fifo"):
-        return dead.removesuffix("-dlq.fifo") + ".fifo"
-    return dead.removesuffix("-dlq")
 
 
 class ScanPass(DeadLetterQueue):

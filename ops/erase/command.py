@@ -10,11 +10,10 @@ import typer
 from msgspec import Struct, structs
 
 from mailroom.clock import iso
-from ops.erase.answer import Erased, ErasurePlace
 from ops.erase.messages import FoundMessages, MessageErasure, find
 from ops.erase.person import Person
 from ops.erase.places import CHOICES, Step, lift_from_ses, other_places
-from ops.erase.stage import ErasureRun, Read, StageData
+from ops.erase.stage import Erased, ErasurePlace, ErasureRun, Read, StageData
 from ops.options import AsJson, Stage, Yes
 from ops.screen import aws_faults, bar, confirm, plain, print_json, print_line, screen, table_of
 

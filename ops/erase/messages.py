@@ -18,9 +18,8 @@ from mailroom.ledger.erasure import Erasure
 from mailroom.ledger.items import ERASED_AT, where
 from mailroom.mailbox import PREFIX, due
 from mailroom.message.message import Key
-from ops.erase.answer import ErasurePlace
 from ops.erase.person import Image, Person, Role, hides_all, mentioned_beside_keys, role_of, texts, without
-from ops.erase.stage import ErasureRun, ItemChanged, Read, StageData
+from ops.erase.stage import ErasurePlace, ErasureRun, ItemChanged, Read, StageData
 from ops.tables import key_of
 
 _ROLES: tuple[Role, ...] = ("part", "whole")

@@ -14,9 +14,8 @@ from mailroom.errors import Invalid
 from mailroom.ledger.items import ERASED_AT
 from mailroom.message.message import Key, decode
 from ops.dead_letters.queues import DeadQueue, DeadQueues, ExplainedDeadLetter
-from ops.erase.answer import ErasurePlace, Ses
 from ops.erase.person import Image, Role, hides_all, mentioned, redacted, role_of, texts, without
-from ops.erase.stage import ErasureRun, ItemChanged, Read
+from ops.erase.stage import ErasurePlace, ErasureRun, ItemChanged, Read, Ses
 from ops.people.suppressions import FAULTS, Lists
 from ops.tables import key_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import boto3
 from msgspec import Struct
@@ -11,7 +11,6 @@ from mailroom.aws.dynamo import Value
 from mailroom.ledger.items import where
 from mailroom.message.message import Key
 from ops import stage as stages
-from ops.erase.answer import Left
 from ops.erase.person import Image, Person
 from ops.stage import function_settings
 from ops.tables import segments
@@ -19,6 +18,43 @@ from ops.tables import segments
 Read = Callable[[int], None]
 """Is called with how many more items or objects were read."""
 SEGMENTS = 4
+Ses = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
+
+
+class ErasurePlace(Struct):
+    """One table, bucket or queue: what was `found` there of the person, how much of that was `erased`, `kept`
+    because of --keep-choices, and how much a last look has `left` there."""
+
+    place: str
+    found: int = 0
+    erased: int = 0
+    kept: int = 0
+    left: int = 0
+
+
+class Left(Struct, frozen=True):
+    """Something that could not be erased now, and why not: the sentence ends with what is to be done."""
+
+    place: str
+    what: str
+    why: str
+
+
+class Erased(Struct, frozen=True):
+    """Answer of `erase`. `cancelled` messages were on their way and will not be sent. `ids` are those of
+    messages that hold the recipient themselves: the last of them goes at `ids_until` (ISO 8601, UTC). `left`
+    is what a last look has found, that which is named in `remains` among it. `ses` is what became of the
+    address on SES's own suppression list."""
+
+    stage: str
+    dry_run: bool
+    places: list[ErasurePlace]
+    cancelled: int
+    remains: list[Left]
+    ids: list[str]
+    ids_until: str | None
+    ses: Ses
+    left: int
 
 
 class ItemChanged(Exception):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ops.estimates.prices import Use, estimate_of
+from ops.estimates.prices import BETWEEN, Use, estimate_of
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.channels import LaneRow
 from stacks.settings.enabled_campaigns import read_campaigns
@@ -28,6 +28,8 @@ from stacks.settings.webhook import webhook_rules
 CDK_JSON = ROOT / "cdk.json"
 LEAST_WORKERS, MOST_WORKERS = 2, 1000
 """Lambda's lowest and highest MaximumConcurrency."""
+WHOLE_VCPU_MB = 1769
+"""Lambda gives CPU in proportion to memory, one vCPU at so much, by "Configuring memory" of its guide."""
 Bound = Literal["rate", "workers"]
 
 _EXACT = 1e-9
@@ -43,6 +45,8 @@ class Senders:
     batch: int
     rate: float | None
     at_once: int = 1
+    vcpu: float = 1
+    """A worker's part of a vCPU; Python computes on one at most."""
 
     @property
     def pace(self) -> float:
@@ -57,11 +61,19 @@ class Senders:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What no setting says: `latency` is a message's time in its sender, for the provider's answer and the
-    ledger's writes; `between` is the time from one invocation of a worker to its next."""
+    """What no setting says: `latency` is a message's time in a sender with a whole vCPU to itself, for the
+    provider's answer and the ledger's writes; `computing` is the part of it that takes the vCPU; `between` is
+    the time from one invocation of a worker to its next."""
 
     latency: float
     between: float
+    computing: float
+
+    @classmethod
+    def of(cls, channel: str, latency: float | None = None, between: float = BETWEEN) -> "Assumed":
+        """What a channel's row of the estimates says, unless somebody says otherwise."""
+        usual = estimate_of(channel)
+        return cls(usual.latency if latency is None else latency, between, usual.computing)
 
 
 @dataclass(frozen=True)
@@ -73,15 +85,22 @@ class SendingPlan:
     messages: int
 
     @property
+    def latency(self) -> float:
+        """A message's time in its sender, which has a part of a vCPU, shared by the messages at a time."""
+        at_once, latency = self.senders.at_once, self.assumed.latency
+        computing = min(latency, self.assumed.computing)
+        return at_once / throughput(at_once, computing / self.senders.vcpu, latency - computing)
+
+    @property
     def invocation(self) -> float:
         """One invocation: a gap after each submit, and no submit before a thread is free."""
         gap, batch = self.senders.pace, self.senders.batch
-        return max(gap * batch, gap * (batch - 1) + self.assumed.latency, self._unpaced)
+        return max(gap * batch, gap * (batch - 1) + self.latency, self._unpaced)
 
     @property
     def _unpaced(self) -> float:
         """One invocation without gaps."""
-        return self.senders.rounds * self.assumed.latency
+        return self.senders.rounds * self.latency
 
     @property
     def working(self) -> float:
@@ -101,7 +120,7 @@ class SendingPlan:
     @property
     def seconds(self) -> float:
         """How long all of them take; never less than one message takes."""
-        return max(self.messages / self.speed, self.assumed.latency)
+        return max(self.messages / self.speed, self.latency)
 
     @property
     def bounds(self) -> dict[Bound, float]:
@@ -166,7 +185,7 @@ class ConfiguredLane:
     def senders(self) -> Senders:
         """Who sends them."""
         rate = self.allowed * self.share if self.allowed else None
-        return Senders(self.workers, self.batch, rate, self.at_once)
+        return Senders(self.workers, self.batch, rate, self.at_once, min(1, self.memory_mb / WHOLE_VCPU_MB))
 
 
 class Stages:
@@ -281,6 +300,18 @@ def _of_webhook(settings: Settings) -> ConfiguredLane:
         kept_days=settings.retention.queue_days,
         keys=SettingKeys("webhook.maximum_concurrency", None, None),
     )
+
+
+def throughput(at_once: int, computing: float, waits: float) -> float:
+    """Messages a second of `at_once` threads that share a processor. Each message takes `computing` seconds
+    of the processor and waits for `waits` seconds beside that. This is exact mean value analysis of one
+    processor-sharing station with terminals (Reiser and Lavenberg, 1980)."""
+    queue = rate = 0.0
+    for threads in range(1, at_once + 1):
+        stay = computing * (1 + queue)
+        rate = threads / (stay + waits)
+        queue = rate * stay
+    return rate
 
 
 def use_of(lane: ConfiguredLane, plan: SendingPlan) -> Use:

@@ -53,7 +53,9 @@ class ChannelEstimate:
     """What one message of a channel takes. The defaults hold for a channel that has no row in CHANNELS."""
 
     latency: float = 0.1
-    """Seconds in its sender: the provider's answer and the ledger's writes."""
+    """Seconds in a sender with a whole vCPU: the provider's answer and the ledger's writes."""
+    computing: float = 0.005
+    """Seconds of these that take the vCPU, as the bench measures them for a mail (`cpu_ms_a_mail`)."""
     provider: str = ""
     """Who sends it, where that has one price; `price` is that price in US dollars."""
     price: float = 0.0

@@ -8,7 +8,6 @@ from msgspec import Struct
 from ops.cost.answer import cost
 from ops.cost.fixed import of_settings
 from ops.estimates.lanes import MOST_WORKERS, Assumed, SendingPlan, Stages
-from ops.estimates.prices import BETWEEN, estimate_of
 from ops.init.draft import StageDraft
 from stacks.settings.stage import Settings
 
@@ -111,7 +110,7 @@ def _notes(draft: StageDraft, settings: Settings, stages: Stages) -> Iterator[st
         yield "Nobody hears of alarms. Give an address with --alarms, or another of monitoring's settings."
     for row in settings.lane_rows():
         lane = stages.lane(settings.stage, row.event_type, row.lane)
-        plan = SendingPlan(lane.senders, Assumed(estimate_of(lane.channel).latency, BETWEEN), 1)
+        plan = SendingPlan(lane.senders, Assumed.of(lane.channel), 1)
         needed = plan.workers_for_rate()
         if plan.bound == "workers" and needed:
             yield (

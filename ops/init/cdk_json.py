@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ops.files import write_whole
-from ops.init.json_text import with_changes
 from ops.screen import Refused
 
 FLAGS: Mapping[str, Any] = {
@@ -15,6 +14,9 @@ FLAGS: Mapping[str, Any] = {
     "@aws-cdk/core:defaultCrossStackReferences": "strong",
 }
 """What the CDK is told beside the stages."""
+_WIDTH = 104
+"""Characters of a line, with its indentation and without its key, that an object or a list may take before
+it gets a line for each of its entries."""
 
 
 class CdkJson:
@@ -39,13 +41,17 @@ class CdkJson:
         self.stages = stages
 
     def with_stage(self, name: str, section: Mapping[str, Any]) -> str:
-        """The file's text with this section of a stage, and all else as it is."""
+        """The file's text with this section of a stage. What else the file says stays; the file's own form
+        becomes that of this command."""
+        if self.stages.get(name) == section:
+            return self._text
         document = self._document or {
             "app": ".venv/bin/python app.py",
             "context": {"stage": name, **FLAGS},
         }
         context = {**document["context"], "mailroom": {**self.stages, name: section}}
-        return with_changes(self._text, self._document, {**document, "context": context})
+        text = _lines({**document, "context": context}, "") + "\n"
+        return text.replace("\n", "\r\n") if "\r\n" in self._text else text
 
     def compared(self, text: str) -> Iterator[str]:
         """The lines by which another text differs."""
@@ -64,3 +70,28 @@ def _stages(document: Any) -> dict[str, Any] | None:
         stages = stages.get(name) if isinstance(stages, dict) else None
     sections = isinstance(stages, dict) and all(isinstance(each, dict) for each in stages.values())
     return stages if sections else None
+
+
+def _written(value: Any, indent: str) -> str:
+    line = _line(value)
+    return line if len(indent) + len(line) <= _WIDTH or not value else _lines(value, indent)
+
+
+def _lines(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    match value:
+        case Mapping():
+            entries = [f"{_line(key)}: {_written(each, inner)}" for key, each in value.items()]
+            return "{\n" + ",\n".join(inner + each for each in entries) + f"\n{indent}}}"
+        case list():
+            return "[\n" + ",\n".join(inner + _written(each, inner) for each in value) + f"\n{indent}]"
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    match value:
+        case Mapping() if value:
+            return f"{{ {', '.join(f'{_line(key)}: {_line(each)}' for key, each in value.items())} }}"
+        case list():
+            return f"[{', '.join(map(_line, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """`init`: the section of a stage in cdk.json, asked for and written."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import typer
 
@@ -21,8 +21,9 @@ from ops.screen import (
 
 if TYPE_CHECKING:
     from ops.init.answer import Initialized, Step
-    from ops.init.draft import Fault, StageDraft
+    from ops.init.draft import StageDraft
 
+T = TypeVar("T")
 StageName = Annotated[
     str | None,
     typer.Option(help="The stage: a lower-case letter and up to 11 letters or digits.", show_default="asked"),
@@ -137,58 +138,60 @@ def init(
 def _draft(stages: Mapping[str, Mapping[str, Any]], name: str | None, *, asking: bool) -> "StageDraft":
     from ops.init.draft import StageDraft
 
-    given = name
-    while True:
-        if name is None:
-            if not asking:
-                raise Refused("--stage: is missing; name the stage, such as --stage dev.")
-            name = typer.prompt(
-                f"The stage ({', '.join(stages) or 'there is none yet'})", default="dev", err=True
-            )
+    def take(name: str) -> StageDraft:
         draft = StageDraft(name, stages.get(name))
-        fault = draft.fault()
-        if fault is None or fault.key != "stage":
-            return draft
-        _refuse("--stage", fault, asking=asking and given is None)
-        name = None
+        _check(draft, "stage")
+        return draft
+
+    if name is None and not asking:
+        raise Refused("--stage: is missing; name the stage, such as --stage dev.")
+    return _taken("--stage", name, f"The stage ({', '.join(stages) or 'there is none yet'})", "dev", take)
 
 
 def _choose_channels(draft: "StageDraft", names: str | None, *, asking: bool) -> None:
     """Give the stage its channels: those of the option, else those of the terminal, else its own."""
-    usual, given = ", ".join(draft.channels) or "mail", names is not None
-    while True:
-        if names is None:
-            words = f"Its channels ({', '.join(CONTRACTS)})"
-            names = typer.prompt(words, default=usual, err=True) if asking else usual
-        try:
-            draft.choose_channels([each.strip() for each in names.split(",") if each.strip()])
-        except Refused as refused:
-            if given or not asking:
-                raise Refused(f"--channels: {refused}") from None
-            print_line(f"{refused}", "red", errors)
-            names = None
-        else:
-            return
+
+    def take(names: str) -> None:
+        draft.choose_channels([each.strip() for each in names.split(",") if each.strip()])
+
+    usual = ", ".join(draft.channels) or "mail"
+    given = usual if names is None and not asking else names
+    _taken("--channels", given, f"Its channels ({', '.join(CONTRACTS)})", usual, take)
 
 
 def _answer(draft: "StageDraft", question: Question, given: str | None, *, asking: bool) -> None:
     """Put an answer: the option's, else the terminal's, until it is right; else the stage keeps its own."""
+
+    def take(text: str) -> None:
+        if text != (now or ""):
+            draft.put(question.key, text)
+            _check(draft, question.key)
+
     now = draft.typed(question.key)
-    asking = asking and given is None
     if given is None and not asking:
         if question is ALARMS and draft.new:
             raise Refused('--alarms: is missing; give the address that hears of alarms, or "" for nobody.')
-        given = question.usual if now is None else None
-    default = now if now is not None else question.usual
+        given = (question.usual if now is None else now) or ""
+    _taken(question.option, given, question.words, question.usual if now is None else now, take)
+
+
+def _check(draft: "StageDraft", key: str) -> None:
+    """Raise Refused where synth would refuse what was put there."""
+    fault = draft.fault()
+    if fault is not None and fault.key == key:
+        raise Refused(f"{key}: {fault.sentence}")
+
+
+def _taken(option: str, given: str | None, words: str, usual: str | None, take: Callable[[str], T]) -> T:
+    """What `take` makes of the option's text; without one, of what is typed, until `take` refuses nothing."""
     while True:
-        text = typer.prompt(question.words, default=default, err=True) if asking else given
-        if text is None or text == (now or ""):
-            return
-        draft.put(question.key, text)
-        fault = draft.fault()
-        if fault is None or fault.key != question.key:
-            return
-        _refuse(question.option, fault, asking=asking)
+        text = given if given is not None else typer.prompt(words, default=usual, err=True)
+        try:
+            return take(text)
+        except Refused as refused:
+            if given is not None:
+                raise Refused(f"{option}: {refused}") from None
+            print_line(f"{refused}", "red", errors)
 
 
 def _set(draft: "StageDraft", text: str) -> None:
@@ -204,21 +207,16 @@ def _complete(draft: "StageDraft", *, asking: bool) -> None:
     from ops.init.draft import asked_by
 
     while fault := draft.fault():
-        setting = asked_by(fault.key)
-        _refuse(_OPTIONS.get(fault.key, f"--set {fault.key}=…"), fault, asking=asking and setting is not None)
-        hints = [*(setting.choices if setting else ())]
+        setting, said = asked_by(fault.key), f"{fault.key}: {fault.sentence}"
+        if setting is None or not asking:
+            raise Refused(f"{_OPTIONS.get(fault.key, f'--set {fault.key}=…')}: {said}")
+        print_line(said, "red", errors)
+        hints = [*setting.choices]
         if not fault.sentence.startswith("is missing"):
             hints.append("or KEY=VALUE of another setting")
         text = typer.prompt(f"{fault.key} ({', '.join(hints)})" if hints else fault.key, err=True)
         key, _, value = text.partition("=")
         draft.put(*((key, value) if asked_by(key) else (fault.key, text)))
-
-
-def _refuse(option: str, fault: "Fault", *, asking: bool) -> None:
-    """Say why an answer will not do; raises Refused where nobody can be asked again."""
-    if not asking:
-        raise Refused(f"{option}: {fault.key}: {fault.sentence}")
-    print_line(f"{fault.key}: {fault.sentence}", "red", errors)
 
 
 def _show_changes(lines: Sequence[str]) -> None:

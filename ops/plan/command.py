@@ -28,7 +28,8 @@ Latency = Annotated[
     float | None,
     typer.Option(
         min=0.001,
-        help="Seconds of a message in its sender, with the provider's answer and the ledger's writes.",
+        help="Seconds of a message in a sender with a whole vCPU, for the provider's answer and the ledger's "
+        "writes.",
         show_default=_LATENCIES,
     ),
 ]
@@ -62,8 +63,7 @@ def plan(
     stages = Stages.of()
     try:
         found = stages.lane(stage, channel, lane)
-        assumed = Assumed(estimate_of(channel).latency if latency is None else latency, between)
-        planned = SendingPlan(found.senders, assumed, messages)
+        planned = SendingPlan(found.senders, Assumed.of(channel, latency, between), messages)
         output = plan_output(stages, stage, found, planned)
     except SettingsError as error:
         print_line(str(error), "red", errors)
@@ -87,21 +87,14 @@ def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> 
     for change in output.changes:
         line(_changed(change, output))
     screen.print(_costs(output))
-    if output.pace:
-        for sentence in _pace(output.pace):
-            line(sentence)
-    line(f"Assumed: {plan.assumed.latency:g} s a message in its sender (--latency).")
-    line(f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between).")
-    if unpriced := estimate_of(lane.channel).unpriced:
-        line(f"The provider's price for {lane.channel} is not included: {unpriced}.")
-    for note in output.notes:
-        line(note)
+    for sentence in (*_pace(output.pace), *_assumed(lane, plan), *output.notes):
+        line(sentence)
     if output.warning:
         line(output.warning, "red")
 
 
 def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
-    batch = f"({plan.senders.rounds} x {plan.assumed.latency:g} s + {plan.assumed.between:g} s)"
+    batch = f"({plan.senders.rounds} x {plan.latency:.3g} s + {plan.assumed.between:g} s)"
     how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
     if lane.allowed:
         how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
@@ -128,7 +121,9 @@ def _changed(change: "SettingChange", output: "PlanOutput") -> str:
     return f"{what} would make it {exactly(change.seconds)}{leave}."
 
 
-def _pace(pace: "PaceCost") -> Iterator[str]:
+def _pace(pace: "PaceCost | None") -> Iterator[str]:
+    if not pace:
+        return
     yield (
         f"A million messages cost {_money(pace.waiting)} while functions wait for their pace, and "
         f"{_money(pace.working)} while they work."
@@ -143,6 +138,18 @@ def _pace(pace: "PaceCost") -> Iterator[str]:
             "No setting of the lane makes the wait cheaper at this rate. A higher rate would, or a larger "
             "share of it at another lane's expense."
         )
+
+
+def _assumed(lane: "ConfiguredLane", plan: "SendingPlan") -> Iterator[str]:
+    senders = plan.senders
+    yield f"Assumed: {plan.assumed.latency:g} s a message in a sender with a whole vCPU (--latency)."
+    yield (
+        f"Computed: {plan.latency:.3g} s with {lane.memory_mb} MB, {senders.vcpu:.0%} of a vCPU, and "
+        f"{senders.at_once} at a time."
+    )
+    yield f"Assumed: {plan.assumed.between:g} s from one invocation to the next (--between)."
+    if unpriced := estimate_of(lane.channel).unpriced:
+        yield f"The provider's price for {lane.channel} is not included: {unpriced}."
 
 
 def _costs(output: "PlanOutput") -> Table:

@@ -10,8 +10,7 @@ import boto3
 import typer
 
 from ops.options import AsJson, Stage, Yes
-from ops.reconcile.answer import Reconciled
-from ops.reconcile.reconciler import Candidates, Reconciler
+from ops.reconcile.reconciler import Candidates, Reconciled, Reconciler
 from ops.reconcile.states import StaleAfter, State
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
@@ -93,8 +92,7 @@ def reconcile(
             for sentence in _sentences(answer):
                 print_line(sentence)
         if answer.stuck and not dry_run:
-            if not yes:
-                _confirm(answer, piped="-" in (ids or ()))
+            confirm(_question(answer), yes=yes, piped="-" in (ids or ()))
             with status("requeuing", quiet=as_json):
                 answer = reconciler.requeue(candidates, answer)
     print_answer(answer, partial(_show, named=refs is not None), as_json=as_json)
@@ -115,17 +113,14 @@ def _scan(reconciler: Reconciler, stage: str, *, quiet: bool) -> Candidates:
     return candidates
 
 
-def _confirm(answer: Reconciled, *, piped: bool) -> None:
-    many = f"{answer.stuck:,} message{'' if answer.stuck == 1 else 's'}"
-    risk = ""
-    if answer.vouched:
-        risk = (
-            f" The ledger may have forgotten {answer.vouched:,} of them: you vouch that they were never "
-            "sent. A message that was sent would be sent again."
-        )
-    if piped:
-        raise Refused(f"{many} would be requeued.{risk} Standard input is taken, so use --yes to confirm.")
-    confirm(f"Requeue {many} of {answer.stage}?{risk}", yes=False)
+def _question(answer: Reconciled) -> str:
+    asked = f"Requeue {answer.stuck:,} message{'' if answer.stuck == 1 else 's'} of {answer.stage}?"
+    if not answer.vouched:
+        return asked
+    return (
+        f"{asked} The ledger may have forgotten {answer.vouched:,} of them: you vouch that they were never "
+        "sent. A message that was sent would be sent again."
+    )
 
 
 def _sentences(answer: Reconciled) -> Iterator[str]:

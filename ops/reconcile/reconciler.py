@@ -4,13 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 
 from mailroom.aws.dynamo import plain
 from mailroom.message.message import Key
-from ops.reconcile.answer import NamedMessage, Reconciled, Table
 from ops.reconcile.states import (
     JUDGED_BY,
     DeadLetterQueues,
@@ -23,7 +22,7 @@ from ops.reconcile.states import (
 )
 from ops.requeue.requeuer import Requeuer, StoredMessage
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage, projected
+from ops.requeue.stage import DeployedStage
 from ops.screen import Refused
 from ops.stage import depth
 from ops.tables import key_of, parts, segments
@@ -33,6 +32,50 @@ TOGETHER = 100
 SEGMENTS = 8
 """Of a table, read side by side."""
 _WORKERS = 8
+
+
+Table = Literal["mailbox", "ledger"]
+
+
+class NamedMessage(Struct, frozen=True):
+    """One message that was named, as it stood before. moving: it is on its way, or over. unknown: neither
+    table has it. `vouched`: the ledger may have forgotten it."""
+
+    id: str
+    event_type: str
+    state: State | Literal["unknown"]
+    vouched: bool = False
+
+
+class Reconciled(Struct, frozen=True, kw_only=True):
+    """`looked_at`: items, by table. `found`: messages by state and channel, as they stood before; those that
+    had moved on by themselves are left out. `vouched`: so many of the missing ones may be older than the
+    ledger remembers, and are requeued on the operator's word. `messages`: each message that was named; empty
+    if the whole stage was scanned. `queues`: messages in each channel's queues, roughly. `put_back`: how many
+    were requeued, by channel; `failed`: how many could not be."""
+
+    stage: str
+    dry_run: bool
+    older_than_seconds: int
+    looked_at: dict[Table, int]
+    found: dict[State, dict[str, int]]
+    vouched: int
+    messages: list[NamedMessage]
+    queues: dict[str, int]
+    put_back: dict[str, int]
+    failed: int
+
+    @property
+    def stuck(self) -> int:
+        """How many messages are to be requeued."""
+        return sum(sum(self.found.get(state, {}).values()) for state in ("missing", "overdue"))
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a message is left that should be on its way and is not, or may not be."""
+        kept = any(self.found.get(state) for state in ("gone", "dead_letters", "undated"))
+        unknown = any(each.state == "unknown" for each in self.messages)
+        return bool(self.failed or unknown or kept or (self.dry_run and self.stuck))
 
 
 class Candidates(Struct):
@@ -97,7 +140,7 @@ class Reconciler:
         """The state of each candidate now. Nothing is requeued."""
         counts: dict[State, Counter[str]] = {}
         vouched, messages = 0, []
-        for finding, message in (each for batch in self._judged(candidates, "id") for each in batch):
+        for finding, message in (each for batch in self._judged(candidates) for each in batch):
             id_, event_type = message.key.id, message.key.event_type
             counts.setdefault(finding.state, Counter())[event_type] += 1
             vouched += finding.vouched
@@ -135,7 +178,9 @@ class Reconciler:
 
     def _page(self, table: Table, segment: int, start: Any) -> tuple[tuple[int, list[Key]], Any]:
         """A page of a table: how many items it has, and its candidates; and where the segment goes on."""
-        asked = projected(("id",) if table == "mailbox" else JUDGED_BY)
+        fields = ("id", "event_type", *(JUDGED_BY if table == "ledger" else ()))
+        names = {f"#f{at}": name for at, name in enumerate(fields)}
+        asked: Any = {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
         if table == "ledger":
             asked["FilterExpression"] = "attribute_not_exists(completedAt)"
         if start:
@@ -146,7 +191,7 @@ class Reconciler:
         )
         items = {key_of(each): plain(each) for each in reply["Items"]}
         if table == "mailbox":
-            known = self._stage.images(self._names["ledger"], items, ("id",))
+            known = self._stage.read(self._names["ledger"], items)
             keys = [key for key in items if key not in known]
         else:
             keys = [key for key, item in items.items() if is_overdue(item, now, self._stale_after)]
@@ -157,15 +202,12 @@ class Reconciler:
         items = (each for table in self._names.values() for each in self._stage.items(table, ref))
         return {each["event_type"] for each in items}
 
-    def _judged(
-        self, candidates: Candidates, *mailbox_fields: str
-    ) -> Iterator[list[tuple[Finding, StoredMessage]]]:
-        """The candidates with their states, as many at once as are read together. Of the mailbox's items
-        these fields are read (no field: all)."""
+    def _judged(self, candidates: Candidates) -> Iterator[list[tuple[Finding, StoredMessage]]]:
+        """The candidates with their states, as many at once as are read together."""
         may_hold = DeadLetterQueues(self._stage).may_hold
         for part in parts(candidates.keys, TOGETHER):
-            ledger = self._stage.images(self._names["ledger"], part)
-            mailbox = self._stage.images(self._names["mailbox"], part, mailbox_fields)
+            ledger = self._stage.read(self._names["ledger"], part)
+            mailbox = self._stage.read(self._names["mailbox"], part)
             now = self._stage.clock()
             messages = [StoredMessage(key, ledger.get(key), mailbox.get(key)) for key in part]
             yield [(judge(each, now, self._stale_after, self._memory, may_hold), each) for each in messages]

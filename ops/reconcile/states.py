@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
-from mailroom.aws.dynamo import plain
 from mailroom.clock import epoch
 from mailroom.environment import OutcomesSettings
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.outcomes import RetrySchedule
+from ops.dead_letters.queues import DeadQueue
 from ops.requeue.requeuer import Route, StoredMessage, awaits_queuing
 from ops.requeue.stage import DeployedStage
-from ops.stage import depth, function_settings, function_variables
+from ops.stage import depth, function_settings, function_variables, is_dead, queue_urls
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb.type_defs import TableDescriptionTypeDef as Table
@@ -149,25 +149,13 @@ class DeadLetterQueues:
 
     def _urls(self, channel: str) -> set[str]:
         """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
-        dispatch = self._stage.dispatch
-        sources = {*dispatch.routes.get(channel, {}).values(), *self._url(dispatch.schedule_target_arn)}
-        if channel in dispatch.delayed_routes:
-            sources.add(dispatch.delayed_routes[channel])
-        targets = {self._target(url) for url in sources} | {dispatch.schedule_dead_letter_arn}
-        return {url for arn in targets if arn for url in self._url(arn)}
-
-    def _target(self, url: str) -> str:
-        """The ARN of a queue's dead-letter queue; "": it has none."""
-        reply = self._stage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])
-        policy = reply.get("Attributes", {}).get("RedrivePolicy", "{}")
-        return str(json.loads(policy).get("deadLetterTargetArn", ""))
-
-    def _url(self, arn: str) -> set[str]:
-        sqs = self._stage.sqs
-        try:
-            return {sqs.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"]}
-        except sqs.exceptions.QueueDoesNotExist:
-            return set()  # so no dead letter is in it
+        dispatch, found = self._stage.dispatch, queue_urls(self._stage.sqs, self._stage.stage)
+        sources = {*dispatch.routes.get(channel, {}).values(), dispatch.delayed_routes.get(channel, "")}
+        names = {url.rpartition("/")[2] for url in sources} | {
+            dispatch.schedule_target_arn.rpartition(":")[2]
+        }
+        dead = (DeadQueue(name, url) for name, url in found.items() if is_dead(name))
+        return {each.url for each in dead if each.source_url.rpartition("/")[2] in names}
 
     def _holds(self, url: str) -> tuple[int, float]:
         sqs = self._stage.sqs
@@ -190,7 +178,7 @@ def judge(
         if memory.complete or memory.vouched:
             return Finding("missing", "dispatch", vouched=not memory.complete)
         return Finding("undated")
-    ledger = plain(message.ledger)
+    ledger = message.ledger
     if not is_overdue(ledger, now, stale_after):
         return Finding("moving")
     marked = ledger.get("dead_lettered_at")

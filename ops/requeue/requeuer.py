@@ -8,7 +8,6 @@ scheduled    its key                        ─▶ the queue that its schedule w
 A queue message too many is harmless: the claim takes one of each attempt, and drops the others.
 """
 
-import base64
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +17,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.aws import queues
-from mailroom.aws.dynamo import image_of, plain
+from mailroom.aws.dynamo import image_of
 from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom.outcomes import RetrySchedule, retry_of
-from ops.requeue.stage import DeployedStage, Image
+from ops.requeue.stage import DeployedStage
 from ops.tables import batches
 
 if TYPE_CHECKING:
@@ -40,11 +39,11 @@ _AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
 
 
 class StoredMessage(Struct, frozen=True):
-    """A message as both tables have it: its items in DynamoDB's form; None: there is none."""
+    """A message as both tables have it; None: there is no item."""
 
     key: Key
-    ledger: Image | None
-    mailbox: Image | None
+    ledger: Item | None
+    mailbox: Item | None
 
 
 class NotHandedOver(Exception):
@@ -152,9 +151,8 @@ class Requeuer:
     def _queue(self, messages: Sequence[StoredMessage]) -> int:
         entries, unfit = [], 0
         for at, each in enumerate(messages):
-            attempt = next_attempt(plain(each.ledger or {}))
             try:
-                entries.append(self.entry(str(at), plain(each.mailbox or {}), attempt))
+                entries.append(self.entry(str(at), each.mailbox or {}, next_attempt(each.ledger or {})))
             except Invalid:
                 unfit += 1
         return unfit + len(self.send(entries))
@@ -181,13 +179,13 @@ def _reopening(item: Item) -> LedgerChange:
 
 
 def _put(message: StoredMessage) -> dict[str, Any]:
-    return {"eventName": "INSERT", "dynamodb": {"NewImage": message.mailbox}}
+    return {"eventName": "INSERT", "dynamodb": {"NewImage": image_of(message.mailbox or {})}}
 
 
 def _change(message: StoredMessage) -> dict[str, Any]:
     """The change that the ledger's stream had when the fax began to wait, or would have if it was reopened
     now."""
-    item = plain(message.ledger or {})
+    item = message.ledger or {}
     waits = item["status"] == "retrying" and "error" in item
     change = LedgerChange({**item, "status": "sending"}, item) if waits else _reopening(item)
     images = {"OldImage": image_of(change.old), "NewImage": image_of(change.new)}
@@ -198,9 +196,4 @@ def _texts(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     """The records as JSON, numbered."""
     for at, record in enumerate(records):
         record["dynamodb"]["SequenceNumber"] = str(at)
-        yield json.dumps(record, default=_binary, ensure_ascii=False, separators=(",", ":"))
-
-
-def _binary(value: Any) -> str:
-    """As a stream's record has it."""
-    return base64.b64encode(bytes(value)).decode()
+        yield json.dumps(record, ensure_ascii=False, separators=(",", ":"))

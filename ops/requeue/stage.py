@@ -1,13 +1,13 @@
 """A stage as its own functions know it: its clients, its settings, and reads of its two tables."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import boto3
 
-from mailroom.aws.dynamo import MAX_KEYS, plain, string
+from mailroom.aws.dynamo import batch_get, plain, string
 from mailroom.channels.contracts import contracts_of
 from mailroom.clock import Clock
 from mailroom.environment import DispatchSettings
@@ -15,20 +15,13 @@ from mailroom.ledger.items import where
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
 from ops.requeue.selection import MessageRef
-from ops.screen import Refused
 from ops.stage import config_for_invocations, function_settings
 from ops.stage import name as stage_name
-from ops.tables import key_of, parts
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
-
-Image = dict[str, Any]
-"""An item in DynamoDB's own form: what is handed on must not lose its types."""
-_IDLE_CALLS = 8
-"""Calls in a row that bring nothing, over half a minute: the table is throttled for good."""
 
 
 @dataclass(frozen=True)
@@ -93,33 +86,8 @@ class DeployedStage:
         found = self.items(self.ledger_table, MessageRef(key.id, key.event_type))
         return next((each for each in found if each.get("claim_token") == token), None)
 
-    def images(self, table: str, keys: Iterable[Key], fields: Sequence[str] = ()) -> dict[Key, Image]:
-        """The items of these keys that there are, read consistently; of each only these fields (none given:
-        all).
-
-        Raises Refused if DynamoDB goes on leaving some out.
-        """
-        found: dict[Key, Image] = {}
-        for part in parts(dict.fromkeys(keys), MAX_KEYS):
-            wanted = {"Keys": [where(key) for key in part], "ConsistentRead": True, **projected(fields)}
-            asked: Any = {table: wanted}
-            idle = 0
-            while asked:
-                reply = self.dynamodb.batch_get_item(RequestItems=asked)
-                items = reply["Responses"].get(table, [])
-                found |= {key_of(each): each for each in items}
-                asked = reply.get("UnprocessedKeys")
-                idle = 0 if items else idle + 1
-                if asked and idle == _IDLE_CALLS:
-                    raise Refused(f"{table} is throttled. Run this again later.")
-                if asked:
-                    time.sleep(min(10.0, 0.1 * 2**idle))
-        return found
-
-
-def projected(fields: Sequence[str]) -> dict[str, Any]:
-    """The arguments that ask for the key and these fields; nothing where all are wanted."""
-    if not fields:
-        return {}
-    names = {f"#f{at}": name for at, name in enumerate(dict.fromkeys(("id", "event_type", *fields)))}
-    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+    def read(self, table: str, keys: Iterable[Key]) -> dict[Key, dict[str, Any]]:
+        """The items of these keys that there are. Raises UnprocessedKeys."""
+        wanted = {table: [where(key) for key in dict.fromkeys(keys)]}
+        found = batch_get(self.dynamodb, wanted, consistent=True)[table]
+        return {Key(each["id"], each["event_type"]): each for each in found}

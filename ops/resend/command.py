@@ -12,10 +12,8 @@ import typer
 from ops.options import AsJson, Stage, Yes
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
-from ops.resend.answer import Resent, ResentMessage
-from ops.resend.resender import Resender
+from ops.resend.resender import Resender, Resent, ResentMessage
 from ops.screen import (
-    Refused,
     aws_faults,
     confirm,
     errors,
@@ -72,8 +70,10 @@ def resend(
         refused = [each for each in looked if each.result != "ready"]
         done = ready
         if ready and not dry_run:
-            if not yes:
-                _ask(ready, stage, piped="-" in ids)
+            twice = sum(each.may_arrive_twice for each in ready)
+            risk = f" {twice:,} of them may arrive twice." if twice else ""
+            question = f"Send {_messages(len(ready))} of {stage} again?{risk}"
+            confirm(question, yes=yes or not (twice or len(ready) > UNASKED), piped="-" in ids)
             with status("sending", quiet=as_json):
                 done = resender.send(ready)
     messages = [*done, *refused]
@@ -82,19 +82,6 @@ def resend(
     print_answer(answer, partial(_say, shown=looked), as_json=as_json)
     left = [each for each in messages if each.result not in ("ready", "resent")]
     raise typer.Exit(1 if left else 0)
-
-
-def _ask(ready: Sequence[ResentMessage], stage: str, *, piped: bool) -> None:
-    twice = sum(each.may_arrive_twice for each in ready)
-    if len(ready) <= UNASKED and not twice:
-        return
-    risk = f" {twice:,} of them may arrive twice." if twice else ""
-    if piped:
-        raise Refused(
-            f"{_messages(len(ready))} would be sent again.{risk} Standard input is taken, so use --yes to "
-            "confirm."
-        )
-    confirm(f"Send {_messages(len(ready))} of {stage} again?{risk}", yes=False)
 
 
 def _messages(count: int) -> str:

@@ -7,7 +7,7 @@ reopen ─── crash ─── queue      What was reopened and not queued is 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
-from typing import Any
+from typing import Any, Literal
 
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
@@ -23,7 +23,6 @@ from mailroom.recipients.choices import Choices, Preferences, Suppressions, Want
 from ops.requeue.requeuer import Requeuer, awaits_queuing, fax_of, next_attempt
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.resend.answer import ResentMessage
 from ops.tables import parts
 
 Item = Mapping[str, Any]
@@ -40,6 +39,38 @@ ARRIVED = {
 }
 _UNREACHED = ("undelivered", "bounced", "suppressed")
 """What an entry of `recipients` says of somebody who has not got it."""
+
+
+class ResentMessage(Struct, frozen=True):
+    """What became of one message, or what would. `status` is the one before; `attempt` the number of the
+    next. unqueued: it was reopened, or may have been, and is in no queue: `resend` again, or `reconcile`,
+    queues it."""
+
+    id: str
+    event_type: str
+    status: str
+    result: Literal["ready", "resent", "refused", "unqueued"]
+    why: str
+    attempt: int | None = None
+    may_arrive_twice: bool = False
+
+    def refused(self, why: str) -> "ResentMessage":
+        """The same, left as it was."""
+        return ResentMessage(self.id, self.event_type, self.status, "refused", why)
+
+    def unqueued(self, why: str) -> "ResentMessage":
+        """The same, cut off half-way."""
+        return structs.replace(self, result="unqueued", why=why)
+
+
+class Resent(Struct, frozen=True):
+    """What became of the messages, one by one and counted. Of a dry run the ones that would be sent again are
+    `ready`."""
+
+    stage: str
+    dry_run: bool
+    counts: dict[str, int]
+    messages: list[ResentMessage]
 
 
 class Judgement(Struct, frozen=True):

@@ -6,7 +6,6 @@ import compileall
 import hashlib
 import platform
 import py_compile
-import re
 import shutil
 import subprocess
 import sys
@@ -35,13 +34,12 @@ ALWAYS = (
     *("twilio/twiml", "twilio/jwt", "jwt", "pyjwt-*"),
     # Short numbers (112, 911) can be neither parsed nor dialled from abroad.
     "phonenumbers/shortdata/region_*",
+    # Of powertools a function takes the logger, metrics and what these import.
+    *("aws_lambda_powertools/utilities/[!_j]*", "aws_lambda_powertools/event_handler/[!o]*"),
+    "aws_lambda_powertools/event_handler/openapi/[!s]*",
 )
-# Two thirds of powertools: Swagger's page, for browsers.
-PAGE = ("aws_lambda_powertools/event_handler/openapi/swagger_ui/swagger-ui*",)
-UTILITIES = "__init__|jmespath_utils"
-"""What every function imports of powertools' utilities."""
-UNCOMPILED = rf"aws_lambda_powertools/(event_handler/|utilities/(?!{UTILITIES}))"
-UNCOMPILED_OF_API = rf"aws_lambda_powertools/utilities/(?!{UTILITIES}|data_classes|typing|metadata)"
+# Swagger's page, for browsers.
+PAGE = ("aws_lambda_powertools/event_handler",)
 BY_HANDLER = {
     # Of Twilio's package it takes what checks a signature, which needs nothing but the standard library.
     "twilio_callbacks": (
@@ -129,11 +127,9 @@ class Bundle:
         self.target = target
         self.templates = templates
         self.extras = extras or {}
-        of_api = handler == "messages_api"
-        self.unused = (*ALWAYS, *(() if of_api else PAGE), *BY_HANDLER.get(handler, ()))
+        page = () if handler == "messages_api" else PAGE
+        self.unused = (*ALWAYS, *page, *BY_HANDLER.get(handler, ()))
         """Globs of what the function does not use."""
-        self.uncompiled = UNCOMPILED_OF_API if of_api else UNCOMPILED
-        """A pattern of the paths whose bytecode the function has no use for."""
         self.requirements = LAMBDAS / "requirements" / f"{handler}.txt"
 
     def code(self) -> lambda_.Code:
@@ -147,8 +143,8 @@ class Bundle:
     def fingerprint(self) -> str:
         """A hash over everything that goes in, over the rules of this file and over what is left out."""
         target = self.target
-        left_out = f"{self.unused} {self.uncompiled}"
-        digest = hashlib.sha256(f"{target.platform} {target.python} {target.compiles} {left_out}".encode())
+        rules = f"{target.platform} {target.python} {target.compiles} {self.unused}"
+        digest = hashlib.sha256(rules.encode())
         digest.update(Path(__file__).read_bytes())
         for file in sorted([self.requirements, *self._sources()]):
             digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
@@ -191,8 +187,7 @@ class Bundle:
     def packages(self) -> Path:
         """The folder of the installed requirements, kept for the next build that wants the same."""
         target = self.target
-        left_out = f"{self.unused}{self.uncompiled}"
-        wanted = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{left_out}"
+        wanted = f"{self.requirements.read_text()}{LOCKED}{target.uv_arguments()}{target.python}{self.unused}"
         kept = BUNDLES / hashlib.sha256(wanted.encode()).hexdigest()[:16]
         if not kept.exists():
             BUNDLES.mkdir(parents=True, exist_ok=True)
@@ -227,7 +222,6 @@ class Bundle:
         compiler(
             path,
             quiet=1,
-            rx=re.compile(self.uncompiled),
             stripdir=str(root),
             prependdir="/var/task",
             invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
@@ -242,15 +236,20 @@ def library_files(sources: Iterable[bytes]) -> set[Path]:
         waiting = [name for source in sources for name in _imported(source)]
     except SyntaxError:
         return {*(LAMBDAS / "mailroom").rglob("*.py")}
+    seen: set[str] = set()
     while waiting:
-        parts = waiting.pop().split(".")
+        name = waiting.pop()
+        if not name or name in seen:
+            continue
+        seen.add(name)
         # Importing a module imports the packages that it is in.
-        for path in (LAMBDAS.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)):
-            # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
-            for file in (path / "__init__.py", path.with_suffix(".py")):
-                if file.is_file() and file not in found:
-                    found.add(file)
-                    waiting += _imported(file.read_bytes())
+        waiting.append(name.rpartition(".")[0])
+        path = LAMBDAS.joinpath(*name.split("."))
+        # A folder is no package by itself: it may hold only the bytecode of a module that has moved.
+        for file in (path / "__init__.py", path.with_suffix(".py")):
+            if file.is_file():
+                found.add(file)
+                waiting += _imported(file.read_bytes())
     return found
 
 

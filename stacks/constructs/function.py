@@ -3,22 +3,19 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from weakref import WeakKeyDictionary
 
 from aws_cdk import ArnFormat, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from stacks.constructs.alarms import (
     FIVE_MINUTES,
     AlarmText,
-    Metric,
     StageAlarm,
-    Trigger,
-    WatchedFunction,
-    inventory,
+    metric,
     read_log,
 )
 from stacks.constructs.bundle import Bundle, Target
@@ -50,16 +47,6 @@ def in_network(function_arn: str) -> list[Grant]:
     ]
 
 
-def connect(function: lambda_.Function, network: Network) -> None:
-    """Put `function` into the subnets of `network`. By ids, as the settings have them: CDK's own way would
-    look the VPC up, or give the role a policy of AWS's."""
-    resource = function.node.default_child
-    assert isinstance(resource, lambda_.CfnFunction)
-    resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
-        subnet_ids=list(network.subnet_ids), security_group_ids=list(network.security_group_ids)
-    )
-
-
 SEND_TRACES = Grant(
     ["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
     ["*"],
@@ -67,13 +54,6 @@ SEND_TRACES = Grant(
 )
 """What Lambda needs of a function's role to trace its invocations:
 https://docs.aws.amazon.com/lambda/latest/dg/services-xray.html."""
-
-
-def trace(function: lambda_.Function) -> None:
-    """Trace a sample of the function's invocations. CDK's own way would give the role a further policy."""
-    resource = function.node.default_child
-    assert isinstance(resource, lambda_.CfnFunction)
-    resource.tracing_config = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
 
 
 AGAIN_AND_AGAIN = 3
@@ -136,6 +116,15 @@ class FunctionSpec:
         return max(share, timeout - kept_back / 2) if kept_back else share
 
 
+_specs = WeakKeyDictionary[IConstruct, list[FunctionSpec]]()
+
+
+def function_specs(scope: IConstruct) -> list[FunctionSpec]:
+    """All functions of the app that `scope` belongs to: those that read a queue are Work, those that read a
+    stream StreamWork."""
+    return _specs.setdefault(scope.node.root, [])
+
+
 KEPT_DAYS = {
     1: logs.RetentionDays.ONE_DAY,
     7: logs.RetentionDays.ONE_WEEK,
@@ -180,10 +169,16 @@ class HandlerFunction(Construct):
             environment={**_telemetry(settings, spec.function), **spec.environment},
             recursive_loop=lambda_.RecursiveLoop.ALLOW if spec.recursive else None,
         )
+        # CDK's own ways would look the VPC up, and give the role policies of AWS's.
+        resource = self.resource.node.default_child
+        assert isinstance(resource, lambda_.CfnFunction)
         if spec.network:
-            connect(self.resource, spec.network)
+            resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(spec.network.subnet_ids),
+                security_group_ids=list(spec.network.security_group_ids),
+            )
         if tracing:
-            trace(self.resource)
+            resource.tracing_config = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
         if target.platform == "host":
             accept(self.resource, "L1", "This stage runs on the emulator, whose Python is the machine's.")
         publish(self, **{f"{pascal(spec.function)}FunctionName": self.resource.function_name})
@@ -201,32 +196,36 @@ class HandlerFunction(Construct):
 
     def _watch(self, settings: Settings) -> None:
         """Make three alarms. A function that nobody calls reports nothing, and nothing is wrong with it."""
-        self._errors(settings)
-        self._throttles(settings)
-        self._slow(settings)
-        spec, name = self.spec, settings.name(self.spec.function)
+        spec = self.spec
         slow = spec.slow_seconds(settings)
-        watched = WatchedFunction(spec.function, name, spec.limits.timeout_seconds, slow)
-        inventory(self).functions.append(watched)
+        own = {"FunctionName": self.resource.function_name}
+        took = metric("AWS/Lambda", "Duration", "Maximum", own)
+        for about, value, threshold in (
+            (self._errors(settings), metric("AWS/Lambda", "Errors", "Sum", own), 1),
+            (self._throttles(settings), metric("AWS/Lambda", "Throttles", "Sum", own), 1),
+            (self._slow(settings, slow), took, round(slow * 1000)),
+        ):
+            id_, periods, at_least = pascal(about.kind), spec.periods, spec.at_least
+            StageAlarm(self, id_, settings, about, value, threshold, periods=periods, at_least=at_least)
+        function_specs(self).append(spec)
 
-    def _errors(self, settings: Settings) -> None:
+    def _errors(self, settings: Settings) -> AlarmText:
         spec, name = self.spec, self.spec.function
         survived = "Its records come back to it; after the last try they are kept, and nothing is lost."
         further = " ".join(filter(None, (survived if spec.comes_back_seconds else "", spec.remedy)))
-        about = AlarmText(
+        return AlarmText(
             subject=name,
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
             f"time-out or its memory is wrong, or AWS refuses a call. {further}",
             look=read_log(settings, name),
         )
-        StageAlarm(self, "Errors", settings, about, self._trigger("Errors"))
 
-    def _throttles(self, settings: Settings) -> None:
+    def _throttles(self, settings: Settings) -> AlarmText:
         spec, name = self.spec, self.spec.function
         late = "Its work is late, and each refusal counts as a receive of the queue."
         refused = "Its callers are refused."
-        about = AlarmText(
+        return AlarmText(
             subject=name,
             kind="throttles",
             meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
@@ -234,29 +233,18 @@ class HandlerFunction(Construct):
             look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where "
             f"it is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
         )
-        StageAlarm(self, "Throttles", settings, about, self._trigger("Throttles"))
 
-    def _slow(self, settings: Settings) -> None:
+    def _slow(self, settings: Settings, seconds: float) -> AlarmText:
         spec, name = self.spec, self.spec.function
-        threshold, timeout = spec.slow_seconds(settings), spec.limits.timeout_seconds
-        about = AlarmText(
+        timeout = spec.limits.timeout_seconds
+        return AlarmText(
             subject=name,
             kind="slow",
-            meaning=f"Invocations of {name} take over {threshold:g} of the {timeout} s that "
+            meaning=f"Invocations of {name} take over {seconds:g} of the {timeout} s that "
             f"they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their work. A "
             "provider or a database answers slowly, or the batch is too large.",
             look=read_log(settings, name),
         )
-        StageAlarm(
-            self, "Slow", settings, about, self._trigger("Duration", "Maximum", round(threshold * 1000))
-        )
-
-    def _trigger(
-        self, metric: str, statistic: Literal["Sum", "Maximum"] = "Sum", threshold: float = 1
-    ) -> Trigger:
-        of_function = Metric("AWS/Lambda", metric, statistic, {"FunctionName": self.resource.function_name})
-        spec = self.spec
-        return Trigger({"value": of_function}, threshold, periods=spec.periods, at_least=spec.at_least)
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:

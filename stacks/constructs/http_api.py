@@ -10,7 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, WatchedApi, inventory
+from stacks.constructs.alarms import AlarmText, StageAlarm, metric
 from stacks.constructs.function import KEPT_DAYS
 from stacks.constructs.stage import accept
 from stacks.settings.api import Throttle
@@ -31,18 +31,21 @@ LOGGED = {
 }
 
 
+def access_log(settings: Settings) -> str:
+    """The log group in which each request has its line."""
+    # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
+    # little room.
+    return f"/aws/vendedlogs/{settings.name('api')}"
+
+
 class ApiStage:
     """The stage of `api`: its log, and what API Gateway lets through."""
 
     def __init__(self, stack: Stack, settings: Settings, api: http.HttpApi) -> None:
-        # Under this prefix API Gateway needs no entry in the account's one policy for log groups, which has
-        # little room.
-        log_name = f"/aws/vendedlogs/{settings.name('api')}"
-        inventory(stack).apis.append(WatchedApi(settings.name(), log_name))
         log = logs.LogGroup(
             stack,
             "AccessLog",
-            log_group_name=log_name,
+            log_group_name=access_log(settings),
             retention=KEPT_DAYS[settings.retention.log_days],
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -111,9 +114,9 @@ def server_errors(scope: Construct, settings: Settings, api: http.HttpApi) -> No
         meaning="The API answers requests with 5xx. Producers may repeat their requests, and the page asks "
         "recipients who opt out to do so. Twilio repeats a status callback for some seconds only; after that "
         "the status of the SMS is lost. A secret is wrong, or DynamoDB, S3 or SQS refuses a call.",
-        look=f"aws logs tail /aws/vendedlogs/{settings.name('api')} --since 1h (which route?), then the log "
+        look=f"aws logs tail {access_log(settings)} --since 1h (which route?), then the log "
         "of messages-api, of unsubscribe or of twilio-callbacks",
     )
-    answers = Metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
+    answers = metric("AWS/ApiGateway", "5xx", "Sum", {"ApiId": api.http_api_id})
     # Nobody calls for hours, and then there is nothing to count.
-    StageAlarm(scope, "ServerErrors", settings, about, Trigger({"answers": answers}, threshold=1))
+    StageAlarm(scope, "ServerErrors", settings, about, answers, 1)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 from aws_cdk import Stack
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk.aws_cloudwatch import Metric, TreatMissingData
 from constructs import Construct
 
-from stacks.constructs.alarms import AlarmText, Metric, StageAlarm, Trigger, inventory, read_log
+from stacks.constructs.alarms import AlarmText, StageAlarm, metric, read_log
 from stacks.constructs.function import FunctionSpec, HandlerFunction
 from stacks.constructs.grants import Grant
 from stacks.constructs.stage import pascal, publish
@@ -53,7 +54,6 @@ class StreamReader(Construct):
         _put_aside(self, settings, work.function, self.mapping)
         _dropped(self, settings, work.function, self.mapping)
         _iterator_age(self, settings, work.function, self.function)
-        inventory(self).streams.append(work.function)
 
     def _bucket(self, settings: Settings) -> PrivateBucket:
         bucket = PrivateBucket(self, "Unprocessed", settings, keep_days=settings.retention.unprocessed_days)
@@ -127,9 +127,9 @@ def _put_aside(
         look=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, then "
         f"{_end(settings, f'{name}-gave-up', 'replayed')}",
     )
-    StageAlarm(
-        scope, "GaveUp", settings, about, _at_the_first(mapping, "OnFailureDestinationDeliveredEventCount")
-    )
+    count = _count(mapping, "OnFailureDestinationDeliveredEventCount")
+    # Nothing more given up does not mean that it was put back on its way.
+    StageAlarm(scope, "GaveUp", settings, about, count, 1, missing=TreatMissingData.IGNORE)
 
 
 def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.CfnEventSourceMapping) -> None:
@@ -146,13 +146,12 @@ def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.C
         f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
         f"{_end(settings, f'{name}-dropped', 'reconciled')}",
     )
-    StageAlarm(scope, "Dropped", settings, about, _at_the_first(mapping, "DroppedEventCount"))
+    count = _count(mapping, "DroppedEventCount")
+    StageAlarm(scope, "Dropped", settings, about, count, 1, missing=TreatMissingData.IGNORE)
 
 
-def _at_the_first(mapping: lambda_.CfnEventSourceMapping, name: str) -> Trigger:
-    count = Metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
-    # Nothing more given up does not mean that it was put back on its way.
-    return Trigger({"count": count}, 1, missing="ignore")
+def _count(mapping: lambda_.CfnEventSourceMapping, name: str) -> Metric:
+    return metric("AWS/Lambda", name, "Sum", {"EventSourceMappingUUID": mapping.ref})
 
 
 def _end(settings: Settings, alarm: str, reason: str) -> str:
@@ -175,6 +174,6 @@ def _iterator_age(scope: Construct, settings: Settings, name: str, function: lam
         look=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or .batch_size. "
         f"For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
     )
-    age = Metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
+    age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
     # Measured of what is read: an idle table has nothing to be late with.
-    StageAlarm(scope, "IteratorAge", settings, about, Trigger({"age": age}, seconds * 1000))
+    StageAlarm(scope, "IteratorAge", settings, about, age, seconds * 1000)

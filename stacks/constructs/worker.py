@@ -6,15 +6,13 @@ from typing import Any
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sqs as sqs
+from aws_cdk.aws_cloudwatch import MathExpression, Metric, TreatMissingData
 from constructs import Construct
 
 from stacks.constructs.alarms import (
     AlarmText,
-    Metric,
     StageAlarm,
-    Trigger,
-    WatchedQueue,
-    inventory,
+    metric,
     read_log,
 )
 from stacks.constructs.function import FunctionSpec, HandlerFunction
@@ -128,15 +126,6 @@ class Worker(Construct):
         _waiting_long(self, settings)
         _backlog_old(self, settings)
         _in_flight_many(self, settings)
-        watched = WatchedQueue(
-            short=work.queue,
-            name=settings.name(work.queue_name),
-            dead_letters=settings.name(work.dead_letter_name),
-            function=work.function,
-            channel=work.channel,
-            waiting_seconds=self.waiting_seconds,
-        )
-        inventory(self).queues.append(watched)
 
     def _publish(self, name: str) -> None:
         for kind, queue in (("Queue", self.queue), ("Dlq", self.dead_letters)):
@@ -179,12 +168,16 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         # No other alarm of a queue is meant where people say "the queue's alarm".
         output=f"{pascal(queue)}Dlq",
     )
-    waiting = {
-        "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible", period=60),
-        "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible", period=60),
-    }
+    waiting = MathExpression(
+        expression="visible + hidden",
+        using_metrics={
+            "visible": _metric(worker.dead_letters, "ApproximateNumberOfMessagesVisible"),
+            "hidden": _metric(worker.dead_letters, "ApproximateNumberOfMessagesNotVisible"),
+        },
+        period=Duration.minutes(1),
+    )
     # A queue that nobody touches for hours reports nothing: that must not end the alarm.
-    StageAlarm(worker, "NotEmpty", settings, about, Trigger(waiting, threshold=1, missing="ignore"))
+    StageAlarm(worker, "NotEmpty", settings, about, waiting, 1, missing=TreatMissingData.IGNORE)
 
 
 def _waiting_long(worker: Worker, settings: Settings) -> None:
@@ -198,7 +191,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
-    StageAlarm(worker, "WaitingLong", settings, about, _age(worker, worker.waiting_seconds))
+    StageAlarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), worker.waiting_seconds)
 
 
 def _backlog_old(worker: Worker, settings: Settings) -> None:
@@ -215,7 +208,7 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
         "the producer",
     )
-    StageAlarm(worker, "BacklogOld", settings, about, _age(worker, half))
+    StageAlarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), half)
 
 
 def _in_flight_many(worker: Worker, settings: Settings) -> None:
@@ -230,12 +223,8 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
     in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")
-    StageAlarm(worker, "InFlightMany", settings, about, Trigger({"in_flight": in_flight}, IN_FLIGHT_MANY))
+    StageAlarm(worker, "InFlightMany", settings, about, in_flight, IN_FLIGHT_MANY)
 
 
-def _age(worker: Worker, seconds: int) -> Trigger:
-    return Trigger({"age": _metric(worker.queue, AGE)}, threshold=seconds)
-
-
-def _metric(queue: sqs.Queue, name: str, period: int = 300) -> Metric:
-    return Metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name}, period)
+def _metric(queue: sqs.Queue, name: str) -> Metric:
+    return metric("AWS/SQS", name, "Maximum", {"QueueName": queue.queue_name})

@@ -4,19 +4,30 @@ It is made of names alone, so that no stack is tied to another for the sake of b
 """
 
 import json
+from collections.abc import Mapping, Sequence
 
-from stacks.constructs.alarms import Inventory
+from stacks.constructs.function import FunctionSpec
+from stacks.constructs.stream import StreamWork
+from stacks.constructs.worker import Work
 from stacks.dashboard.details import campaigns, channels, functions, outside, queues, streams
 from stacks.dashboard.promises import top
 from stacks.dashboard.widgets import placed
 from stacks.settings.stage import Settings
 
-SECTIONS = (top, channels, queues, functions, streams, outside, campaigns)
 
-
-def dashboard(settings: Settings, has: Inventory) -> str:
-    """The body, in which CloudFormation's Sub has to fill in region, account and partition."""
-    widgets = [widget for section in SECTIONS for widget in section(settings, has)]
+def dashboard(settings: Settings, specs: Sequence[FunctionSpec], alarms: Mapping[str, str]) -> str:
+    """The body, in which CloudFormation's Sub has to fill in region, account and partition. `alarms` has the
+    kind of each, by name."""
+    reading = [each for each in specs if isinstance(each, Work)]
+    widgets = [
+        *top(settings, reading, alarms),
+        *channels(settings, reading),
+        *queues(settings, reading),
+        *functions(settings, specs),
+        *streams(settings, [each.function for each in specs if isinstance(each, StreamWork)]),
+        *outside(settings),
+        *campaigns(settings, reading),
+    ]
     # Twelve hours; and each graph by the period that it asks for, however long the time shown.
     body = {"start": "-PT12H", "periodOverride": "inherit", "widgets": placed(widgets)}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

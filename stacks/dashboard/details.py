@@ -1,22 +1,24 @@
 """The dashboard below its top: channels, queues, functions, streams, what others say, campaigns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from stacks.constructs.alarms import Inventory, WatchedFunction, WatchedQueue
-from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST
+from stacks.constructs.function import FunctionSpec
+from stacks.constructs.http_api import access_log
+from stacks.constructs.worker import IN_FLIGHT_MANY, IN_FLIGHT_MOST, Work
 from stacks.dashboard.promises import NOBODYS, alarm_arn, sent, times
 from stacks.dashboard.widgets import Mark, Widget, expression, found, graph, heading, metric, ringing
 from stacks.settings.queues import DAY
 from stacks.settings.stage import Settings
+from stacks.settings.waiting import waiting_seconds
 
 
-def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def channels(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
     """Which channel, and why not?"""
     yield heading(
         "Channels", "Accepted a lane, failed a reason (the ledger's `error.code`), and how long it took."
     )
-    by_channel: dict[str, list[WatchedQueue]] = {}
-    for queue in has.queues:
+    by_channel: dict[str, list[Work]] = {}
+    for queue in reading:
         if queue.channel:
             by_channel.setdefault(queue.channel, []).append(queue)
     for name, senders in by_channel.items():
@@ -28,30 +30,30 @@ def channels(settings: Settings, has: Inventory) -> Iterator[Widget]:
     )
 
 
-def queues(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def queues(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
     """What waits, and where?"""
     yield heading("Queues", "What waits, the age of the oldest, what is in flight, and the dead letters.")
-    for queue in has.queues:
+    for queue in reading:
         yield from _queue(settings, queue)
 
 
-def functions(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def functions(settings: Settings, specs: Sequence[FunctionSpec]) -> Iterator[Widget]:
     """What fails, what is slow?"""
     yield heading(
         "Functions", "Errors and throttles, duration against the time-out, and how many run at once."
     )
-    for function in has.functions:
-        yield from _function(function)
+    for spec in specs:
+        yield from _function(settings, spec)
     monitoring = settings.monitoring
     claimed = metric("AWS/Lambda", "ClaimedAccountConcurrency", {})
     marks = [Mark("alarm", monitoring.many_functions), Mark("quota", monitoring.concurrency_quota)]
     yield graph("The account's concurrency", [claimed], stat="Maximum", marks=marks, width=24)
 
 
-def streams(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def streams(settings: Settings, readers: Sequence[str]) -> Iterator[Widget]:
     """Are the tables' streams read?"""
     yield heading("Streams", "How far each reader is behind its table, and what it gave up on.")
-    for name in has.streams:
+    for name in readers:
         age = metric("AWS/Lambda", "IteratorAge", {"FunctionName": settings.name(name)})
         marks = [Mark("alarm", settings.monitoring.iterator_age_seconds * 1000)]
         yield graph(f"{name}: behind, ms", [age], stat="Maximum", marks=marks)
@@ -66,42 +68,45 @@ def _failed(settings: Settings, channel: str) -> list[object]:
     return expression(f"SEARCH('{search}', 'Sum', 300)", id="reasons")
 
 
-def _queue(settings: Settings, queue: WatchedQueue) -> Iterator[Widget]:
-    own, dead = {"QueueName": queue.name}, {"QueueName": queue.dead_letters}
+def _queue(settings: Settings, queue: Work) -> Iterator[Widget]:
+    own, dead = ({"QueueName": settings.name(each)} for each in (queue.queue_name, queue.dead_letter_name))
     count = "ApproximateNumberOfMessages"
     depth = [
         metric("AWS/SQS", f"{count}Visible", own, label="waiting"),
         metric("AWS/SQS", f"{count}Delayed", own, label="delayed"),
     ]
-    yield graph(f"{queue.short}: waiting", depth, stat="Maximum", width=6, stacked=True)
+    yield graph(f"{queue.queue}: waiting", depth, stat="Maximum", width=6, stacked=True)
     age = [metric("AWS/SQS", "ApproximateAgeOfOldestMessage", own, label="oldest")]
-    kept = settings.retention.days_of(fifo=queue.name.endswith(".fifo")) * DAY
-    marks = [Mark("waiting long", queue.waiting_seconds), Mark("half of the retention", kept // 2)]
-    yield graph(f"{queue.short}: age of the oldest, s", age, stat="Maximum", marks=marks, width=6)
+    kept = settings.retention.days_of(fifo=queue.fifo) * DAY
+    marks = [
+        Mark("waiting long", waiting_seconds(settings, queue.queue)),
+        Mark("half of the retention", kept // 2),
+    ]
+    yield graph(f"{queue.queue}: age of the oldest, s", age, stat="Maximum", marks=marks, width=6)
     in_flight = [metric("AWS/SQS", f"{count}NotVisible", own, label="in flight")]
     marks = [Mark("alarm", IN_FLIGHT_MANY), Mark("SQS's limit", IN_FLIGHT_MOST)]
-    yield graph(f"{queue.short}: in flight", in_flight, stat="Maximum", marks=marks, width=6)
+    yield graph(f"{queue.queue}: in flight", in_flight, stat="Maximum", marks=marks, width=6)
     letters = [
         metric("AWS/SQS", f"{count}Visible", dead, label="visible"),
         metric("AWS/SQS", f"{count}NotVisible", dead, label="looked at"),
     ]
-    yield graph(f"{queue.short}: dead letters", letters, stat="Maximum", width=6, stacked=True)
+    yield graph(f"{queue.queue}: dead letters", letters, stat="Maximum", width=6, stacked=True)
 
 
-def _function(function: WatchedFunction) -> Iterator[Widget]:
-    own = {"FunctionName": function.name}
+def _function(settings: Settings, spec: FunctionSpec) -> Iterator[Widget]:
+    own = {"FunctionName": settings.name(spec.function)}
     failing = [metric("AWS/Lambda", name, own) for name in ("Errors", "Throttles")]
-    yield graph(f"{function.short}: errors, throttles", failing, stat="Sum")
+    yield graph(f"{spec.function}: errors, throttles", failing, stat="Sum")
     took = [
         metric("AWS/Lambda", "Duration", own, stat=stat, label=stat) for stat in ("p50", "p99", "Maximum")
     ]
     limits = [
-        Mark("alarm", round(function.slow_seconds * 1000)),
-        Mark("time-out", function.timeout_seconds * 1000),
+        Mark("alarm", round(spec.slow_seconds(settings) * 1000)),
+        Mark("time-out", spec.limits.timeout_seconds * 1000),
     ]
-    yield graph(f"{function.short}: duration, ms", took, stat="Maximum", marks=limits)
+    yield graph(f"{spec.function}: duration, ms", took, stat="Maximum", marks=limits)
     running = [metric("AWS/Lambda", "ConcurrentExecutions", own)]
-    yield graph(f"{function.short}: at once", running, stat="Maximum")
+    yield graph(f"{spec.function}: at once", running, stat="Maximum")
 
 
 FAILING_HOSTS = (
@@ -112,7 +117,7 @@ ANSWERS = (
 )
 
 
-def outside(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def outside(settings: Settings) -> Iterator[Widget]:
     """What do others say?"""
     yield heading(
         "Outside", "SES's judgement of the account; endpoints that keep failing; the API's answers."
@@ -127,14 +132,13 @@ def outside(settings: Settings, has: Inventory) -> Iterator[Widget]:
         for name in ("CallbacksDelivered", "WebhooksFailing")
     ]
     yield graph("Callbacks", callbacks, stat="Sum", width=12)
-    for api in has.apis:
-        yield ringing(f"{api.name}: answered 5xx", alarm_arn(settings.name("api-5xx")), width=12)
-        yield found(f"{api.name}: answers", api.log_group, ANSWERS, width=12)
+    yield ringing(f"{settings.name()}: answered 5xx", alarm_arn(settings.name("api-5xx")), width=12)
+    yield found(f"{settings.name()}: answers", access_log(settings), ANSWERS, width=12)
 
 
-def campaigns(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def campaigns(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
     """How far are they? Nothing where the stage has none."""
-    works = [queue.function for queue in has.queues if queue.short in ("collect", "audience")]
+    works = [queue.function for queue in reading if queue.queue in ("collect", "audience")]
     if not works:
         return
     yield heading(

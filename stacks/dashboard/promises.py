@@ -1,8 +1,8 @@
 """The top of the dashboard: how to read it, what rings, and whether messages arrive."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from stacks.constructs.alarms import Inventory, WatchedAlarm, WatchedQueue
+from stacks.constructs.worker import Work
 from stacks.dashboard.widgets import Series, Widget, alarms, expression, heading, metric, numbers, text
 from stacks.settings.stage import Settings
 
@@ -26,15 +26,15 @@ READING = (
 )
 
 
-def top(settings: Settings, has: Inventory) -> Iterator[Widget]:
+def top(settings: Settings, queues: Sequence[Work], kinds: Mapping[str, str]) -> Iterator[Widget]:
     """Is anything wrong?"""
     yield text(READING.format(stage=settings.stage), 4)
-    yield from _alarms(has.alarms)
+    yield from _alarms(kinds)
     yield heading("Promises", "What was accepted and what failed in the time shown; how long, how late.")
-    senders = [queue for queue in has.queues if queue.channel]
+    senders = [queue for queue in queues if queue.channel]
     channels = list(dict.fromkeys(queue.channel for queue in senders))
     yield _sums(settings, senders, channels)
-    yield _waiting(has.queues)
+    yield _waiting(settings, queues)
     for start in range(0, len(senders), 4):
         lines = times(settings, senders[start : start + 4])
         yield numbers("From put to accepted, ms", lines, stat="p50", width=24, whole_range=True)
@@ -45,23 +45,23 @@ def alarm_arn(name: str) -> str:
     return f"arn:${{AWS::Partition}}:cloudwatch:${{AWS::Region}}:${{AWS::AccountId}}:alarm:{name}"
 
 
-def sent(settings: Settings, sender: WatchedQueue, **options: object) -> Series:
+def sent(settings: Settings, sender: Work, **options: object) -> Series:
     """How many messages a sender's provider has accepted."""
     return metric("Mailroom", "Sent", {"service": sender.function, "stage": settings.stage}, **options)
 
 
-def _alarms(made: Sequence[WatchedAlarm]) -> Iterator[Widget]:
-    urgent = [each for each in made if each.kind in URGENT]
-    other = [each for each in made if each.kind not in URGENT]
+def _alarms(kinds: Mapping[str, str]) -> Iterator[Widget]:
+    urgent = [name for name, kind in kinds.items() if kind in URGENT]
+    other = [name for name in kinds if name not in urgent]
     for title, some in (("Act on these", urgent), ("Look at these", other)):
-        arns = [alarm_arn(each.name) for each in some]
+        arns = [alarm_arn(each) for each in some]
         for start in range(0, len(arns), ALARMS_A_WIDGET):
             part = arns[start : start + ALARMS_A_WIDGET]
             # Four alarms stand side by side, a row each.
             yield alarms(title, part, 1 + -(-len(part) // 4))
 
 
-def _sums(settings: Settings, senders: Sequence[WatchedQueue], channels: Sequence[str]) -> Widget:
+def _sums(settings: Settings, senders: Sequence[Work], channels: Sequence[str]) -> Widget:
     accepted = [sent(settings, each, id=f"sent{at}", **HIDDEN) for at, each in enumerate(senders)]
     failed = [
         metric("Mailroom", "Failed", {"channel": name, "stage": settings.stage}, id=f"failed{at}", **HIDDEN)
@@ -74,16 +74,22 @@ def _sums(settings: Settings, senders: Sequence[WatchedQueue], channels: Sequenc
     return numbers("Messages", [*lines, *accepted, *failed], stat="Sum", width=12, whole_range=True)
 
 
-def _waiting(queues: Sequence[WatchedQueue]) -> Widget:
+def _waiting(settings: Settings, queues: Sequence[Work]) -> Widget:
     ages = [
-        metric("AWS/SQS", "ApproximateAgeOfOldestMessage", {"QueueName": each.name}, id=f"age{at}", **HIDDEN)
+        metric(
+            "AWS/SQS",
+            "ApproximateAgeOfOldestMessage",
+            {"QueueName": settings.name(each.queue_name)},
+            id=f"age{at}",
+            **HIDDEN,
+        )
         for at, each in enumerate(queues)
     ]
     dead = [
         metric(
             "AWS/SQS",
             f"ApproximateNumberOfMessages{state}",
-            {"QueueName": each.dead_letters},
+            {"QueueName": settings.name(each.dead_letter_name)},
             id=f"dead{state.lower()}{at}",
             **HIDDEN,
         )
@@ -97,7 +103,7 @@ def _waiting(queues: Sequence[WatchedQueue]) -> Widget:
     return numbers("Waiting now", [*lines, *ages, *dead], stat="Maximum", width=12, whole_range=False)
 
 
-def times(settings: Settings, senders: Sequence[WatchedQueue]) -> list[Series]:
+def times(settings: Settings, senders: Sequence[Work]) -> list[Series]:
     """From a message's put to its acceptance, by sender."""
     return [
         metric(

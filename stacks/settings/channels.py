@@ -133,6 +133,9 @@ SENDER_MB = 220
 of text at four bytes a character, and 150,000 values; then it is encoded to be measured."""
 ITEM_MB = 16
 """Memory, in MiB, that a message takes whose content is in its item: of such, each thread has one."""
+BUSY, AT_ONCE = 12, 5
+"""Where each worker would have to send more than BUSY messages a second, AT_ONCE at a time send a third more,
+and cost less: docs/limits.md."""
 ATTACHED = 5
 """Bytes of memory that one of an attachment takes: as it is, in base64, in the request and in its bytes."""
 
@@ -150,9 +153,11 @@ def channels_faults(
             )
         yield from _channel(f"channels.{event_type}", channel)
         yield from _provider(event_type, channel)
-        attached = mail.max_attachment_bytes if event_type == "mail" else 0
         yield from memory_faults(
-            f"channels.{event_type}", channel.memory_mb, attached, channel.submits_at_once
+            f"channels.{event_type}",
+            channel.memory_mb,
+            _attached(event_type, mail),
+            channel.submits_at_once,
         )
     yield from _names(rows)
     yield from _room(rows)
@@ -189,10 +194,34 @@ def _provider(event_type: str, channel: Channel) -> Iterator[str]:
         yield f"channels.{event_type}: its secret {event_type!r} exists already; give it another name."
 
 
+def lane_advice(stage: str, row: LaneRow, mail: Mail) -> Iterator[str]:
+    """What lets a lane send more whose workers are too few to reach its rate one at a time."""
+    at_once = min(AT_ONCE, *(lane.batch_size for lane in row.channel.lanes.values()))
+    if row.pace * BUSY < 1 and row.channel.submits_at_once == 1 < at_once:
+        memory_mb = _sender_mb(_attached(row.event_type, mail), at_once)
+        needed, workers = number(1 / row.pace), row.polling.maximum_concurrency
+        yield (
+            f"mailroom.{stage}.channels.{row.event_type}.submits_at_once: 1 keeps lane {row.lane} under its "
+            f"rate: each of its {workers} workers would have to send {needed} messages a second, and one at "
+            f"a time a worker sends fewer than 10. Set {at_once}, with memory_mb {memory_mb} or more: the "
+            "workers send more, and a message costs less. Or raise the lane's maximum_concurrency. "
+            "docs/limits.md has figures, under Several at a time."
+        )
+
+
+def _attached(event_type: str, mail: Mail) -> int:
+    """The most bytes of attachments that a message of a channel has."""
+    return mail.max_attachment_bytes if event_type == "mail" else 0
+
+
+def _sender_mb(attached: int, at_once: int) -> int:
+    """Memory, in MiB, that a sender needs for the largest message there may be, and those beside it."""
+    return SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * (at_once - 1)
+
+
 def memory_faults(key: str, memory_mb: int, attached: int = 0, at_once: int = 1) -> Iterator[str]:
-    """The rule that a sender can hold the largest message there may be, and those beside it; `attached` is in
-    bytes."""
-    needed = SENDER_MB + math.ceil(ATTACHED * attached / 2**20) + ITEM_MB * (at_once - 1)
+    """The rule that a sender has the memory that it needs; `attached` is in bytes."""
+    needed = _sender_mb(attached, at_once)
     if memory_mb < needed:
         files = f" + {ATTACHED} x mail.max_attachment_bytes {attached}" if attached else ""
         files += f" + {ITEM_MB} for each of {at_once - 1} beside it" if at_once > 1 else ""

@@ -37,13 +37,15 @@ def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> 
         case "missing":
             return f"is missing; add it{_meaning(field)}."
         case "extra_forbidden":
-            return f"is not a setting; use one of {_names(_section(model, path[:-1]))}."
+            names = (name for name in _section(model, path[:-1]).model_fields if name != "stage")
+            return f"is not a setting; use one of {', '.join(names)}."
         case "greater_than_equal" | "less_than_equal":
             limit = fault["ctx"]["ge" if kind == "greater_than_equal" else "le"]
             side = "under" if kind == "greater_than_equal" else "over"
             return f"{value!r} is {side} {number(limit)}; {_range(field)}."
         case "literal_error":
-            return f"{value!r} is unknown; use {_choices(fault['ctx']['expected'])}."
+            choices = fault["ctx"]["expected"].replace("'", "")
+            return f"{value!r} is unknown; use {choices}."
         case "string_pattern_mismatch":
             return f"{value!r} does not fit {fault['ctx']['pattern']}{_meaning(field)}."
         case "value_error":
@@ -108,10 +110,6 @@ def field_of(model: type[BaseModel], path: list[str]) -> FieldInfo | None:
     return field
 
 
-def _names(section: type[BaseModel]) -> str:
-    return ", ".join(name for name in section.model_fields if name != "stage")
-
-
 def _range(field: FieldInfo | None) -> str:
     """The bounds of a number, both of them, whichever was passed; of a list, its entries' bounds."""
     metadata = [*field.metadata, *_entries(field)] if field else []
@@ -130,10 +128,6 @@ def number(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() else f"{value:.3g}"
-
-
-def _choices(expected: str) -> str:
-    return expected.replace("'", "")
 
 
 def _meaning(field: FieldInfo | None) -> str:

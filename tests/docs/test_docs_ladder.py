@@ -8,9 +8,10 @@ import pytest
 
 from ops.cost.answer import WantedMessages, cost
 from ops.cost.fixed import of_settings
-from ops.estimates.lanes import Assumed, Senders, SendingPlan, Stages
+from ops.estimates.lanes import WHOLE_VCPU_MB, Assumed, Senders, SendingPlan, Stages
 from ops.estimates.prices import lambda_time
 from stacks.paths import ROOT
+from stacks.settings.channels import Mail, memory_faults
 from stacks.settings.load import load
 from tests.support.docs_pages import Page
 
@@ -33,7 +34,7 @@ def test_each_rung_of_the_ladder_passes_synth_and_is_as_fast_as_its_row_says(run
     settings, (rate, workers, pace, speed, hours, _) = _ladder()[rung]
     stages = _stages(settings)
     found = Stages(stages).lane("prod", "mail", lane)
-    plan = SendingPlan(found.senders, Assumed(latency=0.1, between=0.1), 500_000)
+    plan = SendingPlan(found.senders, Assumed.of("mail"), 500_000)
     assert (found.allowed, found.workers) == (float(rate), int(workers))
     assert found.senders.pace == pytest.approx(float(pace), rel=0.01)
     assert 2 * plan.speed == pytest.approx(float(speed), rel=0.01)
@@ -53,7 +54,7 @@ def _rows_of_threads() -> list[tuple[float, ...]]:
         Page("docs/limits.md").text,
         re.M,
     )
-    assert len(rows) == 10
+    assert len(rows) == 14
     return [tuple(map(float, row)) for row in rows]
 
 
@@ -68,7 +69,7 @@ def test_several_at_a_time_pass_synth_and_are_as_fast_and_cost_as_their_row_says
         "lanes": {"normal": {"share": 0.5, "maximum_concurrency": int(workers)}},
     }
     found = Stages(_stages({"channels": {"mail": mail}})).lane("prod", "mail", "normal")
-    plan = SendingPlan(found.senders, Assumed(latency=0.1, between=0.1), 1)
+    plan = SendingPlan(found.senders, Assumed.of("mail"), 1)
     assert (found.senders.rate, found.at_once) == (rate, at_once)
     assert plan.speed == pytest.approx(speed, rel=0.003)
     seconds = plan.working + plan.waiting
@@ -76,10 +77,26 @@ def test_several_at_a_time_pass_synth_and_are_as_fast_and_cost_as_their_row_says
 
 
 def test_the_largest_lane_alone_reaches_10_000_a_second_only_with_threads() -> None:
-    one, two = (SendingPlan(Senders(1000, 10, 10_000, at_once), Assumed(0.1, 0.1), 1) for at_once in (1, 2))
-    assert (one.workers_for_rate(), two.workers_for_rate()) == (1100, 600)
-    both = SendingPlan(Senders(1000, 10, 10_530 / 2), Assumed(0.1, 0.1), 1)
+    one, two = (_unbound(at_once, memory_mb, 10_000) for at_once, memory_mb in ((1, 256), (2, 272)))
+    assert (one.workers_for_rate(), two.workers_for_rate()) == (1396, 780)
+    both = _unbound(1, 256, 10_530 / 2)
     assert 2 * both.speed == pytest.approx(10_000, rel=0.001)
+
+
+def _unbound(at_once: int, memory_mb: int, rate: float | None) -> SendingPlan:
+    """As many mails as 1,000 workers send within the rate."""
+    senders = Senders(1000, 10, rate, at_once, memory_mb / WHOLE_VCPU_MB)
+    return SendingPlan(senders, Assumed.of("mail"), 1)
+
+
+@pytest.mark.parametrize("memory_mb", [256, 320, 400, 512, 1024])
+def test_a_worker_that_never_waits_sends_and_costs_by_its_memory_as_its_row_says(memory_mb: int) -> None:
+    (row,) = re.findall(rf"^\| {memory_mb:,} MB \| (\d.*) \|$", Page("docs/limits.md").text, re.M)
+    for at_once, cell in zip((1, 2, 5, 10), row.split(" | "), strict=True):
+        plan = _unbound(at_once, memory_mb, None)
+        cost = lambda_time(plan.working, memory_mb) * 1e6
+        refused = [*memory_faults("", memory_mb, Mail.model_fields["max_attachment_bytes"].default, at_once)]
+        assert cell == ("refused" if refused else f"{plan.speed / 1000:.1f}, {cost:.2f}")
 
 
 def test_what_the_readme_says_a_million_mails_cost_is_what_prod_would_pay() -> None:

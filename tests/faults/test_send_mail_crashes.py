@@ -1,6 +1,7 @@
 """send_mail, stopped before and after every outside call, then redelivered as the queue would."""
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import pytest
 
@@ -9,7 +10,7 @@ from tests.support.faults.world import MAIL, World, mail
 
 NewWorld = Callable[..., World]
 
-GOOD = ("a", "b", "throttled-once")
+GOOD = ("a", "b", "c", "d", "throttled-once")
 BATCH = (
     mail("a"),
     mail("no-name", first_name=None) | {"template": "unknown"},
@@ -18,23 +19,25 @@ BATCH = (
     mail("rejected"),
     mail("b"),
     mail("a"),
+    mail("c"),
+    mail("d"),
 )
 IN_DOUBT = {"after send_email", "before update_item"}
 """Between SES's acceptance and the record: here alone a message can be sent twice, by `resend`."""
 
 
 def stops(new_world: NewWorld, on_unknown: str) -> Iterator[tuple[World, str]]:
-    """A world for each outside call and side, stopped there once; then the whole way without a stop."""
-    whole = new_world(on_unknown)
-    whole.enqueue(*BATCH)
-    whole.deliver()
-    count = len(whole.outside.calls)
-    assert count > 15
+    """A world for each outside call and side, stopped there once, with the batch in either order."""
     sides: tuple[Side, ...] = ("before", "after")
-    for at in range(count):
-        for side in sides:
+    for batch in (BATCH, BATCH[::-1]):
+        whole = new_world(on_unknown)
+        whole.enqueue(*batch)
+        whole.deliver()
+        count = len(whole.outside.calls)
+        assert count > 15
+        for at, side in product(range(count), sides):
             world = new_world(on_unknown)
-            world.enqueue(*BATCH)
+            world.enqueue(*batch)
             world.outside.stop = (at, side)
             world.deliver()
             assert world.outside.stopped_at is not None

@@ -6,8 +6,7 @@ from typing import cast
 import pytest
 
 from local.demo.client import Key, StageClient
-from local.demo.waiter import FAXES, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
-from local.stage.workspace import LEDGER
+from local.demo.waiter import AT_ONCE, POLL_SECONDS, QUIET_SECONDS, NotSettled, Waiter
 
 EXPECTED: dict[Key, str] = {("a", "sms"): "delivered", ("b", "sms"): "failed"}
 
@@ -23,10 +22,12 @@ class Stage:
     def _look(self) -> object:
         return self.found.pop(0) if len(self.found) > 1 else self.found[0]
 
-    def count(self, table: str, condition: str, values: dict[str, str]) -> object:
-        assert (table, FAXES in condition) == (LEDGER, True)
-        assert values == {":fax": "fax", ":webhook": "webhook"}
-        return self._look()
+    def ended(self, keys: list[Key]) -> set[Key]:
+        """The next count says how many of all messages, by their numbers, have ended."""
+        assert 0 < len(keys) <= AT_ONCE
+        count = self._look()
+        assert isinstance(count, int)
+        return {key for key in keys if int(key[0]) < count}
 
     def statuses(self) -> object:
         return self._look()
@@ -48,16 +49,26 @@ class Stage:
         return Waiter(cast(StageClient, self), lambda: self.now, self.sleep)
 
 
-def test_it_waits_until_so_many_have_ended_and_tells_how_many_they_are() -> None:
-    stage = Stage([1, 2, 3, 4])
-    stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
+def numbered(count: int) -> list[Key]:
+    return [(str(number), "mail") for number in range(count)]
+
+
+def test_it_waits_until_all_have_ended_and_tells_how_many_they_are() -> None:
+    stage = Stage([1, 2, 3])
+    stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert (stage.told, stage.now) == ([1, 2, 3], 2 * POLL_SECONDS)
+
+
+def test_it_looks_at_more_messages_than_one_call_takes_and_at_none_twice_that_has_ended() -> None:
+    stage = Stage([AT_ONCE + 7])
+    stage.waiter.until_ended(numbered(AT_ONCE + 7), 10, stage.told.append)
+    assert (stage.told, stage.now) == ([AT_ONCE + 7], 0)
 
 
 def test_it_gives_up_in_time_and_says_how_many_have_ended() -> None:
     stage = Stage([1])
     with pytest.raises(NotSettled, match=r"After 10 s 1 of 3 messages have ended\. Queues: all empty\."):
-        stage.waiter.until_completed(FAXES, 3, 10, stage.told.append)
+        stage.waiter.until_ended(numbered(3), 10, stage.told.append)
     assert 10 < stage.now < 11
 
 

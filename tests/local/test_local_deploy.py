@@ -50,7 +50,7 @@ def test_a_stack_comes_after_those_it_depends_on(tmp_path: Path) -> None:
     assert [stack.name for stack in read_assembly(tmp_path)] == ["mailroom-b-mailbox", "mailroom-a-channels"]
 
 
-def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None:
+def test_assets_know_their_bucket_and_an_archive_names_its_folder(tmp_path: Path) -> None:
     write_assembly(tmp_path)
     template, code = read_assembly(tmp_path)[0].assets
     assert (template.bucket, template.key) == (
@@ -59,7 +59,8 @@ def test_assets_know_their_bucket_and_folders_are_zipped(tmp_path: Path) -> None
     )
     assert template.content() == b'{"Resources": {}}'
     with zipfile.ZipFile(io.BytesIO(code.content())) as archive:
-        assert "package/handler.py" in archive.namelist()
+        folder = Path(archive.comment.decode())
+    assert folder == (tmp_path / "asset.code").resolve()
 
 
 TWILIO = {

@@ -1,9 +1,10 @@
-"""The emulator unpacks a code once for all workers, and a new code anew."""
+"""The emulator unpacks a code once for all workers, and a new code anew; it copies code from a folder."""
 
 import io
 import zipfile
 from pathlib import Path
 
+from local.stage.deploy import Asset
 from tests.support.local.emulator import create_function, emulated, functions
 
 CODE = "import os\n\ndef handler(event, context):\n    return os.path.realpath(__file__)\n"
@@ -22,6 +23,19 @@ def test_workers_of_one_code_share_a_folder_and_those_of_another_do_not(tmp_path
         create_function(url, "other", f"{CODE}# other\n", {})
         places = [place(url, name) for name in ("one", "same", "other")]
     assert places[0] == places[1] != places[2]
+
+
+def test_a_function_runs_a_copy_of_the_folder_that_its_archive_names(tmp_path: Path) -> None:
+    code = tmp_path / "asset"
+    code.mkdir()
+    (code / "index.py").write_text(CODE)
+    archive = Asset(code, zipped=True, bucket="assets", key="code.zip").content()
+    with emulated(tmp_path / "emulator") as url:
+        create_function(url, "one", "", {})
+        functions(url).update_function_code(FunctionName="one", ZipFile=archive)
+        found = place(url, "one")
+    assert found.endswith('/index.py"')
+    assert str(code) not in found
 
 
 def test_a_function_whose_code_is_replaced_runs_the_new_one(tmp_path: Path) -> None:

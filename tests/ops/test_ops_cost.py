@@ -21,7 +21,7 @@ from ops.cost.parts import (
     storage_cost,
 )
 from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
-from ops.estimates.prices import BETWEEN, dollars, estimate_of
+from ops.estimates.prices import dollars
 from stacks.settings.load import load
 
 MILLION = 1_000_000
@@ -48,8 +48,7 @@ def reckoned(*wanted: WantedMessages, stage: str = "prod", **options: Any) -> Co
 def test_sending_costs_what_a_plan_says(stage: str, channel: str, lane: str) -> None:
     stages = Stages.of()
     found = stages.lane(stage, channel, lane)
-    assumed = Assumed(estimate_of(channel).latency, BETWEEN)
-    plan = dollars(use_of(found, SendingPlan(found.senders, assumed, MILLION)), MILLION)
+    plan = dollars(use_of(found, SendingPlan(found.senders, Assumed.of(channel), MILLION)), MILLION)
     (said,) = reckoned(WantedMessages(channel, MILLION, lane), stage=stage).channels
     assert plan
     assert {name: said.parts[name] for name in plan} == {name: round(each, 4) for name, each in plan.items()}

@@ -71,7 +71,9 @@ def test_without_settings_the_file_gets_all_that_the_cdk_needs(file: Path, conte
     assert load(stages(file), "trial").twilio is None
 
 
-def test_a_new_stage_leaves_every_other_character_as_it_was(file: Path) -> None:
+def test_a_new_stage_leaves_every_other_character_of_a_file_in_the_commands_form_as_it_was(
+    file: Path,
+) -> None:
     file.write_text(FULL)
     assert run("--stage", "trial", *MAIL, "--rate", "14").exit_code == 0
     written = file.read_text()
@@ -308,8 +310,8 @@ def test_json_is_one_object_and_says_what_lanes_cannot_reach(file: Path) -> None
         "make synth STAGE=trial",
         "make bootstrap STAGE=trial",
     ]
-    assert "--set channels.mail.lanes.bulk.maximum_concurrency=6" in answer["notes"][1]
-    many = "channels.mail.lanes.{}.maximum_concurrency=6"
+    assert "--set channels.mail.lanes.bulk.maximum_concurrency=7" in answer["notes"][1]
+    many = "channels.mail.lanes.{}.maximum_concurrency=7"
     lanes_set = [word for lane in ("normal", "bulk") for word in ("--set", many.format(lane))]
     assert valid("init", run("--stage", "trial", *lanes_set, "--json").stdout)["notes"] == []
 

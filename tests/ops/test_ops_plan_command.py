@@ -42,11 +42,11 @@ def test_what_the_pace_costs_is_said_with_the_setting_that_makes_it_cheaper(
     given = ("--channel", "mail", "--messages", "10", "--lane")
     four, two = run(*given, "bulk").stdout, run(*given, "normal").stdout
     assert (
-        "A million messages cost 1.57 while functions wait for their pace, and 0.33 while they work." in four
+        "A million messages cost 1.47 while functions wait for their pace, and 0.43 while they work." in four
     )
     assert "So you pay for the pace more than for the time that the provider takes." in four
     key = "mailroom.dev.channels.mail.lanes.bulk.maximum_concurrency"
-    assert f"{key} 4 -> 2 would make the wait 0.62 a million." in four
+    assert f"{key} 4 -> 2 would make the wait 0.52 a million." in four
     assert "No setting of the lane makes the wait cheaper at this rate." in two
 
 
@@ -70,10 +70,13 @@ def test_the_campaigns_of_a_stage_that_cannot_be_read_exit_with_2_and_their_sent
 def test_assumptions_are_named_and_can_be_others() -> None:
     given = ("--channel", "mail", "--messages", "100", "--stage", "local")
     usual, slow = run(*given), run(*given, "--latency", "0.5", "--between", "0.7")
-    assert "Assumed: 0.1 s a message in its sender (--latency)." in usual.stdout
-    assert "Assumed: 0.5 s a message in its sender (--latency)." in slow.stdout
+    assert "Assumed: 0.1 s a message in a sender with a whole vCPU (--latency)." in usual.stdout
+    assert "Computed: 0.13 s with 256 MB, 14% of a vCPU, and 1 at a time." in usual.stdout
+    assert "4 x 10 / (10 x 0.13 s + 0.1 s)" in usual.stdout
+    assert "Assumed: 0.5 s a message in a sender with a whole vCPU (--latency)." in slow.stdout
+    assert "Computed: 0.53 s with 256 MB, 14% of a vCPU, and 1 at a time." in slow.stdout
     assert "Assumed: 0.7 s from one invocation to the next (--between)." in slow.stdout
-    assert "4 x 10 / (10 x 0.5 s + 0.7 s)" in slow.stdout
+    assert "4 x 10 / (10 x 0.53 s + 0.7 s)" in slow.stdout
 
 
 def test_the_workers_bound_is_shown_with_the_threads_that_share_a_batch(
@@ -82,8 +85,10 @@ def test_the_workers_bound_is_shown_with_the_threads_that_share_a_batch(
     context = copy.deepcopy(CONTEXT)
     context["dev"]["channels"]["mail"] |= {"submits_at_once": 4, "memory_mb": 512}
     monkeypatch.setattr(Stages, "of", lambda: Stages(context))
+    said = run("--channel", "mail", "--messages", "10").stdout
     # Four threads have three of the ten each, at most.
-    assert "2 x 10 / (3 x 0.1 s + 0.1 s)" in run("--channel", "mail", "--messages", "10").stdout
+    assert "2 x 10 / (3 x 0.122 s + 0.1 s)" in said
+    assert "Computed: 0.122 s with 512 MB, 29% of a vCPU, and 4 at a time." in said
 
 
 def test_a_fax_takes_a_minute_if_nobody_says_otherwise_and_its_price_is_not_guessed() -> None:

@@ -144,7 +144,8 @@ def test_what_is_piped_in_cannot_be_asked_about(stage: RepairStage) -> None:
     stage.put(mail("a"))
     result = run("reconcile", "-", typed="a\n")
     assert result.exit_code == 2
-    assert "1 message would be requeued." in result.stderr
+    assert "Requeue 1 message of dev?" in result.stderr
+    assert "Standard input is taken" in result.stderr
     assert "use --yes" in result.stderr
     assert not stage.functions.invoked
 

@@ -3,6 +3,11 @@
 import json
 from collections import Counter
 
+from local.stage.workspace import LEDGER
+from mailroom.channels.mail.contract import Mail
+from mailroom.ledger.items import Claimed, where
+from mailroom.ledger.ledger import Ledger, NewClaim
+from mailroom.message.message import parse
 from tests.support.pipeline.items import mail
 from tests.support.pipeline.shared import Pipeline, until
 
@@ -21,12 +26,28 @@ def test_of_a_thousand_mails_that_are_queued_twice_none_is_lost_and_none_sent_tw
     pipeline.until_ended(*(item["id"] for item in items), seconds=SECONDS)
     sent = Counter(each["to"] for each in pipeline.inbox() if each["to"].startswith("burst"))
     assert sent == Counter(item["email"] for item in items)
+    assert not pipeline.logged(pipeline.output("SendMailFunctionName"), "claimed together")
     until(
         lambda: outcomes(pipeline) == {"delivered": COUNT},
         SECONDS,
         lambda: f"in spite of all events: {outcomes(pipeline)}",
         poll=1,  # a scan takes the emulator's time from the work
     )
+
+
+def test_the_emulator_makes_claims_together_as_it_makes_them_alone(pipeline: Pipeline) -> None:
+    ledger = Ledger(pipeline.dynamodb, LEDGER, lease=60, ttl=1e6, clock=lambda: 1_795_251_600.0)
+    one, two, three = (parse(mail(f"claimed-{each}"), {"mail": Mail}) for each in "123")
+    try:
+        ledger.claim(one, "ses/1", token="t")
+        made = ledger.claim_new([NewClaim(each, "ses/1", None, "t") for each in (one, two, three)])
+        assert [isinstance(each, Claimed) or each for each in made] == ["DuplicateItem", True, True]
+        alone, *together = ({**pipeline.ledger(each.id), "id": "", "to": ""} for each in (one, two, three))
+        assert together == [alone, alone]
+        assert alone["claim_token"] == "t"
+    finally:
+        for each in (one, two, three):
+            pipeline.dynamodb.delete_item(TableName=LEDGER, Key=where(each.key))
 
 
 def outcomes(pipeline: Pipeline) -> Counter[str]:

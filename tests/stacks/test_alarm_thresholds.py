@@ -12,7 +12,7 @@ from stacks.settings.waiting import waiting_seconds
 from tests.support.stacks.alarm import alarm, alarms
 from tests.support.stacks.refusals import STAGES, accepted
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import variant
+from tests.support.stacks.variants import up_to, variant
 
 AT_LEAST = "GreaterThanOrEqualToThreshold"
 ALONE = {"messages-api", "unsubscribe", "twilio-callbacks", "dead-letters"}
@@ -205,7 +205,7 @@ def test_an_endpoint_that_stays_dead_is_one_alarm_from_its_first_late_try_to_its
 @pytest.mark.parametrize(("delays", "cap"), [([5, 15], 36_000), ([39_600], 0), ([39_600], 39_600)])
 def test_an_endpoint_that_asks_for_long_waits_is_one_alarm_as_well(delays: list[int], cap: int) -> None:
     chosen = {"webhook.delays_seconds": delays, "webhook.retry_after_cap_seconds": cap}
-    made = variant(chosen)["webhook"]
+    made = up_to("webhook", chosen)["webhook"]
     rings = made.one("CloudWatch::Alarm", AlarmName="mailroom-dev-webhooks-failing")
     looked_at = rings["EvaluationPeriods"] * rings["Period"]
     assert max(*delays, cap) + 3_600 <= looked_at <= 86_400

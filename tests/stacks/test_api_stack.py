@@ -8,7 +8,7 @@ import pytest
 from mailroom.mailbox import PREFIX
 from tests.support.stacks.refusals import REMOVED, accepted, refusal
 from tests.support.stacks.templates import Template, Templates, text
-from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, variant
+from tests.support.stacks.variants import AT_SIMULATORS, AWS, JWT, SCOPES, SIMULATED, TWILIO, up_to, variant
 
 LOG = {"logs:CreateLogStream", "logs:PutLogEvents"}
 OWN_URL = "https://<ApiF70053CD>.execute-api.eu-central-1.amazonaws.com"
@@ -24,7 +24,7 @@ def changed() -> Template:
         "retention.mailbox_days": 30,
         "retention.payload_days": 50,
     }
-    return variant(changes)["api"]
+    return up_to("api", changes)["api"]
 
 
 def watched(template: Template, alarm: dict[str, Any]) -> str:
@@ -89,7 +89,7 @@ def test_tokens_of_one_issuer_may_be_let_in_instead() -> None:
 
 
 def test_a_token_needs_the_scope_of_what_its_caller_does() -> None:
-    api = variant({"api.jwt": {**JWT, "scopes": SCOPES}})["api"]
+    api = up_to("api", {"api.jwt": {**JWT, "scopes": SCOPES}})["api"]
     needed = {each["RouteKey"]: each.get("AuthorizationScopes") for each in api.all("ApiGatewayV2::Route")}
     assert needed == {
         "POST /messages": ["mailroom/send"],
@@ -113,7 +113,7 @@ def test_callers_are_told_apart_by_the_token_or_by_the_principal_that_signs(dev:
     assert (given["CALLER_CLAIM"], given["PAYLOAD_PREFIXES"]) == ("", "{}")
     jwt = {**JWT, "caller_claim": "client_id"}
     changes = {"api.jwt": jwt, "api.payload_prefixes": {"shop": "shop/", "trusted": ""}}
-    given = variant(changes)["api"].environment("mailroom-dev-messages-api")
+    given = up_to("api", changes)["api"].environment("mailroom-dev-messages-api")
     assert given["CALLER_CLAIM"] == "client_id"
     assert json.loads(given["PAYLOAD_PREFIXES"]) == {"shop": "shop/", "trusted": ""}
 
@@ -183,7 +183,7 @@ def test_a_route_is_made_before_the_stage_that_throttles_it(dev: Templates) -> N
 
 
 def test_each_route_lets_one_request_through_at_least() -> None:
-    assert {burst for _, burst in throttled(variant({"api.burst": 20})["api"]).values()} == {1, 6}
+    assert {burst for _, burst in throttled(up_to("api", {"api.burst": 20})["api"]).values()} == {1, 6}
     assert "leaves the routes of public under 1 request" in refusal("api.burst", 19)
 
 
@@ -234,8 +234,8 @@ def test_a_domain_of_its_own_is_a_setting() -> None:
 
 def test_the_function_that_reads_texts_is_told_the_stages_own_words() -> None:
     words = {"stop_words": ["ARRÊT", "no más"], "start_words": ["oui"]}
-    by_twilio = variant({"sms": {**TWILIO, **words}})
-    by_aws = variant({"sms": {**AWS, **words}})
+    by_twilio = up_to("api", {"sms": {**TWILIO, **words}})
+    by_aws = up_to("api", {"sms": {**AWS, **words}})
     callbacks = by_twilio["api"].environment("mailroom-dev-twilio-callbacks")
     feedback = by_aws["feedback"].environment("mailroom-dev-feedback")
     for told in (callbacks, feedback):
@@ -299,7 +299,7 @@ def test_the_api_knows_the_lanes_of_every_channel(dev: Templates) -> None:
         "mail": ["normal", "bulk"],
         **{each: ["normal"] for each in ("sms", "fax", "webhook")},
     }
-    without = variant({"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
+    without = up_to("api", {"fax": None, "sms": None, "channels.sms": REMOVED})["api"]
     assert json.loads(without.environment("mailroom-dev-messages-api")["LANES"]).keys() == {"mail", "webhook"}
 
 

@@ -39,14 +39,14 @@ INTERFACES = {
 def weekly(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack of a stage with one campaign over PostgreSQL, without code of its own."""
     root = tmp_path_factory.mktemp("weekly")
-    return with_campaigns(put(root), "weekly")["campaigns"]
+    return with_campaigns(put(root), "weekly")
 
 
 @pytest.fixture(scope="module")
 def by_hand(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack with one campaign that has no schedule, its runs remembered for longer."""
     campaigns = put(tmp_path_factory.mktemp("by-hand"), schedule=REMOVED)
-    return with_campaigns(campaigns, "weekly", campaigns__run_days=40)["campaigns"]
+    return with_campaigns(campaigns, "weekly", campaigns__run_days=40)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def with_code(tmp_path_factory: pytest.TempPathFactory) -> Template:
     """The stack with one campaign whose code asks another database too; the first one's place is set."""
     campaigns = put(tmp_path_factory.mktemp("with-code"), module=MODULE, databases=["shop"])
     databases = {**DATABASES, "app": {**DATABASES["app"], **WHERE}}
-    return with_campaigns(campaigns, "weekly", databases=databases)["campaigns"]
+    return with_campaigns(campaigns, "weekly", databases=databases)
 
 
 def named(template: Template, function: str) -> dict[str, Any]:
@@ -173,7 +173,7 @@ def test_the_campaign_that_allows_the_fewest_workers_governs(tmp_path: Path) -> 
     folder = put(tmp_path, "few", concurrency=7)
     changes = {"databases__app": {"secret_arn": "arn:aws:secretsmanager:a:111122223333:secret:x"}}
     changes["databases__app"]["connections"] = 1000  # type: ignore[assignment]
-    stack = with_campaigns(folder, "many", "few", **changes)["campaigns"]
+    stack = with_campaigns(folder, "many", "few", **changes)
     assert stack.mapping(COMPOSE)["ScalingConfig"] == {"MaximumConcurrency": 7}
 
 
@@ -209,7 +209,7 @@ def test_collect_may_read_only_the_kind_of_audience_that_there_is(
     tmp_path: Path, kind: str, action: str | None
 ) -> None:
     folder = put(tmp_path, module=MODULE, audience=AUDIENCES[kind])
-    may = with_campaigns(folder, "weekly")["campaigns"].policy(COLLECT)
+    may = with_campaigns(folder, "weekly").policy(COLLECT)
     reading = {"secretsmanager:GetSecretValue", "s3:GetObject", "dynamodb:Scan"}
     assert may.keys() & reading == ({action} if action else set())
 
@@ -248,7 +248,7 @@ def test_a_secret_is_found_whether_its_arn_is_whole_or_not(tmp_path: Path) -> No
     for database in arns:
         folder = put(tmp_path, database, audience__database=database)
     databases = {database: {"secret_arn": arn, "connections": 20} for database, arn in arns.items()}
-    stack = with_campaigns(folder, *arns, databases=databases)["campaigns"]
+    stack = with_campaigns(folder, *arns, databases=databases)
     assert stack.policy(COLLECT)["secretsmanager:GetSecretValue"] == either(*arns.values())
 
 

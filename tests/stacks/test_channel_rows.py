@@ -10,7 +10,7 @@ from stacks.settings.channels import WITH_OWN_NEEDS
 from stacks.settings.load import load, with_providers
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import refusal, with_settings
-from tests.support.stacks.variants import ROW, SIMULATED, variant
+from tests.support.stacks.variants import ROW, SIMULATED, up_to
 
 # Which function it is does not matter to its row.
 ADDRESS = "https://slack.com/api"
@@ -31,7 +31,7 @@ def chats() -> dict[str, Any]:
 
 
 def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret() -> None:
-    channels = variant({"channels.chat": CHAT, "channels.sms.handler": "send_push"})["channels"]
+    channels = up_to("channels", {"channels.chat": CHAT, "channels.sms.handler": "send_push"})["channels"]
     secret = channels.one("SecretsManager::Secret", Name="mailroom-dev-chat")
     assert secret["Description"] == CHAT["secret"]
     for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
@@ -45,7 +45,7 @@ def test_every_lane_of_the_row_knows_the_address_and_may_read_the_one_secret() -
 
 def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is_gone() -> None:
     changes = {"channels.chat": {**CHAT, "suppressible": True}, "channels.sms.handler": "send_push"}
-    channels = variant(changes)["channels"]
+    channels = up_to("channels", changes)["channels"]
     for function in ("mailroom-dev-send-sms", "mailroom-dev-send-sms-bulk"):
         environment, policy = channels.environment(function), channels.policy(function)
         assert "Suppressions" in environment["SUPPRESSIONS_TABLE"]
@@ -59,7 +59,7 @@ def test_the_sender_of_a_suppressible_row_asks_who_gets_nothing_and_marks_who_is
 
 def test_a_row_that_names_no_provider_gives_its_sender_nothing_of_one() -> None:
     plain = {key: value for key, value in CHAT.items() if key not in ("base_url", "secret")}
-    channels = variant({"channels.chat": plain, "channels.sms.handler": "send_push"})["channels"]
+    channels = up_to("channels", {"channels.chat": plain, "channels.sms.handler": "send_push"})["channels"]
     assert "PROVIDER" not in json.dumps(channels.environment("mailroom-dev-send-sms"))
     assert "mailroom-dev-chat" not in {each["Name"] for each in channels.all("SecretsManager::Secret")}
 

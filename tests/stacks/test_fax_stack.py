@@ -6,7 +6,7 @@ import math
 import pytest
 
 from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import AT_SIMULATORS, SIMULATED, variant
+from tests.support.stacks.variants import AT_SIMULATORS, SIMULATED, up_to, variant
 
 FIFO = ["mailroom-dev-fax.fifo", "mailroom-dev-fax-dlq.fifo"]
 
@@ -97,7 +97,7 @@ def test_a_stages_secrets_share_the_fate_of_its_tables(dev: Templates, prod: Tem
 
 def test_another_provider_is_a_setting() -> None:
     telnyx = {"provider": "telnyx", "connection_id": "149", "senders": ["+12025550123"]}
-    given = variant({"fax": telnyx})["fax"].environment("mailroom-dev-send-fax")
+    given = up_to("fax", {"fax": telnyx})["fax"].environment("mailroom-dev-send-fax")
     assert (given["FAX_PROVIDER"], given["FAX_CONNECTION_ID"]) == ("telnyx", "149")
     assert given["FAX_BASE_URL"] == "https://api.telnyx.com"
 

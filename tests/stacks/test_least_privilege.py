@@ -35,6 +35,7 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
     own = logical(dev, "channels", "SQS::Queue", QueueName=f"mailroom-dev-{queue}")
     assert may.keys() == CONSUME | LOG | {
         "dynamodb:BatchGetItem",
+        "dynamodb:PartiQLInsert",
         "dynamodb:UpdateItem",
         "ses:SendEmail",
         "ses:SendRawEmail",
@@ -43,7 +44,8 @@ def test_a_mail_sender_reads_its_queue_writes_the_ledger_reads_payloads_signs_li
         "secretsmanager:GetSecretValue",
     }
     assert all(may[action] == {f"<{own}.Arn>"} for action in CONSUME)
-    assert all("ExportsOutputFnGetAttLedger" in each for each in may["dynamodb:UpdateItem"])
+    for action in ("dynamodb:PartiQLInsert", "dynamodb:UpdateItem"):
+        assert all("ExportsOutputFnGetAttLedger" in each for each in may[action])
     preferences, suppressions = sorted(may["dynamodb:BatchGetItem"])
     assert "ExportsOutputFnGetAttPreferences" in preferences
     assert "ExportsOutputFnGetAttSuppressions" in suppressions

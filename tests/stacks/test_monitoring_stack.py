@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from stacks.settings.sentences import SettingsError
+from tests.support.stacks.alarm import alarm
 from tests.support.stacks.refusals import refusal
 from tests.support.stacks.templates import Template, Templates, text
 from tests.support.stacks.variants import SLACK, TEAMS, TOLD, variant
@@ -150,7 +151,9 @@ def test_a_wait_that_no_message_can_reach_stops_synth(queue: str, days: int) -> 
 
 
 def test_a_wait_just_below_the_retention_is_taken() -> None:
-    variant({"monitoring.waiting_minutes": {"mail": 4 * 24 * 60 - 1}})
+    longest = 4 * 24 * 60 - 1
+    changed = variant({"monitoring.waiting_minutes": {"mail": longest}})
+    assert alarm(changed, "mailroom-dev-mail-waiting-long")["Threshold"] == longest * 60
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """A wrong setting stops synth with one sentence that names the key and what would be right."""
 
 import sys
+from typing import Any
 
 import pytest
 
 import app
 from mailroom.ledger.reader import REMEMBERED_SECONDS
+from stacks.settings.channels import lane_advice
 from stacks.settings.load import load
 from stacks.settings.queues import DAY, LEAST_LEDGER_DAYS
 from stacks.settings.sentences import SettingsError
@@ -273,6 +275,52 @@ def test_context_without_a_value_is_explained(
     with pytest.raises(SystemExit):
         app.main()
     assert "'stage' has no value; write KEY=VALUE, such as stage=dev" in capsys.readouterr().err
+
+
+BUSY_MAIL = {"channels.mail.messages_per_second": 100, "channels.sms.messages_per_second": 13}
+"""Lanes of mail with 2 workers for 50 a second each, and lanes of SMS with 2 for 6.5 each."""
+
+
+def advice(changes: dict[str, Any]) -> list[str]:
+    """What stage dev could do better with these settings."""
+    settings = load(with_settings({**BUSY_MAIL, **changes}), "dev")
+    return [each for row in settings.lane_rows() for each in lane_advice("dev", row, settings.mail)]
+
+
+def test_a_lane_whose_workers_cannot_reach_its_rate_one_at_a_time_hears_what_would_be_better() -> None:
+    normal, bulk = advice({})
+    assert normal == (
+        "mailroom.dev.channels.mail.submits_at_once: 1 keeps lane normal under its rate: each of its 2 "
+        "workers would have to send 25 messages a second, and one at a time a worker sends fewer than 10. "
+        "Set 5, with memory_mb 318 or more: the workers send more, and a message costs less. Or raise the "
+        "lane's maximum_concurrency. docs/limits.md has figures, under Several at a time."
+    )
+    assert bulk == normal.replace("lane normal", "lane bulk")
+
+
+@pytest.mark.parametrize(
+    "better",
+    [
+        {"channels.mail.submits_at_once": 5, "channels.mail.memory_mb": 318},
+        {f"channels.mail.lanes.{lane}.maximum_concurrency": 5 for lane in ("normal", "bulk")},
+        {"channels.mail.messages_per_second": 48},
+    ],
+    ids=["five at a time", "more workers", "less to send"],
+)
+def test_no_lane_hears_of_more_at_once_where_it_has_that_or_does_not_need_it(better: dict[str, Any]) -> None:
+    assert not advice(better)
+
+
+def test_a_lane_hears_of_no_more_at_once_than_its_channels_smallest_batch_has() -> None:
+    changed = advice({"channels.mail.lanes.bulk.batch_size": 3})
+    assert all("Set 3, with memory_mb 286 or more" in each for each in changed)
+    assert not advice({"channels.mail.lanes.bulk.batch_size": 1})
+
+
+def test_a_lane_hears_of_the_memory_of_its_own_channel() -> None:
+    (_, _, *texts) = advice({"channels.sms.messages_per_second": 30})
+    assert texts
+    assert all("Set 5, with memory_mb 284 or more" in each for each in texts)
 
 
 def test_a_longer_memory_of_today_lets_no_batch_wait_for_longer_than_yesterdays_may_have_lasted() -> None:

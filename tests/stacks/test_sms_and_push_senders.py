@@ -18,6 +18,7 @@ from tests.support.stacks.variants import (
     PUSH,
     PUSH_ROW,
     SIMULATED,
+    up_to,
     variant,
 )
 
@@ -143,7 +144,7 @@ def test_an_sms_sender_for_aws_sends_from_numbers_of_the_account_and_by_the_stag
     ],
 )
 def test_the_sender_may_send_as_its_origination_identity_alone(sender: str, resource: str) -> None:
-    channels = variant({"sms": {"provider": "aws", "sender": sender}})["channels"]
+    channels = up_to("channels", {"sms": {"provider": "aws", "sender": sender}})["channels"]
     assert channels.policy("mailroom-dev-send-sms")["sms-voice:SendTextMessage"] == {
         resource,
         CONFIGURATION_SET,
@@ -176,7 +177,7 @@ def test_a_push_sender_publishes_to_its_applications_endpoints_and_its_topics_al
     may = beside(push, "mailroom-dev-send-push")
     assert may.keys() == {
         *("sns:Publish", "sns:CreatePlatformEndpoint", "dynamodb:BatchGetItem", "dynamodb:UpdateItem"),
-        *("s3:GetObject", "s3:ListBucket"),
+        *("dynamodb:PartiQLInsert", "s3:GetObject", "s3:ListBucket"),
     }
     sns = "arn:aws:sns:eu-central-1:111122223333"
     assert may["sns:Publish"] == {f"{sns}:endpoint/APNS/shop/*", f"{sns}:endpoint/GCM/shop/*", NEWS}
@@ -219,3 +220,10 @@ def test_without_sms_nothing_knows_of_sms() -> None:
         for each in stack.all("Lambda::Function")
         if "sms" in each["FunctionName"] or "twilio" in each["FunctionName"]
     ]
+
+
+def test_a_sender_that_holds_what_it_does_not_know_claims_each_message_alone() -> None:
+    held = {"channels.mail.on_unknown": "hold"}
+    may = beside(up_to("channels", held)["channels"], "mailroom-dev-send-mail")
+    assert "dynamodb:PartiQLInsert" not in may
+    assert "dynamodb:UpdateItem" in may

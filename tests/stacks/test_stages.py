@@ -7,11 +7,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from aws_cdk import App, Stack
 from aws_cdk.aws_s3 import Bucket
 
+import app
 from local.stage.deploy import PROVIDERS
 from stacks.application import NagError, build, checked, synthesize
 from stacks.assemblies import NO_BUNDLES, assembly
@@ -121,7 +123,7 @@ def test_another_channel_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert channels.environment("mailroom-dev-send-pigeon")["CHANNEL"] == "pigeon"
     may = channels.policy("mailroom-dev-send-pigeon")
     assert {action for action in may if not action.startswith(("sqs:", "logs:"))} == {
-        *("dynamodb:UpdateItem", "s3:GetObject", "s3:ListBucket"),
+        *("dynamodb:PartiQLInsert", "dynamodb:UpdateItem", "s3:GetObject", "s3:ListBucket"),
     }
     routes = json.loads(stacks["routing"].environment("mailroom-dev-dispatch")["ROUTES"])
     assert routes.keys() == {"mail", "sms", "pigeon", "fax", "webhook"}
@@ -158,3 +160,38 @@ def test_the_cdk_clis_choice_of_stage_goes_before_cdk_jsons() -> None:
     )
     assert ended.returncode == 1
     assert ended.stderr == "stage: 'qa' is unknown; use one of dev, prod, local, as in -c stage=dev.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        ("prod", "warning: mailroom.prod.deployment: is protected and not pinned;"),
+        ("local", "info: mailroom.local.channels.mail.submits_at_once: 1 keeps lane bulk under its rate:"),
+    ],
+)
+def test_a_plain_run_says_what_the_cdk_cli_would_say_beside_the_stacks(
+    stage: Callable[[str], Templates],
+    name: str,
+    note: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = stage(name)
+    # Not a CloudAssembly: the package aws-cdk.cloud-assembly-schema lies in a folder of aws-cdk-lib's,
+    # and which of the two was installed last decides whether one can be made from Python.
+    written = SimpleNamespace(
+        directory=str(made.folder),
+        stacks=[
+            SimpleNamespace(stack_name=stack, template=template.body)
+            for stack, template in made.stacks.items()
+        ],
+    )
+    monkeypatch.setattr(app, "synthesize", lambda _context, _output: written)
+    monkeypatch.setattr(sys, "argv", ["app.py"])
+    app.main()
+    said = capsys.readouterr()
+    # `make deploy` takes the stacks' names from the standard output.
+    assert [line.partition(":")[0] for line in said.out.splitlines()] == [
+        each.stack_name for each in written.stacks
+    ]
+    assert any(line.startswith(note) for line in said.err.splitlines())

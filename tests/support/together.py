@@ -25,6 +25,7 @@ LONGEST = (
     "tests/stacks/",
     "tests/postgres/",
     "tests/faults/",
+    "tests/model/",
     "tests/ops/",
     "tests/local/",
 )

@@ -6,12 +6,13 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 import msgspec
-from aws_lambda_powertools.event_handler import Response
 from msgspec import Struct
 
 from mailroom.ledger.reader import MessageStatus
 from mailroom.message.message import encode
 
+Response = dict[str, Any]
+"""What an HTTP API takes from its function (payload format 2.0)."""
 Result = Literal["accepted", "existed", "refused", "conflict", "failed"]
 JSON = "application/json"
 _STATUS = {
@@ -63,17 +64,22 @@ class EntryResult(Struct, frozen=True, omit_defaults=True):
     href: str | None = None
 
 
-def of_one(taken: EntryResult) -> Response[str]:
+def response(status: HTTPStatus, kind: str, body: str, **headers: str) -> Response:
+    """A response with this body, which is of the type `kind`."""
+    said = {"Content-Type": kind, **headers}
+    return {"statusCode": status.value, "headers": said, "body": body, "isBase64Encoded": False}
+
+
+def of_one(taken: EntryResult) -> Response:
     """The answer to a single message. Raises Refusal where it was not taken."""
     status = _STATUS[taken.result]
     if taken.problem is not None:
         field = taken.field or "item"
         raise Refusal(status, f"{field}: {taken.problem}", [(field, taken.problem)])
-    href = taken.href or ""
-    return Response(status.value, JSON, msgspec.json.encode(taken).decode(), {"Location": href})
+    return response(status, JSON, msgspec.json.encode(taken).decode(), Location=taken.href or "")
 
 
-def of_list(taken: Sequence[EntryResult]) -> Response[str]:
+def of_list(taken: Sequence[EntryResult]) -> Response:
     """The answer to a list. Raises Refusal where one failed, or where no message is in the mailbox."""
     results = [each.result for each in taken]
     answer = {
@@ -91,7 +97,7 @@ def of_list(taken: Sequence[EntryResult]) -> Response[str]:
         detail = f"none of {len(taken)} messages was accepted; each says why"
         raise Refusal(alike, detail, _errors(taken), **answer)
     status = HTTPStatus.ACCEPTED if answer["accepted"] else HTTPStatus.OK
-    return Response(status.value, JSON, msgspec.json.encode(answer).decode())
+    return response(status, JSON, msgspec.json.encode(answer).decode())
 
 
 def _errors(taken: Sequence[EntryResult]) -> list[tuple[str, str]]:
@@ -102,12 +108,12 @@ def _errors(taken: Sequence[EntryResult]) -> list[tuple[str, str]]:
     ]
 
 
-def of_status(status: MessageStatus) -> Response[str]:
+def of_status(status: MessageStatus) -> Response:
     """The answer that says where a message is; without what is not known yet."""
     said: Mapping[str, Any] = asdict(status)
     always = {"id", "event_type", "status", "attempts"}
     body = {name: value for name, value in said.items() if name in always or value not in (None, [], {})}
-    return Response(HTTPStatus.OK.value, JSON, encode(body))
+    return response(HTTPStatus.OK, JSON, encode(body))
 
 
 def entry_of(field: str, problem: str) -> dict[str, str]:
@@ -115,7 +121,7 @@ def entry_of(field: str, problem: str) -> dict[str, str]:
     return {"field": field[:MAX_FIELD], "problem": problem[:MAX_PROBLEM]}
 
 
-def problem(refusal: Refusal) -> Response[str]:
+def problem(refusal: Refusal) -> Response:
     """The answer."""
     body: dict[str, Any] = {
         "type": "about:blank",
@@ -125,7 +131,6 @@ def problem(refusal: Refusal) -> Response[str]:
         **({"errors": refusal.errors} if refusal.errors else {}),
         **refusal.members,
     }
-    headers = {}
-    if refusal.status is HTTPStatus.SERVICE_UNAVAILABLE:
-        headers["Retry-After"] = str(RETRY_SECONDS)
-    return Response(refusal.status.value, PROBLEM_JSON, msgspec.json.encode(body).decode(), headers)
+    again = refusal.status is HTTPStatus.SERVICE_UNAVAILABLE
+    headers = {"Retry-After": str(RETRY_SECONDS)} if again else {}
+    return response(refusal.status, PROBLEM_JSON, msgspec.json.encode(body).decode(), **headers)

@@ -1,17 +1,17 @@
 """The API's description of itself: OpenAPI 3.1, from the routes, the models and the channels' contracts."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aws_lambda_powertools.event_handler import APIGatewayHttpResolver
+import aws_lambda_powertools
+import msgspec
 
+from mailroom.api import models
 from mailroom.api.answers import PROBLEM_JSON
-from mailroom.api.requests import MAX_BODY_BYTES, MAX_MESSAGES
-from mailroom.channels.contracts import REFERENCES, component_of, components_of
+from mailroom.api.requests import KEY, KEY_HEADER, MAX_BODY_BYTES, MAX_MESSAGES
+from mailroom.channels.contracts import CONTRACTS, ID_BOUNDS, REFERENCES, component_of, components_of
 from mailroom.environment import MessagesApiSettings
-
-if TYPE_CHECKING:
-    from aws_lambda_powertools.event_handler.openapi.models import OpenAPI
+from mailroom.message.message import MAX_ID_BYTES
 
 TITLE = "Mailroom"
 VERSION = "1"
@@ -62,103 +62,119 @@ def _problem(description: str) -> dict[str, Any]:
     return {"description": description, "content": {PROBLEM_JSON: {"schema": schema}}}
 
 
-_COMMON: dict[int, Any] = {
-    403: _json("GatewayAnswer", description="The caller may not; API Gateway says so"),
-    429: _json("GatewayAnswer", description="Too many requests; API Gateway says so"),
-    500: _problem("A fault of ours"),
-    503: _problem("A part of ours cannot be reached: send the same again after Retry-After seconds"),
+_COMMON: dict[str, Any] = {
+    "403": _json("GatewayAnswer", description="The caller may not; API Gateway says so"),
+    "429": _json("GatewayAnswer", description="Too many requests; API Gateway says so"),
+    "500": _problem("A fault of ours"),
+    "503": _problem("A part of ours cannot be reached: send the same again after Retry-After seconds"),
 }
-POSTED: dict[int, Any] = {
+_POSTED: dict[str, Any] = {
     **_COMMON,
-    202: _json("SingleAnswer", "ListAnswer", description="Accepted; of a list, at least one that is new"),
-    200: _json("SingleAnswer", "ListAnswer", description="Nothing new: the very same was accepted before"),
-    400: _problem("The body is no JSON object"),
-    409: _problem("The id is used for another message; of a list, every one is"),
-    413: _problem("The body is too large"),
-    415: _problem("The body is not application/json"),
-    422: _problem("Something is wrong with the message; of a list, with each of them"),
+    "202": _json("SingleAnswer", "ListAnswer", description="Accepted; of a list, at least one that is new"),
+    "200": _json("SingleAnswer", "ListAnswer", description="Nothing new: the very same was accepted before"),
+    "400": _problem("The body is no JSON object"),
+    "409": _problem("The id is used for another message; of a list, every one is"),
+    "413": _problem("The body is too large"),
+    "415": _problem("The body is not application/json"),
+    "422": _problem("Something is wrong with the message; of a list, with each of them"),
 }
-LOOKED_UP: dict[int, Any] = {
+_LOOKED_UP: dict[str, Any] = {
     **_COMMON,
-    200: _json("StatusAnswer", description="Where the message is"),
-    404: _problem("There is no such message"),
-    409: _problem("Several messages have that id: name one by event_type"),
-    422: _problem("No message can have that id or event_type"),
+    "200": _json("StatusAnswer", description="Where the message is"),
+    "404": _problem("There is no such message"),
+    "409": _problem("Several messages have that id: name one by event_type"),
+    "422": _problem("No message can have that id or event_type"),
 }
-CANCELLED: dict[int, Any] = {
-    **LOOKED_UP,
-    200: _json("StatusAnswer", description="It is cancelled, now or before"),
-    409: _problem("It is past waiting; or several messages have that id: name one by event_type"),
+_CANCELLED: dict[str, Any] = {
+    **_LOOKED_UP,
+    "200": _json("StatusAnswer", description="It is cancelled, now or before"),
+    "409": _problem("It is past waiting; or several messages have that id: name one by event_type"),
 }
 
 
-class Described(APIGatewayHttpResolver):
-    """A resolver with a description of its own.
-
-    What only the description needs is imported when somebody asks for it: a cold start waits for less.
-    """
-
-    def __init__(self, settings: MessagesApiSettings) -> None:
-        super().__init__(enable_validation=True, debug=False)
-        self._settings = settings
-
-    def get_openapi_schema(self, **kwargs: Any) -> "OpenAPI":
-        """As powertools makes it, with all that the routes refer to."""
-        from aws_lambda_powertools.event_handler.openapi.models import Schema, Server
-
-        name, scheme = _security(self._settings)
-        said = {
-            "title": TITLE,
-            "version": VERSION,
-            "description": DESCRIPTION,
-            "servers": [Server(url=self._settings.public_url)],
-            "security_schemes": {name: scheme},
-            "security": [{name: []}],
-        }
-        document = super().get_openapi_schema(**{**kwargs, **said})
-        assert document.components is not None
-        schemas = {**_answers(), **components_of(self._settings.lanes)}
-        # Powertools' own name what it would answer; we answer problems.
-        document.components.schemas = {each: Schema.model_validate(schemas[each]) for each in sorted(schemas)}
-        return document
+_ID = f"the message's id, at most {MAX_ID_BYTES} bytes of UTF-8"
 
 
-def _answers() -> dict[str, Any]:
-    from pydantic.json_schema import models_json_schema
-
-    from mailroom.api import models
-
-    _, schema = models_json_schema(
-        [(model, "serialization") for model in models.ANSWERS],
-        ref_template=REFERENCES.replace("{name}", "{model}"),
-    )
-    answers: dict[str, Any] = schema["$defs"]
-    return answers
+def _parameter(name: str, place: str, description: str, **schema: Any) -> dict[str, Any]:
+    said = {"name": name, "in": place, "description": description, "required": name == "id"}
+    return {**said, "schema": {"type": "string", **schema}}
 
 
-def _security(settings: MessagesApiSettings) -> tuple[str, Any]:
-    from aws_lambda_powertools.event_handler.openapi.models import APIKey, APIKeyIn, OpenIdConnect
+_ID_IN_PATH = _parameter("id", "path", _ID, **ID_BOUNDS)
+_ID_IN_QUERY = _parameter("id", "query", f"{_ID}; of any characters", **ID_BOUNDS)
+_WHICH = "which of the messages with that id; needed where there are several"
+_EVENT_TYPE = _parameter("event_type", "query", _WHICH, enum=list(CONTRACTS))
+_NAMING = "the id of a message that has none; those of a list get `key#0`, `key#1` …"
+_KEY = _parameter(KEY_HEADER, "header", _NAMING, pattern=f"^{KEY}$")
 
+
+def text_of(settings: MessagesApiSettings) -> str:
+    """The description of a stage's API, as JSON."""
+    name, scheme = _security(settings)
+    _, answers = msgspec.json.schema_components(models.ANSWERS, ref_template=REFERENCES)
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": TITLE, "version": VERSION, "description": DESCRIPTION},
+        "servers": [{"url": settings.public_url}],
+        "paths": _paths(settings),
+        "components": {
+            "schemas": {**answers, **components_of(settings.lanes)},
+            "securitySchemes": {name: scheme},
+        },
+        "security": [{name: []}],
+    }
+    return msgspec.json.encode(document).decode()
+
+
+def _paths(settings: MessagesApiSettings) -> dict[str, Any]:
+    status = {"summary": "Where a message is", "responses": _LOOKED_UP, **_needed(settings, "read")}
+    cancel = {
+        "summary": "Take back a message that waits for its send_at",
+        "responses": _CANCELLED,
+        **_needed(settings, "cancel"),
+    }
+    post = {
+        "operationId": "send",
+        "summary": "Send one message, or a list",
+        "description": "Each message of a list is taken or refused on its own; the answer says which.",
+        "parameters": [_KEY],
+        "requestBody": _request_body(tuple(settings.lanes)),
+        "responses": _POSTED,
+        **_needed(settings, "send"),
+    }
+    in_path, in_query = [_ID_IN_PATH, _EVENT_TYPE], [_ID_IN_QUERY, _EVENT_TYPE]
+    return {
+        "/messages": {
+            "post": post,
+            "get": {"operationId": "statusByQuery", "parameters": in_query, **status},
+        },
+        "/messages/{id}": {"get": {"operationId": "status", "parameters": in_path, **status}},
+        "/messages/cancel": {"post": {"operationId": "cancelByQuery", "parameters": in_query, **cancel}},
+        "/messages/{id}/cancel": {"post": {"operationId": "cancel", "parameters": in_path, **cancel}},
+    }
+
+
+def _security(settings: MessagesApiSettings) -> tuple[str, dict[str, str]]:
     if settings.jwt_issuer:
         url = settings.jwt_issuer.rstrip("/") + "/.well-known/openid-configuration"
-        return _TOKEN, OpenIdConnect(openIdConnectUrl=url, description="A token in Authorization: Bearer")
-    signed: Any = {
+        said = {"description": "A token in Authorization: Bearer", "openIdConnectUrl": url}
+        return _TOKEN, {"type": "openIdConnect", **said}
+    return "sigv4", {
+        "type": "apiKey",
         "name": "Authorization",
-        "in": APIKeyIn.header,
+        "in": "header",
         "x-amazon-apigateway-authtype": "awsSigv4",
         "description": "AWS Signature Version 4, service execute-api",
     }
-    return "sigv4", APIKey(**signed)
 
 
-def needed(settings: MessagesApiSettings, operation: str) -> list[dict[str, list[str]]] | None:
-    """The scope that an operation needs; None: the same as every other, which is none."""
-    if not settings.jwt_scopes:
-        return None
-    return [{_TOKEN: [settings.jwt_scopes[operation]]}]
+def _needed(settings: MessagesApiSettings, operation: str) -> dict[str, Any]:
+    """The scope that an operation needs, if any does."""
+    scopes = settings.jwt_scopes
+    return {"security": [{_TOKEN: [scopes[operation]]}]} if scopes else {}
 
 
-def request_body(channels: tuple[str, ...]) -> dict[str, Any]:
+def _request_body(channels: tuple[str, ...]) -> dict[str, Any]:
     """What POST /messages takes."""
     messages = [{"$ref": REFERENCES.format(name=component_of(each))} for each in channels]
     listed = {
@@ -179,17 +195,23 @@ def request_body(channels: tuple[str, ...]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": content}}
 
 
-def page_of(api: Described) -> str:
-    """Swagger's page about an API, whole: it asks no other server for anything.
-
-    Powertools' own `enable_swagger` would import at every cold start what only this page needs.
-    """
-    from aws_lambda_powertools.event_handler.openapi import swagger_ui
-
-    folder = Path(swagger_ui.__file__).parent
+def page_of(settings: MessagesApiSettings) -> str:
+    """Swagger's page about the API, whole: it asks no other server for anything."""
+    folder = Path(aws_lambda_powertools.__file__).parent / "event_handler" / "openapi" / "swagger_ui"
     script, style = (
         (folder / name).read_text("utf-8") for name in ("swagger-ui-bundle.min.js", "swagger-ui.min.css")
     )
     # What the description says may not end the script that it stands in.
-    description = api.get_openapi_json_schema().replace("</", "<\\/")
-    return swagger_ui.generate_swagger_html(description, script, style, "", None)
+    description = text_of(settings).replace("</", "<\\/")
+    return f"""<!DOCTYPE html>
+<html>
+<head><meta charset="UTF-8"><title>{TITLE}</title><style>{style}</style></head>
+<body>
+<div id="swagger-ui"></div>
+<script>{script}</script>
+<script>
+SwaggerUIBundle({{dom_id: "#swagger-ui", deepLinking: true, filter: true, spec: {description}}})
+</script>
+</body>
+</html>
+"""

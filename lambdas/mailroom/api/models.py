@@ -2,118 +2,124 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from msgspec import UNSET, Meta, Struct, UnsetType
 
-_Moment = Annotated[str, Field(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
-_Reason = Annotated[dict[str, str], Field(examples=[{"code": "invalid", "message": "to: is missing"}])]
+_Moment = Annotated[str, Meta(description="ISO 8601, UTC", examples=["2026-11-21T09:00:00.000Z"])]
+_Reason = Annotated[dict[str, str], Meta(examples=[{"code": "invalid", "message": "to: is missing"}])]
 
 
-class FieldProblem(BaseModel):
+class FieldProblem(Struct):
     """One field at fault, what is wrong with it and what would be right."""
 
-    field: Annotated[str, Field(examples=["messages[3].to"])]
-    problem: Annotated[str, Field(examples=["'ada@' is not a mail address: its domain is not valid"])]
+    field: Annotated[str, Meta(examples=["messages[3].to"])]
+    problem: Annotated[str, Meta(examples=["'ada@' is not a mail address: its domain is not valid"])]
 
 
-class EntryAnswer(BaseModel):
+class EntryAnswer(Struct):
     """What became of one message of a list."""
 
     result: Annotated[
         Literal["accepted", "existed", "refused", "conflict", "failed"],
-        Field(
+        Meta(
             description="existed: the very same was accepted before. conflict: its id is used for another "
             "message, which stays. failed: a fault of ours; send it again."
         ),
     ]
-    id: Annotated[str | None, Field(description="missing where the entry has no usable one")] = None
-    event_type: str | None = None
-    field: Annotated[str | None, Field(description="the attribute at fault")] = None
-    problem: str | None = None
-    href: Annotated[str | None, Field(description="where its status is")] = None
+    id: Annotated[str | UnsetType, Meta(description="missing where the entry has no usable one")] = UNSET
+    event_type: str | UnsetType = UNSET
+    field: Annotated[str | UnsetType, Meta(description="the attribute at fault")] = UNSET
+    problem: str | UnsetType = UNSET
+    href: Annotated[str | UnsetType, Meta(description="where its status is")] = UNSET
 
 
-class ListAnswer(BaseModel):
+class ListAnswer(Struct):
     """What became of each message of a list, in its order; the counts say how many there are of each."""
 
     accepted: int
     existed: int
-    refused: Annotated[int, Field(description="refused and in conflict")]
+    refused: Annotated[int, Meta(description="refused and in conflict")]
     failed: int
     messages: list[EntryAnswer]
 
 
-class SingleAnswer(BaseModel):
+class SingleAnswer(Struct):
     """A message that lies in the mailbox."""
 
-    id: Annotated[str, Field(examples=["welcome-17"])]
-    event_type: Annotated[str, Field(examples=["mail"])]
+    id: Annotated[str, Meta(examples=["welcome-17"])]
+    event_type: Annotated[str, Meta(examples=["mail"])]
     result: Annotated[
-        Literal["accepted", "existed"], Field(description="existed: the very same was accepted before")
+        Literal["accepted", "existed"], Meta(description="existed: the very same was accepted before")
     ]
     href: Annotated[
-        str, Field(description="where its status is", examples=["/messages/welcome-17?event_type=mail"])
+        str, Meta(description="where its status is", examples=["/messages/welcome-17?event_type=mail"])
     ]
 
 
-class Problem(BaseModel):
+class Problem(Struct):
     """An error, by RFC 9457. If nothing of a list was taken, it has the list's answer as well."""
 
-    type: Annotated[str, Field(examples=["about:blank"])]
-    title: Annotated[str, Field(examples=["Unprocessable Entity"])]
-    status: Annotated[int, Field(examples=[422])]
-    detail: Annotated[str, Field(examples=["to: is missing; give `to` (or `email`) one address"])]
-    errors: list[FieldProblem] | None = None
-    event_types: Annotated[list[str] | None, Field(description="of 409: the messages with that id")] = None
-    message_status: Annotated[str | None, Field(description="of 409: where the message is")] = None
-    accepted: int | None = None
-    existed: int | None = None
-    refused: int | None = None
-    failed: int | None = None
-    messages: list[EntryAnswer] | None = None
+    type: Annotated[str, Meta(examples=["about:blank"])]
+    title: Annotated[str, Meta(examples=["Unprocessable Entity"])]
+    status: Annotated[int, Meta(examples=[422])]
+    detail: Annotated[str, Meta(examples=["to: is missing; give `to` (or `email`) one address"])]
+    errors: list[FieldProblem] | UnsetType = UNSET
+    event_types: Annotated[list[str] | UnsetType, Meta(description="of 409: the messages with that id")] = (
+        UNSET
+    )
+    message_status: Annotated[str | UnsetType, Meta(description="of 409: where the message is")] = UNSET
+    accepted: int | UnsetType = UNSET
+    existed: int | UnsetType = UNSET
+    refused: int | UnsetType = UNSET
+    failed: int | UnsetType = UNSET
+    messages: list[EntryAnswer] | UnsetType = UNSET
 
 
-class GatewayAnswer(BaseModel):
+class GatewayAnswer(Struct):
     """What API Gateway answers by itself, before anything of ours is asked."""
 
-    message: Annotated[str, Field(examples=["Forbidden"])]
+    message: Annotated[str, Meta(examples=["Forbidden"])]
 
 
-class HistoryLine(BaseModel):
+class HistoryLine(Struct):
     """One change of status."""
 
     at: _Moment
     status: str
-    code: str | None = None
+    code: str | UnsetType = UNSET
 
 
-class StatusAnswer(BaseModel):
+class StatusAnswer(Struct):
     """Where a message is. What is not known yet is left out."""
 
     id: str
     event_type: str
     status: Annotated[
         str,
-        Field(
+        Meta(
             description="ready: in the mailbox, and unknown to the ledger: not yet claimed or, if it was put "
             "more than 90 days ago, perhaps forgotten; forgotten: its times say that it is as old as that; "
             "the others as in the ledger"
         ),
     ]
-    attempts: Annotated[int, Field(description="attempts that ended")]
-    to: str | list[str] | None = None
-    error: Annotated[_Reason | None, Field(description="why it was not sent")] = None
-    trouble: Annotated[_Reason | None, Field(description="what keeps it from being sent now")] = None
-    provider: str | None = None
-    provider_id: Annotated[str | None, Field(description="its name there")] = None
-    scheduled_for: _Moment | None = None
-    updated_at: _Moment | None = None
-    times: Annotated[dict[str, _Moment] | None, Field(description="startedAt, sentAt, deliveredAt …")] = None
-    details: Annotated[dict[str, Any] | None, Field(description="bounce_type, segments …")] = None
-    history: list[HistoryLine] | None = None
-    callbacks: Annotated[dict[str, Any] | None, Field(description="how each status callback went")] = None
+    attempts: Annotated[int, Meta(description="attempts that ended")]
+    to: str | list[str] | UnsetType = UNSET
+    error: Annotated[_Reason | UnsetType, Meta(description="why it was not sent")] = UNSET
+    trouble: Annotated[_Reason | UnsetType, Meta(description="what keeps it from being sent now")] = UNSET
+    provider: str | UnsetType = UNSET
+    provider_id: Annotated[str | UnsetType, Meta(description="its name there")] = UNSET
+    scheduled_for: _Moment | UnsetType = UNSET
+    updated_at: _Moment | UnsetType = UNSET
+    times: Annotated[dict[str, _Moment] | UnsetType, Meta(description="startedAt, sentAt, deliveredAt …")] = (
+        UNSET
+    )
+    details: Annotated[dict[str, Any] | UnsetType, Meta(description="bounce_type, segments …")] = UNSET
+    history: list[HistoryLine] | UnsetType = UNSET
+    callbacks: Annotated[dict[str, Any] | UnsetType, Meta(description="how each status callback went")] = (
+        UNSET
+    )
     recipients: Annotated[
-        dict[str, Any] | None, Field(description="what became of each, where there are several")
-    ] = None
+        dict[str, Any] | UnsetType, Meta(description="what became of each, where there are several")
+    ] = UNSET
 
 
-ANSWERS: tuple[type[BaseModel], ...] = (SingleAnswer, ListAnswer, StatusAnswer, Problem, GatewayAnswer)
+ANSWERS: tuple[type[Struct], ...] = (SingleAnswer, ListAnswer, StatusAnswer, Problem, GatewayAnswer)

@@ -36,11 +36,12 @@ class Entries(Struct, frozen=True):
     listed: bool
 
 
-def entries_of(event: Mapping[str, Any], key: str | None) -> Entries:
+def entries_of(event: Mapping[str, Any]) -> Entries:
     """The messages that a request asks for, each with an id where the Idempotency-Key gives it one.
 
     Raises Refusal: 400 no JSON object, 413 too large, 415 another type, 422 fields at fault.
     """
+    key = header(event, KEY_HEADER)
     if key is not None and not re.fullmatch(KEY, key):
         raise Refusal.of_field(KEY_HEADER, "is not 1 to 180 bytes of printable ASCII; use such a key")
     body = _body(event)
@@ -77,7 +78,7 @@ def _named(entry: Any, key: str | None, at: int) -> Any:
 
 
 def _body(event: Mapping[str, Any]) -> dict[str, Any]:
-    kind = _header(event, "content-type").partition(";")[0].strip()
+    kind = (header(event, "Content-Type") or "").partition(";")[0].strip()
     if not _JSON.fullmatch(kind):
         said = f"is {kind[:60]!r}" if kind else "is missing"
         raise Refusal(
@@ -107,26 +108,25 @@ def _content(event: Mapping[str, Any]) -> bytes:
         raise Refusal(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
 
 
-def _header(event: Mapping[str, Any], name: str) -> str:
+def header(event: Mapping[str, Any], name: str) -> str | None:
+    """A header's value, however its name is written."""
     headers: Mapping[str, str] = event.get("headers") or {}
-    return next((value for each, value in headers.items() if each.lower() == name), "")
+    return next((value for each, value in headers.items() if each.lower() == name.lower()), None)
 
 
-_MESSAGE = re.compile(r"(?P<before>.*?/messages/)(?P<id>.+)", re.DOTALL)
-_CANCEL = "/cancel"
+_NAMED = re.compile(r"GET /messages/(?P<found>.+)|POST /messages/(?P<cancelled>.+)/cancel", re.DOTALL)
 _UNSAFE = re.compile(r".*[/?%\\].*|\.{1,2}", re.DOTALL)
 """What does not come through in a path, or means another one."""
 
 
-def routable(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The event with its id percent-encoded once, however it came, so that a route can match it."""
-    path = _MESSAGE.fullmatch(event["rawPath"])
-    if path is None:
-        return {**event}
-    id_, ending = path["id"], ""
-    if event["requestContext"]["http"]["method"].upper() == "POST" and id_.endswith(_CANCEL):
-        id_, ending = id_.removesuffix(_CANCEL), _CANCEL
-    return {**event, "rawPath": path["before"] + quote(unquote(id_), safe="", errors="replace") + ending}
+def route_of(event: Mapping[str, Any]) -> tuple[str, str | None]:
+    """The route of a request, such as `GET /messages/{id}`, and the id in its path, however it came."""
+    asked = f"{event['requestContext']['http']['method'].upper()} {event['rawPath']}"
+    named = _NAMED.fullmatch(asked)
+    if named is None:
+        return asked, None
+    route = "GET /messages/{id}" if named["found"] else "POST /messages/{id}/cancel"
+    return route, unquote(named["found"] or named["cancelled"])
 
 
 def href_of(id_: str, event_type: str) -> str:

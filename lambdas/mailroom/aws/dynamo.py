@@ -237,6 +237,10 @@ class Change:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
+    def made_of_nothing(self) -> Sets:
+        """What it leaves, beside the key, where there is no item."""
+        return {**self.sets, **self.unions, **dict.fromkeys(self.adds, _ONE)}
+
 
 @lru_cache(maxsize=128)  # the verbs are few, and their texts are always the same
 def _expression(
@@ -299,6 +303,34 @@ def try_update(
         return True, update(client, table, key, change, returns)
     except ConditionFailed as failed:
         return False, failed.item
+
+
+MAX_STATEMENTS = 25
+"""Of one BatchExecuteStatement."""
+
+
+def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
+    """Put items that are new, in one call for every 25; DynamoDB decides on each by itself.
+
+    None: the item was written. An error's code is no proof of the opposite: an item of the key was there
+    (DuplicateItem), which may be this one by a repeat of the call, or DynamoDB was too busy, or did not know.
+    """
+    codes: list[str | None] = []
+    for first in range(0, len(items), MAX_STATEMENTS):
+        statements: Any = [_insertion(table, each) for each in items[first : first + MAX_STATEMENTS]]
+        reply = client.batch_execute_statement(Statements=statements)
+        codes += [each["Error"]["Code"] if "Error" in each else None for each in reply["Responses"]]
+    return codes
+
+
+def _insertion(table: str, item: Sets) -> dict[str, Any]:
+    return {"Statement": _insert_statement(table, (*item,)), "Parameters": [*item.values()]}
+
+
+@lru_cache(maxsize=128)
+def _insert_statement(table: str, names: tuple[str, ...]) -> str:
+    fields = ", ".join(f"'{name}': ?" for name in names)
+    return f'INSERT INTO "{table}" VALUE {{{fields}}}'
 
 
 def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:

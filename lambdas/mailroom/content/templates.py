@@ -8,7 +8,6 @@ rest of the batch with it; they are no defence against a deployer who means harm
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import wraps
@@ -104,9 +103,9 @@ class Templates:
 
 def _render(template: Template, name: str, variables: dict[str, Any]) -> str:
     try:
-        with _one_rendering():
-            context = template.new_context(variables, shared=True)  # as it is: no copy for each of the parts
-            return _joined(template.root_render_func(context))
+        _budget.set(_Budget())
+        context = template.new_context(variables, shared=True)  # as it is: no copy for each of the parts
+        return _joined(template.root_render_func(context))
     except UndefinedError as error:
         missing = re.match(r"'(\w+)' is undefined", str(error))
         if missing:
@@ -135,16 +134,6 @@ class _Budget:
 
 
 _budget: ContextVar[_Budget] = ContextVar("budget")
-
-
-@contextmanager
-def _one_rendering() -> Iterator[None]:
-    """What is rendered in this block has one budget."""
-    token = _budget.set(_Budget())
-    try:
-        yield
-    finally:
-        _budget.reset(token)
 
 
 def _step() -> None:

@@ -29,6 +29,7 @@ class DeadLetter(Struct, frozen=True):
     """`queue` is the dead-letter queue's short name. `receives` counts every receive that SQS knows of, this
     look among them. `sent_at` is in epoch milliseconds: when it was first enqueued or, on a FIFO queue, when
     it became a dead letter. `undelivered` is why EventBridge Scheduler could not send it; "": SQS moved it.
+    `message` is all that SQS handed out.
     """
 
     queue: str
@@ -38,6 +39,7 @@ class DeadLetter(Struct, frozen=True):
     receives: int
     sent_at: int
     undelivered: str = ""
+    message: Mapping[str, Any] = {}
 
 
 def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
@@ -58,6 +60,7 @@ def dead_letter_of(queue: str, message: Mapping[str, Any]) -> DeadLetter:
         int(attributes["ApproximateReceiveCount"]),
         int(attributes["SentTimestamp"]),
         "" if moved else ": ".join(errors)[:MAX_ERROR],
+        message,
     )
 
 
@@ -75,6 +78,8 @@ class DeadLetterQueue:
         self._url = url
         self._long_poll = long_poll
         self._held: dict[str, str] = {}
+        self._skipped: set[str] = set()
+        """The ids of others that this pass does not hand out."""
         self._emptied = False
         self._crowded = False
         self.name = name
@@ -115,7 +120,8 @@ class DeadLetterQueue:
         """
         for _ in range(SEEN_AGAIN):
             dead_letters = self._receive(math.ceil(seconds_left) + _MARGIN_SECONDS)
-            new = [each for each in dead_letters if each.message_id not in self._held]
+            known = self._held.keys() | self._skipped
+            new = [each for each in dead_letters if each.message_id not in known]
             for each in dead_letters:
                 self._held[each.message_id] = each.receipt  # the last receipt is the one that counts
             self._emptied = not dead_letters
@@ -130,7 +136,7 @@ class DeadLetterQueue:
             VisibilityTimeout=hidden_seconds,
             WaitTimeSeconds=self._long_poll,
             MessageSystemAttributeNames=["All"],
-            MessageAttributeNames=[*OF_THE_SCHEDULER],
+            MessageAttributeNames=["All"],
         )
         dead_letters = [dead_letter_of(self.name, each) for each in reply.get("Messages", [])]
         # Less than it may return is all of the groups that it took from; of ten the last may have more.

@@ -12,7 +12,8 @@ from mailroom.clock import milliseconds
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.items import Claimed, InProgress, OutOfSequence
+from mailroom.ledger.items import Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.ledger import NewClaim
 from mailroom.message.message import Message, parse
 from mailroom.message.outcome import (
     Evidence,
@@ -116,6 +117,7 @@ class Delivery(Generic[M, R]):
         self._ledger = tools.ledger
         self._tally = tools.tally
         self._steps = Steps[M]() if steps is None else steps
+        self._begun: dict[int, NewClaim | Claimed] = {}
         only = settings.recipients_only
         self._allowed = (
             None if only is None else AllowedRecipients(settings.channel, only, settings.redirect_to)
@@ -128,10 +130,11 @@ class Delivery(Generic[M, R]):
         except Invalid as fault:
             return body, fault
 
-    def begin(self, messages: Sequence[M]) -> None:
+    def begin(self, messages: Sequence[tuple[M, QueueRecord]]) -> None:
         """A batch begins with these messages."""
         if self._steps.begin is not None:
-            self._steps.begin(messages)
+            self._steps.begin([message for message, _ in messages])
+        self._begun = self._claimed_together(messages)
 
     def retry_wait(self, receives: int, least: float = 0) -> float:
         """Seconds until the next try after the n-th receive, growing and jittered, `least` where it can be.
@@ -148,10 +151,9 @@ class Delivery(Generic[M, R]):
         """Take one message as far as it goes."""
         if isinstance(message, Invalid):
             return self.refuse(message, record)
-        if not self.in_time(record):
+        claim = self._claim(message, record)
+        if claim is None:
             return 0
-        elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
-        claim = self._ledger.claim(message, self._account(elsewhere), elsewhere)
         if isinstance(claim, InProgress):
             return claim.seconds + 1
         if isinstance(claim, OutOfSequence):
@@ -169,6 +171,56 @@ class Delivery(Generic[M, R]):
             logger.exception("outcome unknown; the claim stands until its lease ends")
             self._tally.add("Unknown")
             return self._settings.lease_seconds + 1
+
+    def _claim(self, message: M, record: QueueRecord) -> Claim | None:
+        """Take the message for this worker, or learn why not. None: no time is left to submit it."""
+        begun = self._begun.get(id(message))
+        if self.in_time(record):
+            if isinstance(begun, Claimed):
+                return begun
+            return self._ledger.claim(*(begun or self._wanted(message, self._adapter.account)))
+        # This write has to fit into the function's time, too.
+        if begun is not None and record.remaining() / 1000 > self._settings.record_seconds:
+            self._give_back(begun)
+        return None
+
+    def _give_back(self, begun: NewClaim | Claimed) -> None:
+        """Release a claim of which nothing was submitted, if it was made."""
+        made = begun if isinstance(begun, Claimed) else Claimed(begun.message.key, begun.token, None, None)
+        try:
+            self._ledger.release(made)
+        except ClaimLost:
+            pass  # it was never made
+        except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
+            logger.warning("a claim was not given back", exc_info=True)
+
+    def _wanted(self, message: M, account: str | None) -> NewClaim:
+        elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
+        return NewClaim(message, _account(account, elsewhere), elsewhere, self._ledger.new_token())
+
+    def _claimed_together(self, messages: Sequence[tuple[M, QueueRecord]]) -> dict[int, NewClaim | Claimed]:
+        """Claims of this batch's first attempts, by the message's `id`: made, or yet to be made.
+
+        A crash leaves the outcome of each unknown. `hold` would give all of them up, and a look-up by lines
+        could take one that was not sent for its twin that was. There each is claimed when its turn comes.
+        """
+        whole = [each for each in messages[::-1] if _is_new(*each) and self.in_time(each[1])]
+        new = {message.key: message for message, _ in whole}  # of one that comes twice, the first
+        begun: dict[int, NewClaim | Claimed] = {}
+        alone = self._settings.on_unknown == "hold" or self._steps.line_seconds is not None
+        if alone or len(new) < 2:
+            return begun
+        try:
+            account = self._adapter.account
+            wanted = [self._wanted(message, account) for message in new.values()]
+            begun = {id(each.message): each for each in wanted}
+            made = dict(zip(begun, self._ledger.claim_new(wanted), strict=True))
+        except Exception:  # noqa: BLE001 - logged; each message is claimed by itself, and waits where it cannot
+            logger.warning("not claimed together", exc_info=True)
+            return begun
+        if odd := {each for each in made.values() if isinstance(each, str)} - {"DuplicateItem"}:
+            logger.warning("not all claimed together", reasons=sorted(odd))
+        return begun | {at: claim for at, claim in made.items() if isinstance(claim, Claimed)}
 
     def refuse(self, fault: Invalid, record: QueueRecord) -> Wait:
         """End as failed what can never be sent."""
@@ -219,16 +271,11 @@ class Delivery(Generic[M, R]):
         if self._steps.line_seconds is not None and submitted.line is not None:
             known = self._ledger.ids_on_line(submitted.line, since - self._steps.line_seconds * 1000)
         found = self._adapter.look_up(submitted, since, known)
-        account = self._account(claim.redirected_to)
+        account = _account(self._adapter.account, claim.redirected_to)
         if isinstance(found, NotFound) and account is not None and claim.accounts != {account}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
         return found
-
-    def _account(self, redirected_to: str | None) -> str | None:
-        """Where the next submit goes. A look-up asks for one recipient: what went to another is elsewhere."""
-        account = self._adapter.account
-        return account if account is None or redirected_to is None else f"{account} for {redirected_to}"
 
     def _hold(self, claim: Claimed) -> Wait:
         """An outcome that cannot be known stays so."""
@@ -411,9 +458,19 @@ def to_people(
     return Delivery(settings, adapter, tools, steps)
 
 
+def _account(account: str | None, redirected_to: str | None) -> str | None:
+    """Where a submit goes. A look-up asks for one recipient: what went to another is elsewhere."""
+    return account if account is None or redirected_to is None else f"{account} for {redirected_to}"
+
+
 def _submitted(claim: Claimed, message: M) -> M:
     """The message as it goes to the provider: to its recipients, or to who gets it in their place."""
     return message if claim.redirected_to is None else message.redirected(claim.redirected_to)
+
+
+def _is_new(message: Message, record: QueueRecord) -> bool:
+    """Whether the ledger has no item of it, as far as can be told: one that waited for its time has one."""
+    return record.receives == 1 and message.attempt == 1 and message.send_at is None
 
 
 def backoff(receives: int, base: float, cap: float, random: Callable[[], float]) -> float:

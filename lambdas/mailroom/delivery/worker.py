@@ -17,7 +17,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import Sender
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.ledger import Ledger
-from mailroom.message.message import decode, key_of
+from mailroom.message.message import Key, decode, key_of
 from mailroom.telemetry import count, logger, record_duration, working_on
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ Wait = float | None
 
 
 class QueueRecord(Struct, frozen=True):
-    """One record of a queue: its item, how often it was received, its group (None: it has none), the
+    """One record of a queue: its item and key, how often it was received, its group (None: it has none), the
     function's time left in milliseconds, and since when it waits (epoch seconds; None: nobody can tell)."""
 
     item: dict[str, Any]
+    key: Key
     receives: int
     group: str | None
     remaining: Callable[[], int]
@@ -49,8 +50,8 @@ class Delivers(Protocol[T]):
         """The item that a queue's body stands for, and its message, or what is wrong with it. Raises
         Malformed."""
 
-    def begin(self, messages: Sequence[T]) -> None:
-        """A batch begins with these messages."""
+    def begin(self, messages: Sequence[tuple[T, QueueRecord]]) -> None:
+        """A batch begins with these messages. Raises nothing."""
 
     def deliver(self, message: T | Invalid, record: QueueRecord) -> Wait:
         """Take one message as far as it goes."""
@@ -189,8 +190,8 @@ class Worker:
 
     def _handle(self, event: Mapping[str, Any], remaining: Callable[[], int]) -> dict[str, Any]:
         opened = [(each, self._opened(each, remaining)) for each in event["Records"]]
-        messages = [each[0] for _, each in opened if each is not None]
-        self._delivery.begin([each for each in messages if not isinstance(each, Invalid)])
+        whole = [each for _, each in opened if each is not None]
+        self._delivery.begin([each for each in whole if not isinstance(each[0], Invalid)])
         waits = {}
         for (record, _), wait in zip(opened, self._worked(each for _, each in opened), strict=True):
             if wait is not None:
@@ -205,13 +206,13 @@ class Worker:
         """The record, read; None where it is no message at all."""
         try:
             item, message = self._delivery.read(decode(record["body"]))
-            key_of(item)
+            key = key_of(item)
         except Malformed as fault:
             logger.error("not a message", reason=str(fault), message_id=record["messageId"])
             return None
         attributes = record["attributes"]
         receives, group = int(attributes["ApproximateReceiveCount"]), attributes.get("MessageGroupId")
-        return message, QueueRecord(item, receives, group, remaining, queues.put_at(record))
+        return message, QueueRecord(item, key, receives, group, remaining, queues.put_at(record))
 
     def _worked(self, opened: Iterable[tuple[Any, QueueRecord] | None]) -> list[Wait]:
         if self._at_once == 1:
@@ -225,7 +226,7 @@ class Worker:
             self._tools.tally.add("Malformed")
             return queues.AT_ONCE
         message, record = opened
-        working_on(key_of(record.item))
+        working_on(record.key)
         try:
             return self._delivery.deliver(message, record)
         except Exception:  # noqa: BLE001 - whatever it is, it is logged and the queue keeps the record

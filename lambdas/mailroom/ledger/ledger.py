@@ -4,9 +4,9 @@ Two writes a message are the floor of an idempotent sender, `claim` and `complet
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws import clients
 from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, string
@@ -54,6 +54,16 @@ _SENDING = string("sending")
 _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell any more how it ended"
 
 
+class NewClaim(NamedTuple):
+    """A claim to make. `account`: where the message is going to be submitted; None where nobody will be asked
+    what became of it. `redirected_to`: see `Claimed`. `token`: by it a repeat knows its own first try."""
+
+    message: Message
+    account: str | None
+    redirected_to: str | None
+    token: str
+
+
 class Ledger(LedgerItems):
     """The verbs. `lease` is how long a worker may hold a message before it counts as crashed, `ttl` how
     long an item lives after its last change; both in seconds."""
@@ -70,7 +80,7 @@ class Ledger(LedgerItems):
     ) -> None:
         super().__init__(client, table, ttl, clock)
         self._lease_ms = int(lease * 1000)
-        self._new_token = new_token
+        self.new_token = new_token
 
     @classmethod
     def of(cls, settings: Common, lease: float = 0) -> "Ledger":
@@ -78,23 +88,51 @@ class Ledger(LedgerItems):
         table, ttl = settings.ledger_table, settings.ledger_ttl_seconds
         return cls(clients.dynamodb(), table, lease=lease, ttl=ttl, clock=time.time)
 
-    def claim(self, message: Message, account: str | None = None, redirected_to: str | None = None) -> Claim:
-        """Take the message for this worker, or learn why not. `account`: where it is going to be submitted;
-        None where nobody will be asked what became of it. `redirected_to`: see `Claimed`."""
-        now, token = self._now_ms(), self._new_token()
-        began = number(now)
+    def claim(
+        self,
+        message: Message,
+        account: str | None = None,
+        redirected_to: str | None = None,
+        token: str | None = None,
+    ) -> Claim:
+        """Take the message for this worker, or learn why not. The arguments are a `NewClaim`'s; without a
+        token, the claim gets one."""
+        now, wanted = self._now_ms(), NewClaim(message, account, redirected_to, token or self.new_token())
+        change = self._claiming(wanted, now)
+        try:
+            old = self.write(message.key, change, returns="ALL_OLD")
+        except ConditionFailed as failed:
+            found = failed.item
+            # A try before this one has written it: the SDK's, or `claim_new`, whose answer was lost. An event
+            # that completed it in between still counts.
+            if found.get("claim_token") == wanted.token and "completedAt" not in found:
+                since = found.get("unsettled_since")
+                return _claimed(wanted, found, None if since == found["startedAt"] else since)
+            return why_not_claimed(found, message.attempt, now, self._lease_ms)
+        return _claimed(wanted, old, old.get("unsettled_since"))
+
+    def claim_new(self, wanted: Sequence[NewClaim]) -> list[Claimed | str]:
+        """Take first attempts of which the ledger has no item, no key twice, in one call for 25 of them. A
+        code where that is not certain: see `insert`. Then `claim` will tell."""
+        now = self._now_ms()
+        codes = self.write_new([(each.message.key, self._claiming(each, now)) for each in wanted])
+        return [code or _claimed(each, {}, None) for each, code in zip(wanted, codes, strict=True)]
+
+    def _claiming(self, wanted: NewClaim, now: int) -> Change:
+        message, began = wanted.message, number(now)
         kept, removes = message.kept, ["dead_lettered_at"]  # somebody has put it back on its way
-        if redirected_to is None:
+        if wanted.redirected_to is None:
             removes.append(REDIRECTED_TO)
         else:
-            kept = {**message.redirected(redirected_to).kept, REDIRECTED_TO: redirected_to}
-        change = Change(
+            redirected = message.redirected(wanted.redirected_to)
+            kept = {**redirected.kept, REDIRECTED_TO: wanted.redirected_to}
+        return Change(
             {
                 **addressing_of(message.recipient, message.callback_url, message.topic),
                 **each_of(message.addressees),
                 **facts_of(kept),
                 "status": _SENDING,
-                "claim_token": string(token),
+                "claim_token": string(wanted.token),
                 # Stays over crashes, until a verb settles what they left open.
                 "unsettled_since": began,
                 "startedAt": began,
@@ -104,19 +142,10 @@ class Ledger(LedgerItems):
             forms=_KEPT,
             removes=tuple(removes),
             # Each try adds its own, for settings may change from one to the next.
-            unions={} if account is None else {"unsettled_tries": {"SS": [tried(now, account)]}},
+            unions={}
+            if wanted.account is None
+            else {"unsettled_tries": {"SS": [tried(now, wanted.account)]}},
         )
-        try:
-            old = self.write(message.key, change, returns="ALL_OLD")
-        except ConditionFailed as failed:
-            found = failed.item
-            # The SDK's second try met its own first; an event that completed it in between still counts.
-            if found.get("claim_token") == token and "completedAt" not in found:
-                since = found.get("unsettled_since")
-                since = None if since == found["startedAt"] else since
-                return _claimed(message.key, token, found, since, redirected_to)
-            return why_not_claimed(found, message.attempt, now, self._lease_ms)
-        return _claimed(message.key, token, old, old.get("unsettled_since"), redirected_to)
 
     def checkpoint(self, claim: Claimed, provider: str, provider_id: str, line: str | None = None) -> None:
         """Keep the provider's id before waiting on it: from here on the attempt is resumed, never resent.
@@ -272,7 +301,7 @@ class Ledger(LedgerItems):
         same, values = _as_seen(seen)
         # A new token: whoever still holds the life before must not complete this one.
         change = Change(
-            {"status": string("retrying"), "claim_token": string(self._new_token())},
+            {"status": string("retrying"), "claim_token": string(self.new_token())},
             f"attribute_exists(completedAt) AND attribute_not_exists({ERASED_AT}) AND {same}",
             values,
             # What was told of the life before says nothing about the next one.
@@ -315,7 +344,7 @@ class Ledger(LedgerItems):
         end = self._end(
             key,
             status,
-            {**said, "claim_token": string(self._new_token())},
+            {**said, "claim_token": string(self.new_token())},
             f"attribute_not_exists(completedAt) AND {quiet} AND {same}",
             adds=("attempts",),
         )
@@ -347,18 +376,16 @@ class Ledger(LedgerItems):
             return failed.item
 
 
-def _claimed(
-    key: Key, token: str, item: Mapping[str, Any], since: int | None, redirected_to: str | None
-) -> Claimed:
+def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Claimed:
     return Claimed(
-        key,
-        token,
+        wanted.message.key,
+        wanted.token,
         since,
         item.get("provider_id"),
         item.get("submittedAt"),
         item.get("provider"),
         accounts_of(item, since),
-        redirected_to,
+        wanted.redirected_to,
     )
 
 

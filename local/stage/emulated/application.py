@@ -7,13 +7,15 @@
 - Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
-  function writes to its folder, which is read-only on AWS.
+  function writes to its folder, which is read-only on AWS. An archive's comment names a folder that has
+  more of the code; it is copied, because that folder may be removed while the stage runs.
 
 prompt.py saves time too. This folder runs with the emulator's own Python and packages.
 """
 
 import hashlib
 import os
+import shutil
 import string
 import tempfile
 import threading
@@ -87,6 +89,8 @@ class Shared(zipfile.ZipFile):
         shared = Path(tempfile.gettempdir(), f"code-{hashlib.sha256(content).hexdigest()}")
         with _unpacking:
             if not shared.exists():
+                if self.comment:
+                    shutil.copytree(self.comment.decode(), shared)
                 super().extractall(shared, members, pwd)
         Path(path).rmdir()
         Path(path).symlink_to(shared)

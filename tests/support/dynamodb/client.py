@@ -1,5 +1,6 @@
 """Tables in memory, behind those operations of boto3's client that Mailroom uses."""
 
+import re
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,10 @@ ACCOUNT = "123456789012"  # moto's own
 KEY_BYTES = (2048, 1024)
 PAGE_BYTES = 1_000_000
 BATCH_KEYS = 100
+BATCH_STATEMENTS = 25
 BATCH_BYTES = 16 * 1024 * 1024
+_INSERT = re.compile(r"""INSERT INTO "(?P<table>[^"]+)" VALUE \{(?P<fields>('[^']+': \?(, )?)+)\}""")
+_FIELD = re.compile(r"'([^']+)': \?")
 _FAILED = "ConditionalCheckFailedException"
 _ERRORS = (_FAILED, "ResourceInUseException", "ResourceNotFoundException")
 Position = tuple[Any, ...]
@@ -205,6 +209,26 @@ class InMemoryDynamoDB:
         _require(request, condition(*_texts(request, "ConditionExpression")), table.items.get(position))
         table.keep(position, new, "")
         return {}
+
+    @_operation("Statements")
+    def batch_execute_statement(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """INSERTs of whole items, each attribute a parameter."""
+        if not 1 <= len(request["Statements"]) <= BATCH_STATEMENTS:
+            raise Refusal("Member must have length between 1 and 25")
+        return {"Responses": [self._inserted(each) for each in request["Statements"]]}
+
+    def _inserted(self, statement: Mapping[str, Any]) -> dict[str, Any]:
+        insertion = _INSERT.fullmatch(statement["Statement"])
+        if insertion is None or not {"Statement", "Parameters"}.issuperset(statement):
+            unknown(f"the statement {statement}")
+        names = _FIELD.findall(insertion["fields"])
+        new = copied(dict(zip(names, statement["Parameters"], strict=True)))
+        table = self._table({"TableName": insertion["table"]})
+        position = table.position({name: new[name] for name in table.keys if name in new})
+        if position in table.items:
+            return {"Error": {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}}
+        table.keep(position, new, "")
+        return {"TableName": insertion["table"]}
 
     @_operation(f"{_CONDITIONAL} Key ReturnValues")
     def delete_item(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,9 @@ class PeopleWorld:
         create_ledger(self.dynamodb)
         create_table(self.dynamodb, "suppressions", "recipient", "channel")
         create_table(self.dynamodb, "preferences", "recipient", "topic")
-        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item", "get_paginator")
+        watched = self.outside.watch(
+            self.dynamodb, "update_item", "batch_get_item", "batch_execute_statement", "get_paginator"
+        )
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.list = Suppressions(watched, "suppressions", self.clock)
         self._payloads = Payloads(NO_BUCKET, "payloads")

@@ -21,8 +21,7 @@ from ops.reconcile.reconciler import Candidates, Reconciler
 from ops.reconcile.states import StaleAfter
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.resend.answer import ResentMessage
-from ops.resend.resender import Resender
+from ops.resend.resender import Resender, ResentMessage
 from tests.support.faults import fax_world
 from tests.support.faults.fax_world import FaxWorld
 from tests.support.faults.outside import Outside, Stopped
@@ -67,10 +66,15 @@ class Sqs:
     def get_queue_url(self, *, QueueName: str) -> dict[str, str]:  # noqa: N803
         return {"QueueUrl": f"https://sqs/{QueueName}"}
 
+    def get_paginator(self, _list_queues: str) -> "Sqs":
+        return self
+
+    def paginate(self, **_: Any) -> list[dict[str, Any]]:
+        return [{"QueueUrls": [f"{url}-dlq" for url in (MAIL, BULK, SCHEDULED)]}]
+
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Iterable[str]) -> dict[str, Any]:  # noqa: N803
         name = QueueUrl.rpartition("/")[2]
         attributes = {
-            "RedrivePolicy": json.dumps({"deadLetterTargetArn": f"arn:aws:sqs:us-east-1:1:{name}-dlq"}),
             "MessageRetentionPeriod": str(KEPT_SECONDS),
             "ApproximateNumberOfMessages": str(self._letters.get(name, 0)),
         }

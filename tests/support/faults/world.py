@@ -58,7 +58,9 @@ class World:
             create_table(self.dynamodb, table)
         create_table(self.dynamodb, "suppressions", "recipient", "channel")
         create_table(self.dynamodb, "preferences", "recipient", "topic")
-        watched = self.outside.watch(self.dynamodb, "update_item", "batch_get_item")
+        watched = self.outside.watch(
+            self.dynamodb, "update_item", "batch_get_item", "batch_execute_statement"
+        )
         self.ledger = Ledger(watched, "ledger", lease=LEASE, ttl=1e6, clock=self.clock)
         self.suppressions = Suppressions(watched, "suppressions", self.clock)
         # Another function's writes: they are no place for this one to stop.

@@ -22,7 +22,7 @@ CONTEXT: dict[str, Any] = {
         "mail": {"senders": ["post@mailroom.example"]},
     }
 }
-USUAL = Assumed(latency=0.1, between=0.1)
+USUAL = Assumed.of("mail")
 
 
 def context(**mail: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from stacks.settings.enabled_campaigns import EnabledCampaign
 from stacks.settings.load import load, load_campaigns
 from stacks.settings.sentences import SettingsError
 from tests.support.stacks.refusals import REMOVED, with_settings
-from tests.support.stacks.templates import Templates
-from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, variant
+from tests.support.stacks.templates import Template
+from tests.support.stacks.variants import AWS, NEWS, PAGE, PUSH, PUSH_ROW, TOLD, up_to
 
 SECRET = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:{}-AbCdEf"
 DATABASES: dict[str, Any] = {
@@ -92,9 +92,9 @@ EVERYTHING: dict[str, Any] = {
 """All that can be switched on, with campaigns `of_each_kind`."""
 
 
-def with_campaigns(folder: Path, *names: str, **changes: Any) -> Templates:
-    """Stage dev with campaigns of `folder`."""
-    return variant(changes_for(*names, **changes), campaigns=folder)
+def with_campaigns(folder: Path, *names: str, **changes: Any) -> Template:
+    """The campaigns of stage dev, out of `folder`."""
+    return up_to("campaigns", changes_for(*names, **changes), folder)["campaigns"]
 
 
 def enabled(folder: Path, *names: str, **changes: Any) -> tuple[EnabledCampaign, ...]:

@@ -1,12 +1,25 @@
 """Stages that differ from those of cdk.json in a few settings."""
 
+import json
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from aws_cdk import App
+
+from stacks.api import ApiStack
 from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.paths import CAMPAIGNS
+from stacks.campaigns import CampaignsStack
+from stacks.channels import ChannelsStack, StageContext
+from stacks.fax import FaxStack
+from stacks.feedback import FeedbackStack
+from stacks.mailbox import MailboxStack
+from stacks.paths import CAMPAIGNS, ROOT
+from stacks.settings.load import load, load_campaigns
+from stacks.settings.stage import Settings
+from stacks.webhook import WebhookStack
 from tests.support.stacks.refusals import with_settings
 from tests.support.stacks.templates import Template, Templates
 
@@ -78,3 +91,30 @@ def variant(
     context: dict[str, object] = {"stage": stage, "mailroom": with_settings(changes, stage)}
     context |= {"providers": providers} if providers else {}
     return read(assembly({**context, **NO_BUNDLES}, campaigns), stage)
+
+
+def up_to(name: str, changes: Mapping[str, object], campaigns: Path = CAMPAIGNS) -> dict[str, Template]:
+    """The templates of the stack `name` of stage dev, with its settings changed, and of the stacks that this
+    one needs. That takes a tenth to a half of the time of a whole stage; cdk-nag does not look."""
+    settings = load(with_settings(changes), "dev")
+    context = json.loads((ROOT / "cdk.json").read_text())["context"]
+    with tempfile.TemporaryDirectory() as folder:
+        app = App(context={**context, **NO_BUNDLES}, outdir=folder, analytics_reporting=False)
+        _build(app, settings, name, campaigns)
+        app.synth()
+        return read(Path(folder), "dev").stacks
+
+
+def _build(app: App, settings: Settings, name: str, campaigns: Path) -> None:
+    storage = MailboxStack(app, settings)
+    if name == "campaigns":
+        CampaignsStack(app, settings, storage, load_campaigns(settings, campaigns))
+    elif name == "fax" and settings.fax:
+        FaxStack(app, settings, settings.fax, storage)
+    elif name == "webhook":
+        WebhookStack(app, settings, storage)
+    else:
+        feedback = FeedbackStack(app, settings, storage)
+        api = ApiStack(app, settings, storage, feedback)
+        if name == "channels":
+            ChannelsStack(app, settings, StageContext(settings, storage, feedback, api))

@@ -8,7 +8,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from mailroom.api.document import Described
+from mailroom.api.document import text_of
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,9 @@ class Answer:
 
 @cache
 def _document() -> dict[str, Any]:
-    from tests.support.unit.api_requests import described
+    from tests.support.unit.api_requests import settings
 
-    api: Described = described()
-    read: dict[str, Any] = json.loads(api.get_openapi_json_schema())
+    read: dict[str, Any] = json.loads(text_of(settings()))
     return read
 
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mailroom.api.application import Application, routes_of
-from mailroom.api.document import Described
+from mailroom.api.application import Application
 from mailroom.environment import MessagesApiSettings
 from tests.support.unit.api_answers import Answer, check_described
 from tests.support.unit.events import lambda_context
@@ -126,9 +125,3 @@ class Api:
 
     def cancel(self, url: str, **options: Any) -> Answer:
         return self.ask(event("POST", url, **options))
-
-
-def described() -> Described:
-    """The routes without anything behind them, for their description."""
-    nothing: Any = None
-    return routes_of(settings(), nothing, nothing)

@@ -63,7 +63,8 @@ def costs(work: Callable[[], object]) -> tuple[int, float]:
 def assert_bounded(work: Callable[[], object]) -> None:
     lines, seconds = costs(work)
     assert lines <= 10 * SIZE
-    assert seconds < 1
+    # What else runs on the machine can only add: a second look tells it from too much work.
+    assert seconds < 1 or costs(work)[1] < 1
 
 
 def long(piece: str) -> str:

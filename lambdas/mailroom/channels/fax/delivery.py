@@ -56,7 +56,7 @@ class FaxDelivery:
         """The item and its fax. Bodies of an upstream application have a `fax_id`. Raises Malformed."""
         return self._common.read(item_of(body))
 
-    def begin(self, messages: Sequence[Fax]) -> None:
+    def begin(self, messages: Sequence[tuple[Fax, QueueRecord]]) -> None:
         """Nothing is asked for a batch: it has one fax."""
 
     def retry_wait(self, receives: int, least: float = 0) -> float:

@@ -52,7 +52,7 @@ class WebhookDelivery:
         """The item and its message, or the callback that a body is. Raises Malformed."""
         return (body, _callback(body)) if "webhook_id" in body else self._messages.read(body)
 
-    def begin(self, messages: Sequence[Webhook | Callback]) -> None:
+    def begin(self, messages: Sequence[tuple[Webhook | Callback, QueueRecord]]) -> None:
         """Nothing is asked for a batch: it has one record."""
 
     def deliver(self, message: Webhook | Callback | Invalid, record: QueueRecord) -> Wait:

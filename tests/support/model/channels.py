@@ -1,0 +1,25 @@
+"""The channels that are explored: settings, and what may happen to their message."""
+
+from tests.support.model.world import Channel
+
+_FAX = Channel("fax", on_unknown="hold", looks_up=True, fax=True, crashes=0)
+CHANNELS = {
+    channel.name: channel
+    for channel in (
+        Channel("mail", crashes=3),
+        Channel("mail, claimed together", together=True, crashes=3),
+        Channel("mail, held", on_unknown="hold", crashes=3),
+        Channel("mail, reopened", operator="reopen", crashes=1),
+        Channel("mail, reopened by two", operator="reopen", operators=2, crashes=0),
+        Channel("mail, held, reopened", on_unknown="hold", operator="reopen", crashes=1),
+        Channel("mail, settled", operator="settle", crashes=1),
+        Channel("mail, taken back", producer=True, scheduled=True),
+        Channel("text", looks_up=True),
+        Channel("text, another account", looks_up=True, accounts=2),
+        Channel("text, held, another account", on_unknown="hold", looks_up=True, accounts=2),
+        _FAX._replace(crashes=1),
+        _FAX._replace(name="fax, reopened", operator="reopen"),
+        _FAX._replace(name="fax, settled", operator="settle", workers=2),
+        _FAX._replace(name="fax, taken back", producer=True),
+    )
+}

@@ -1,0 +1,81 @@
+"""What always holds: of each world, and of each step."""
+
+from mailroom.message.outcome import rank
+from tests.support.model.ledger import Call, Item
+from tests.support.model.world import Channel, Step, World
+
+ONCE = "never twice, but at `resend` after a crash between submit and record"
+KEPT = "nothing is lost"
+TRUE = "sent is what was accepted, cancelled what was not"
+OPEN = "who gets a claim finds no outcome"
+HELD = "a claim's holder alone writes"
+FORWARD = "a status only moves forward"
+COUNTED = "an attempt ends once, with its outcome"
+JUDGED = "an operator's word is written where it is still right"
+ENDS = ("complete", "fail", "suppress", "settle")
+
+
+def broken_in(world: World, channel: Channel) -> str:
+    """The promise that a world breaks; "": none."""
+    item, accepted = world.item, world.accepted
+    doubtful = channel.on_unknown == "resend" and (not channel.looks_up or channel.accounts > 1)
+    if any(
+        len(each) > 1 + (lost if doubtful else 0) for each, lost in zip(accepted, world.lost, strict=True)
+    ):
+        return ONCE
+    if not (item and item.completed) and not world.queue and not world.workers:
+        return KEPT
+    if item and item.completed:
+        sent = rank(item.status) >= rank("sent")
+        if (sent and not accepted[item.attempts - 1]) or (item.status == "cancelled" and any(accepted)):
+            return TRUE
+    return ""
+
+
+def broken_by(world: World, step: Step) -> str:
+    """The promise that a step breaks."""
+    call, before, after = step.call, world.item, step.after.item
+    if call is None:
+        return ""
+    if call.verb in ("claim", "claim_new"):
+        if step.answer and step.answer.kind == "Claimed" and before and before.completed:
+            return OPEN
+    elif before != after and not _rightful(world, step):
+        return HELD
+    if before != after and not _right(world, call):
+        return JUDGED
+    if before is None or after is None:
+        return ""
+    return _broken_between(before, after, call)
+
+
+def _rightful(world: World, step: Step) -> bool:
+    """Whether a claim's holder writes, or somebody else while there is no holder, or whoever knows more."""
+    if isinstance(step.who, int):
+        return world.workers[step.who].holds
+    return step.who in ("provider", "operator") or not any(each.holds for each in world.workers)
+
+
+def _right(world: World, call: Call) -> bool:
+    """Whether what an operator saw still holds where it matters."""
+    item = world.item
+    if item is None or call.seen is None:
+        return True
+    same = (call.seen.attempts, call.seen.generation) == (item.attempts, item.generation)
+    if call.verb == "reopen":
+        return same and item.completed and item.status == call.seen.status
+    unsent = call.word == "sent" or not world.accepted[item.attempts]
+    return same and not item.completed and unsent and (item.submitted or item.started != "live")
+
+
+def _broken_between(before: Item, after: Item, call: Call) -> str:
+    ended = after.completed and not before.completed and call.verb in (*ENDS, "observe")
+    again = call.verb == "retry_later" and before != after
+    if after.attempts - before.attempts != int(ended or again):
+        return COUNTED
+    if call.verb == "reopen" or (call.verb == "claim" and before.status == "retrying"):
+        return ""
+    moved = before.status != after.status
+    if rank(after.status) < rank(before.status) or (moved and before.completed and call.verb != "observe"):
+        return FORWARD
+    return ""

@@ -1,0 +1,241 @@
+"""The ledger's item and verbs as a model: each verb is a condition on the item and an effect on it.
+
+docs/model.md has the same as a table. tests/model/test_code.py holds this against the real ledger.
+"""
+
+from typing import Literal, NamedTuple
+
+from mailroom.message.outcome import Status, rank
+
+Kind = Literal[
+    "claim",
+    "claim_new",
+    "checkpoint",
+    "complete",
+    "fail",
+    "suppress",
+    "release",
+    "hand_back",
+    "retry_later",
+    "withdraw",
+    "cancel",
+    "refuse",
+    "reopen",
+    "settle",
+    "observe",
+    "lease_ends",
+]
+
+
+class Item(NamedTuple):
+    """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
+    `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
+    `provider_id`; `tries`: the accounts of `unsettled_tries`."""
+
+    status: Status
+    started: Literal["", "live", "over"] = ""
+    since: Literal["", "own", "earlier"] = ""
+    completed: bool = False
+    attempts: int = 0
+    submitted: bool = False
+    token: bool = False
+    tries: str = ""
+    generation: int = 0
+
+
+class Call(NamedTuple):
+    """A verb and its arguments. `own`: the caller's token is the item's; of an operator, the token is the one
+    that stood in `seen`. `word`: a status to write, or the account of a claim."""
+
+    verb: Kind
+    own: bool = False
+    attempt: int = 0
+    word: str = ""
+    seen: Item | None = None
+
+
+class Answer(NamedTuple):
+    """The class of what a verb answers; of a claim also what is known of earlier tries."""
+
+    kind: str
+    since: bool = False
+    submitted: bool = False
+    tries: str = ""
+
+
+DONE, LOST, YES, NO, NOT_CERTAIN = map(Answer, ("done", "ClaimLost", "True", "False", "not certain"))
+
+
+class LedgerModel:
+    """The verbs. A mutant is the model without some of its conditions or effects, which have names; `named`
+    has those that were asked for, and `known` every call so far with what it did."""
+
+    def __init__(self, *without: str) -> None:
+        self._without = without
+        self.named: set[str] = set()
+        self.known: dict[tuple[Item | None, Call], tuple[Item | None, Answer]] = {}
+
+    def apply(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        """The item after a call, and the answer."""
+        known = self.known.get((item, call))
+        if known is None:
+            known = self.known[item, call] = self._verb(item, call)
+        return known
+
+    def has(self, name: str) -> bool:
+        """Whether this model has the condition or effect of this name."""
+        self.named.add(name)
+        return name not in self._without
+
+    def _if(self, name: str, holds: bool) -> bool:
+        return not self.has(name) or holds
+
+    def _verb(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        match call.verb:
+            case "claim":
+                return self._claim(item, call)
+            case "claim_new":
+                new = self._if("claim_new: there is no item", item is None)
+                return (self._claimed(None, call.word), Answer("Claimed")) if new else (item, NOT_CERTAIN)
+            case "withdraw" | "cancel" | "refuse":
+                return self._unclaimed(item, call)
+        if item is None:
+            return None, Answer("Foreign") if call.verb == "observe" else LOST
+        return self._existing(item, call)
+
+    def _existing(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        match call.verb:
+            case "observe":
+                return self._observe(item, call)
+            case "reopen":
+                return self._reopen(item, call)
+            case "settle":
+                return self._settle(item, call)
+            case "lease_ends":
+                return item._replace(started="over"), DONE
+        return self._own(item, call)
+
+    def _claim(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        had = item or Item("sending")
+        free = self._if("claim: nobody has it, or the lease is over", had.started != "live")
+        unended = self._if("claim: no outcome", not had.completed)
+        following = self._if("claim: the attempt before has ended", had.attempts == call.attempt - 1)
+        if free and unended and following:
+            return self._claimed(item, call.word), _answer(had, had.since != "")
+        if call.own and self._if("claim repeated: no outcome meanwhile", not had.completed):
+            return item, _answer(had, had.since == "earlier")
+        if had.completed:
+            return item, Answer("Completed")
+        if had.attempts >= call.attempt:
+            return item, Answer("Superseded")
+        return item, Answer("InProgress" if had.started else "OutOfSequence")
+
+    def _claimed(self, item: Item | None, account: str) -> Item:
+        had = item or Item("sending")
+        kept = had.since and self.has("claim: the first unsettled start stays")
+        tries = had.tries if self.has("claim: earlier tries stay") else ""
+        return had._replace(
+            status="sending",
+            started="live",
+            since="earlier" if kept else "own",
+            token=True,
+            tries="".join(sorted({*tries, *account})),
+        )
+
+    def _own(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        """The verbs of a claim's holder."""
+        verb = call.verb
+        own = self._if(f"{verb}: the token is the caller's", call.own)
+        allowed = own and self._if(f"{verb}: no outcome", not item.completed)
+        if verb == "hand_back":
+            allowed = allowed and self._if("hand_back: submitted", item.submitted)
+        if verb == "retry_later":
+            allowed = allowed and self._if("retry_later: still claimed", item.started != "")
+        if allowed:
+            return self._written(item, call), DONE
+        if not own:
+            return item, LOST
+        return (item._replace(submitted=True) if verb == "complete" else item), DONE
+
+    def _written(self, item: Item, call: Call) -> Item:
+        settled = item._replace(started="", since="", tries="")
+        match call.verb:
+            case "checkpoint":
+                return item._replace(submitted=True)
+            case "release":
+                return settled
+            case "hand_back":
+                return settled._replace(submitted=self.has("hand_back: the provider's id stays"))
+            case "retry_later":
+                submitted = not self.has("retry_later: the provider's id goes") and item.submitted
+                return settled._replace(status="retrying", attempts=item.attempts + 1, submitted=submitted)
+        status: dict[str, Status] = {"complete": "sent", "fail": "failed", "suppress": "suppressed"}
+        counted = item.attempts + self.has(f"{call.verb}: the attempt counts as ended")
+        submitted = item.submitted or call.verb == "complete"
+        return item._replace(status=status[call.verb], completed=True, attempts=counted, submitted=submitted)
+
+    def _unclaimed(self, item: Item | None, call: Call) -> tuple[Item | None, Answer]:
+        """The ends of a message that no worker has had. `cancel` knows only what waits for its time."""
+        had, verb = item or Item("sending"), call.verb
+        free = self._if(f"{verb}: nobody has it", had.started == "")
+        unended = self._if(f"{verb}: no outcome", not had.completed)
+        untouched = self._if(f"{verb}: nobody ever had it", not had.token)
+        there = verb != "cancel" or self._if("cancel: there is an item", item is not None)
+        if free and unended and untouched and there:
+            return had._replace(status="failed" if verb == "refuse" else "cancelled", completed=True), YES
+        return item, YES if verb == "refuse" and had.completed else NO
+
+    def _reopen(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        ended = self._if("reopen: there is an outcome", item.completed)
+        if not (ended and self._as_seen(item, call)):
+            return item, NO
+        submitted = not self.has("reopen: the provider's id goes") and item.submitted
+        return Item(
+            "retrying",
+            attempts=item.attempts,
+            submitted=submitted,
+            token=True,
+            generation=item.generation + 1,
+        ), YES
+
+    def _settle(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        unended = self._if("settle: no outcome", not item.completed)
+        seen = call.seen
+        over = seen is not None and (seen.submitted or (seen.started, item.started) == ("over", "over"))
+        still = self._as_seen(item, call) and self._if(
+            "settle: no worker had it when it was seen", over or item.started == ""
+        )
+        id_same = seen is not None and seen.submitted == item.submitted
+        same = self._if("settle: the provider's id is the one seen", id_same) and self._if(
+            "settle: the claim is the one seen", call.own or item.submitted
+        )
+        if not (unended and still and same):
+            return item, NO
+        status: Status = "sent" if call.word == "sent" else "failed"
+        return item._replace(status=status, completed=True, attempts=item.attempts + 1, token=True), YES
+
+    def _as_seen(self, item: Item, call: Call) -> bool:
+        seen = call.seen
+        lives = seen is not None and (seen.attempts, seen.generation) == (item.attempts, item.generation)
+        return self._if(f"{call.verb}: attempt and generation are those seen", lives) and self._if(
+            f"{call.verb}: the status is the one seen", seen is not None and seen.status == item.status
+        )
+
+    def _observe(self, item: Item, call: Call) -> tuple[Item, Answer]:
+        under_way = item.attempts == call.attempt - 1
+        ended = item.attempts == call.attempt and item.completed
+        current = self._if("observe: the attempt is the latest", under_way or ended)
+        status: Status = call.word  # type: ignore[assignment] # the word of an event is a status
+        if current and self._if("observe: the status moves forward", rank(item.status) < rank(status)):
+            completed = item.completed or self.has("observe: there is an outcome now")
+            attempts = call.attempt if self.has("observe: the attempt counts as ended") else item.attempts
+            return item._replace(
+                status=status, completed=completed, attempts=attempts, submitted=True
+            ), Answer("Seen")
+        if not current:
+            return item, Answer("Outdated")
+        return item._replace(submitted=True), Answer("Seen")
+
+
+def _answer(item: Item, since: bool) -> Answer:
+    return Answer("Claimed", since, item.submitted, item.tries if since else "")

@@ -1,0 +1,154 @@
+"""The model's calls, made on the real ledger, and what the real item is in the model's words."""
+
+import itertools
+from typing import Any, Literal, cast
+
+from mailroom.aws.dynamo import plain
+from mailroom.errors import ClaimLost
+from mailroom.ledger.items import Claimed
+from mailroom.ledger.ledger import Ledger, NewClaim
+from mailroom.ledger.observer import observe
+from mailroom.message.outcome import Status
+from tests.support.dynamodb import in_memory_client
+from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
+from tests.support.told import told
+from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
+
+Found = dict[str, Any]
+_WHERE = image(id=KEY.id, event_type=KEY.event_type)
+_TABLE: Any = {
+    "TableName": LEDGER,
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "event_type")],
+    "KeySchema": [
+        {"AttributeName": "id", "KeyType": "HASH"},
+        {"AttributeName": "event_type", "KeyType": "RANGE"},
+    ],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+class Replay:
+    """One message in a real ledger. Each call takes a millisecond."""
+
+    def __init__(self) -> None:
+        self._clock = FakeClock()
+        self._client = in_memory_client()
+        self._client.create_table(**_TABLE)
+        tokens = (f"token-{number}" for number in itertools.count())
+        self._ledger = Ledger(
+            self._client, LEDGER, lease=LEASE, ttl=TTL, clock=self._clock, new_token=lambda: next(tokens)
+        )
+
+    def begin(self, item: Item | None) -> None:
+        """There is nothing, or a message that waits for its time."""
+        self._client.delete_item(TableName=LEDGER, Key=_WHERE)
+        if item is not None:
+            self._ledger.schedule(mail(), self._clock.now + 3600)
+
+    def snapshot(self) -> tuple[float, Found | None]:
+        """The time, and what stands in the ledger."""
+        return self._clock.now, self._client.get_item(TableName=LEDGER, Key=_WHERE).get("Item")
+
+    def restore(self, snapshot: tuple[float, Found | None]) -> None:
+        """Time and ledger are again what they were."""
+        self._clock.now, stood = snapshot
+        self._client.delete_item(TableName=LEDGER, Key=_WHERE)
+        if stood is not None:
+            self._client.put_item(TableName=LEDGER, Item=stood)
+
+    def item(self) -> Item | None:
+        """What stands in the ledger, in the model's words."""
+        found = self._found()
+        if not found:
+            return None
+        started, since = found.get("startedAt"), found.get("unsettled_since")
+        live = started is not None and started + LEASE * 1000 > self._clock.now * 1000
+        return Item(
+            cast(Status, found["status"]),
+            "" if started is None else "live" if live else "over",
+            "" if since is None else "own" if since == started else "earlier",
+            "completedAt" in found,
+            found.get("attempts", 0),
+            "provider_id" in found,
+            "claim_token" in found,
+            _joined(each.split(" ", 1)[1] for each in found.get("unsettled_tries", ())),
+            found.get("generation", 0),
+        )
+
+    def call(self, call: Call) -> Answer:
+        """Make one of the model's calls. The answer, in the model's words."""
+        self._clock.advance(0.001)
+        match call.verb:
+            case "claim" | "claim_new":
+                return self._claim(call)
+            case "observe":
+                event = told(KEY, cast(Status, call.word), attempt=call.attempt)
+                return Answer(type(observe(self._ledger, [event])).__name__)
+            case "lease_ends":
+                self._clock.advance(LEASE)
+                return DONE
+            case "withdraw" | "cancel" | "refuse" | "reopen" | "settle":
+                return Answer(str(self._decided(call)))
+        return self._own(call)
+
+    def _claim(self, call: Call) -> Answer:
+        token = self._found()["claim_token"] if call.own else self._ledger.new_token()
+        wanted = NewClaim(mail(attempt=call.attempt), call.word or None, None, token)
+        if call.verb == "claim":
+            claim = self._ledger.claim(*wanted)
+        else:
+            (new,) = self._ledger.claim_new([wanted])
+            if not isinstance(new, Claimed):
+                return NOT_CERTAIN
+            claim = new
+        if not isinstance(claim, Claimed):
+            return Answer(type(claim).__name__)
+        since, submitted = claim.since is not None, claim.provider_id is not None
+        return Answer("Claimed", since, submitted, _joined(claim.accounts))
+
+    def _own(self, call: Call) -> Answer:
+        token = self._found()["claim_token"] if call.own else "another"
+        claim = Claimed(KEY, token, None, None)
+        arguments: dict[str, tuple[str, ...]] = {
+            "checkpoint": ("fake", "p-1"),
+            "complete": ("fake", "p-1"),
+            "fail": ("rejected", "no"),
+            "suppress": ("suppressed", "no"),
+            "retry_later": ("busy", "no"),
+        }
+        try:
+            getattr(self._ledger, call.verb)(claim, *arguments.get(call.verb, ()))
+        except ClaimLost:
+            return LOST
+        return DONE
+
+    def _decided(self, call: Call) -> bool:
+        match call.verb:
+            case "withdraw" | "cancel":
+                decide = getattr(self._ledger, call.verb)
+                return bool(decide(KEY, "taken back"))
+            case "refuse":
+                return self._ledger.refuse({"id": KEY.id, "event_type": KEY.event_type}, "invalid", "no")
+        assert call.seen is not None
+        seen = {**call.seen._asdict(), **self._seen_ids(call, call.seen)}
+        if call.verb == "reopen":
+            return self._ledger.reopen(KEY, seen) is not None
+        before = self._clock.now - (0 if call.seen.submitted else LEASE)
+        if call.seen.started == "live" and not call.seen.submitted:
+            before = self._found().get("startedAt", 0) / 1000 - 1  # it was asked before the lease was over
+        return self._ledger.settle(KEY, seen, cast(Literal["sent", "failed"], call.word), before)
+
+    def _seen_ids(self, call: Call, seen: Item) -> Found:
+        """The provider's id and the token that an operator saw: those that stand there, or others."""
+        found = self._found()
+        ids: Found = {"provider_id": found.get("provider_id", "p-0")} if seen.submitted else {}
+        if not call.own:
+            return {**ids, "claim_token": "another"}
+        return {**ids, **{name: found[name] for name in ("claim_token",) if name in found}}
+
+    def _found(self) -> Found:
+        return plain(self._client.get_item(TableName=LEDGER, Key=_WHERE).get("Item", {}))
+
+
+def _joined(accounts: Any) -> str:
+    return "".join(sorted({*accounts}))

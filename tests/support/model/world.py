@@ -1,0 +1,333 @@
+"""A message among workers, a queue, a provider and an operator: every step that one of them may take next."""
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from mailroom.message.outcome import Status
+from tests.support.model.ledger import Answer, Call, Item, Kind, LedgerModel
+
+EVENTS: tuple[Status, ...] = ("sent", "delivered", "bounced")
+ATTEMPTS = 2
+DIES = "dies"
+Phase = Literal[
+    "claim",
+    "insert",
+    "ask",
+    "doubt",
+    "ready",
+    "complete",
+    "checkpoint",
+    "follow",
+    "fail",
+    "suppress",
+    "release",
+    "hand_back",
+    "retry_later",
+]
+
+
+class Channel(NamedTuple):
+    """A channel's settings, and how much may happen to its message: the bounds of an exploration."""
+
+    name: str
+    on_unknown: Literal["resend", "hold"] = "resend"
+    together: bool = False
+    looks_up: bool = False
+    fax: bool = False
+    accounts: int = 1
+    workers: int = 3
+    crashes: int = 2
+    operator: Literal["", "reopen", "settle"] = ""
+    operators: int = 1
+    producer: bool = False
+    scheduled: bool = False
+
+
+class Worker(NamedTuple):
+    """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
+    the item's. `holds` says the same by what happened, and no step of a worker depends on it."""
+
+    attempt: int
+    phase: Phase
+    account: str
+    own: bool = False
+    holds: bool = False
+
+
+class World(NamedTuple):
+    """All that there is. `queue` has the attempt of each copy that waits there or in the dead-letter queue.
+    `accepted` has the accounts by which the provider took each attempt, `lost` how often a worker died
+    between that and its record. `orders` is how many operators are yet to come."""
+
+    item: Item | None
+    queue: tuple[int, ...]
+    workers: tuple[Worker, ...] = ()
+    accepted: tuple[str, ...] = ("",) * ATTEMPTS
+    lost: tuple[int, ...] = (0,) * ATTEMPTS
+    account: str = "1"
+    crashes: int = 0
+    operators: tuple[Call, ...] = ()
+    orders: int = 0
+
+
+class Step(NamedTuple):
+    """What happens: who does what, and the world after that, which has None in place of a worker that is
+    gone; with a call of the ledger, that and its answer."""
+
+    who: int | str
+    does: str
+    after: World
+    call: Call | None = None
+    answer: Answer | None = None
+
+    @property
+    def of_workers(self) -> bool:
+        """Whether it happens by itself, sooner or later: a worker works, time passes."""
+        return self.who == "time" or (isinstance(self.who, int) and self.does != DIES)
+
+
+def first(channel: Channel) -> World:
+    """Two copies of the message in its queue, and nothing done."""
+    item = Item("scheduled") if channel.scheduled else None
+    return World(item, (1, 1), crashes=channel.crashes, orders=channel.operators if channel.operator else 0)
+
+
+class Steps:
+    """Every next step of a world."""
+
+    def __init__(self, channel: Channel, model: LedgerModel) -> None:
+        self._channel = channel
+        self._model = model
+
+    def of(self, world: World) -> Iterator[Step]:
+        """All of them."""
+        yield from self._received(world)
+        for at, worker in enumerate(world.workers):
+            yield from self._worked(world, at, worker)
+            if world.crashes:
+                yield self._crashed(world, at, worker)
+        yield from self._time(world)
+        yield from self._events(world)
+        yield from self._operated(world)
+        yield from self._produced(world)
+        if int(world.account) < self._channel.accounts:
+            yield Step(
+                "settings", "name another account", world._replace(account=str(int(world.account) + 1))
+            )
+
+    def _received(self, world: World) -> Iterator[Step]:
+        """A worker takes a copy, and claims: nothing that matters can come in between."""
+        if len(world.workers) == self._channel.workers:
+            return
+        for attempt in sorted({*world.queue}):
+            queue = list(world.queue)
+            queue.remove(attempt)
+            phase: Phase = "insert" if self._channel.together and attempt == 1 else "claim"
+            worker = Worker(attempt, phase, world.account)
+            taken = world._replace(queue=tuple(queue), workers=(*world.workers, worker))
+            yield from self._worked(taken, len(world.workers), worker)
+
+    def _worked(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
+        match worker.phase:
+            case "claim":
+                yield from self._claims(world, at, worker)
+                if self._channel.together and worker.attempt == 1:  # no time is left: it may have the claim
+                    yield from self._records(world, at, worker._replace(phase="release"))
+            case "insert":
+                yield from self._inserts(world, at, worker)
+            case "ask" | "doubt":
+                yield self._asks(world, at, worker)
+            case "ready":
+                yield from self._submits(world, at, worker)
+            case "follow":
+                for phase in self._ends_of_a_fax(worker):
+                    yield from self._records(world, at, worker._replace(phase=phase))
+            case _:
+                yield from self._records(world, at, worker)
+
+    def _claims(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
+        call = Call("claim", worker.own, worker.attempt, self._tried_at(worker))
+        after, answer = self._called(world, at, call)
+        if answer.kind in ("Completed", "Superseded"):
+            yield Step(at, f"claims: {answer.kind}, drops the copy", _without(after, at), call, answer)
+        elif answer.kind != "Claimed":
+            yield Step(at, f"claims: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
+        else:
+            yield Step(at, "claims, and the answer is lost", after, call, answer)
+            begun = _now(after, at, self._begins(worker, answer))
+            yield Step(at, "claims: Claimed", begun, call, answer)
+
+    def _inserts(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
+        yield Step(at, "claims with others: the ledger is too busy", _now(world, at, "claim"))
+        call = Call("claim_new", attempt=1, word=self._tried_at(worker))
+        after, answer = self._called(world, at, call)
+        yield Step(at, "claims with others: nothing is certain", _now(after, at, "claim"), call, answer)
+        if answer.kind == "Claimed" or not self._model.has("deliver: what is not certain is claimed alone"):
+            yield Step(at, "claims with others: Claimed", _now(after, at, "ready"), call, answer)
+
+    def _begins(self, worker: Worker, answer: Answer) -> Phase:
+        """What a worker does with its claim."""
+        model = self._model
+        if answer.submitted and model.has("deliver: what was submitted is followed"):
+            return "follow" if self._channel.fax else "complete"
+        if not answer.since or not model.has("deliver: evidence is asked for"):
+            return "ready"
+        one = answer.tries == self._tried_at(worker)
+        return "ask" if one or not model.has("deliver: not found counts where all was tried") else "doubt"
+
+    def _asks(self, world: World, at: int, worker: Worker) -> Step:
+        """For evidence at the worker's own account; where there is none, `on_unknown` decides."""
+        if self._channel.looks_up:
+            if worker.account in world.accepted[worker.attempt - 1]:
+                return Step(at, "finds that it was accepted", _now(world, at, self._taken()))
+            if worker.phase == "ask":
+                return Step(at, "finds that nothing was submitted", _now(world, at, "ready"))
+        if self._channel.on_unknown == "hold" and self._model.has("deliver: `hold` gives up"):
+            return Step(at, "cannot know, and gives up", _now(world, at, "fail"))
+        return Step(at, "cannot know, and submits again", _now(world, at, "ready"))
+
+    def _submits(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
+        """Or finds that it may not, or gets a no."""
+        accepted = list(world.accepted)
+        accepted[worker.attempt - 1] += worker.account
+        after = _now(world, at, self._taken())._replace(accepted=tuple(accepted))
+        yield Step(at, f"submits attempt {worker.attempt}: accepted", after)
+        ends: tuple[Phase, ...] = ("release", "fail", "suppress")
+        for phase in ends:
+            yield from self._records(world, at, worker._replace(phase=phase))
+
+    def _taken(self) -> Phase:
+        return "checkpoint" if self._channel.fax else "complete"
+
+    def _ends_of_a_fax(self, worker: Worker) -> tuple[Phase, ...]:
+        more: tuple[Phase, ...] = ("retry_later",) if worker.attempt < ATTEMPTS else ()
+        return ("complete", "fail", "hand_back", *more)
+
+    def _records(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
+        """One write as the claim's holder. After it the copy is deleted, or goes back."""
+        verb: Kind = worker.phase  # type: ignore[assignment] # such a phase has the verb's name
+        call = Call(verb, worker.own)
+        after, answer = self._called(world, at, call)
+        yield Step(at, f"{verb}: the answer is lost", _now(after, at, worker.phase), call, answer)
+        if answer.kind == "ClaimLost" or verb in ("release", "hand_back"):
+            yield Step(at, f"{verb}: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
+        elif verb == "checkpoint":
+            yield Step(at, "checkpoint: done", _now(after, at, "follow"), call, answer)
+        else:
+            yield Step(at, f"{verb}: {answer.kind}, the copy is deleted", _without(after, at), call, answer)
+
+    def _called(self, world: World, at: int, call: Call) -> tuple[World, Answer]:
+        """A call of a worker's. A claim that is not a repeat takes the token from everybody else."""
+        item, answer = self._model.apply(world.item, call)
+        repeated = call.own and item == world.item
+        if answer.kind == "Claimed" and not repeated:
+            world = world._replace(
+                operators=tuple(each._replace(own=False) for each in world.operators),
+                workers=tuple(
+                    each._replace(own=here == at, holds=here == at) for here, each in enumerate(world.workers)
+                ),
+            )
+        return self._followed(world, item), answer
+
+    def _followed(self, world: World, item: Item | None) -> World:
+        """The item after a write. The stream makes a copy of a retry's next attempt, as `resend` does."""
+        before, queue = world.item, world.queue
+        if item and before and item.status == "retrying" and item != before and item.attempts < ATTEMPTS:
+            queue = tuple(sorted((*queue, item.attempts + 1)))
+        return world._replace(item=item, queue=queue)
+
+    def _crashed(self, world: World, at: int, worker: Worker) -> Step:
+        """The copy comes back, at once or later. A lost answer of the provider's ends in the same way."""
+        lost = list(world.lost)
+        unknown = world.item is None or not (world.item.completed or world.item.submitted)
+        if worker.phase in ("complete", "checkpoint") and unknown:
+            lost[worker.attempt - 1] += 1
+        after = world._replace(crashes=world.crashes - 1, lost=tuple(lost))
+        return Step(at, DIES, self._back(after, at))
+
+    def _back(self, world: World, at: int) -> World:
+        attempt = world.workers[at].attempt
+        if not self._model.has("queue: what is not done comes back"):
+            return _without(world, at)
+        return _without(world, at)._replace(queue=tuple(sorted((*world.queue, attempt))))
+
+    def _tried_at(self, worker: Worker) -> str:
+        return worker.account if self._channel.looks_up else ""
+
+    def _time(self, world: World) -> Iterator[Step]:
+        """A lease ends after the function that claimed has ended."""
+        held = any(each.own for each in world.workers)
+        if world.item is None or world.item.started != "live":
+            return
+        if held and self._model.has("lease: is longer than a function runs"):
+            return
+        item, _ = self._model.apply(world.item, Call("lease_ends"))
+        yield Step("time", "ends the lease", world._replace(item=item))
+
+    def _events(self, world: World) -> Iterator[Step]:
+        """Whatever was accepted, the provider may tell of at any time, in any order, any number of times."""
+        for at, accounts in enumerate(world.accepted):
+            for status in EVENTS if accounts else ():
+                call = Call("observe", attempt=at + 1, word=status)
+                item, answer = self._model.apply(world.item, call)
+                does = f"tells that attempt {at + 1} is {status}: {answer.kind}"
+                yield Step("provider", does, world._replace(item=item), call, answer)
+
+    def _produced(self, world: World) -> Iterator[Step]:
+        """The message is taken back, or a bad copy of it refused."""
+        verbs: tuple[Kind, ...] = ("withdraw", "cancel", "refuse")
+        for verb in verbs if self._channel.producer else ():
+            call = Call(verb)
+            item, answer = self._model.apply(world.item, call)
+            yield Step("producer", f"{verb}: {answer.kind}", world._replace(item=item), call, answer)
+
+    def _operated(self, world: World) -> Iterator[Step]:
+        """Operators read the item, judge, and later say their word."""
+        item = world.item
+        if item is None:
+            return
+        for at, call in enumerate(world.operators):
+            after, answer = self._model.apply(item, call)
+            rest = world._replace(operators=world.operators[:at] + world.operators[at + 1 :])
+            if answer.kind == "True":
+                rest = self._reworded(rest, call)
+            yield Step(
+                "operator",
+                f"{call.verb} {call.word}: {answer.kind}",
+                self._followed(rest, after),
+                call,
+                answer,
+            )
+        if world.orders and self._judgeable(item):
+            accepted = item.attempts < ATTEMPTS and world.accepted[item.attempts]
+            seen = item._replace(since="", completed=False, token=False, tries="")  # nobody asks for those
+            judged = {
+                "reopen": Call("reopen", seen=seen),
+                "settle": Call("settle", own=True, word="sent" if accepted else "failed", seen=seen),
+            }[self._channel.operator]
+            judging = world._replace(operators=(*world.operators, judged), orders=world.orders - 1)
+            yield Step("operator", f"reads, and decides to {judged.verb} {judged.word}", judging)
+
+    def _judgeable(self, item: Item) -> bool:
+        """What ended is sent again; what has no outcome gets one."""
+        if self._channel.operator == "reopen":
+            return item.completed and item.attempts < ATTEMPTS
+        return not item.completed
+
+    def _reworded(self, world: World, call: Call) -> World:
+        """The token is new: nobody's."""
+        kept = not self._model.has(f"{call.verb}: the token is new")
+        workers = tuple(each._replace(own=each.own and kept, holds=False) for each in world.workers)
+        operators = tuple(each._replace(own=False) for each in world.operators)
+        return world._replace(workers=workers, operators=operators)
+
+
+def _now(world: World, at: int, phase: Phase) -> World:
+    workers = list(world.workers)
+    workers[at] = workers[at]._replace(phase=phase)
+    return world._replace(workers=tuple(workers))
+
+
+def _without(world: World, at: int) -> World:
+    gone: tuple[Worker, ...] = (None,)  # type: ignore[assignment] # see Step
+    return world._replace(workers=(*world.workers[:at], *gone, *world.workers[at + 1 :]))

@@ -1,0 +1,170 @@
+"""When a batch's messages are claimed together, and when each is claimed as its turn comes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ReadTimeoutError
+
+from mailroom.ledger.ledger import Ledger
+from mailroom.message.outcome import Sent
+from tests.support.unit.fakes import FakeAdapter, Meddler, failing
+from tests.support.unit.post import Log, Post
+from tests.support.unit.shared import LEASE, Aws, FakeClock, claimed, item
+
+TOGETHER, ALONE = "batch_execute_statement", "update_item"
+MAILS = [item(id=f"m-{at}") for at in range(3)]
+
+
+def posted(aws: Aws, clock: FakeClock, **changes: Any) -> tuple[Post, Meddler]:
+    answers = {name: changes.pop(name) for name in (TOGETHER, ALONE) if name in changes}
+    client = Meddler(aws.dynamodb, **answers)
+    return Post(aws, clock, FakeAdapter(Sent("p-1")), client, **changes), client
+
+
+def until(clock: FakeClock, deadline: float) -> Callable[[], int]:
+    """A function's time that is left, as Lambda tells it."""
+    return lambda: int((deadline - clock()) * 1000)
+
+
+def test_first_attempts_are_claimed_in_one_call(aws: Aws, clock: FakeClock) -> None:
+    worker, client = posted(aws, clock)
+    assert worker.handle(*MAILS) == {}
+    assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
+    assert worker.submitted == ["m-0", "m-1", "m-2"]
+    assert [aws.item(each["id"])["status"] for each in MAILS] == ["sent"] * 3
+
+
+def test_a_lone_message_is_claimed_alone(aws: Aws, clock: FakeClock) -> None:
+    worker, client = posted(aws, clock)
+    worker.handle(MAILS[0], "not json", item(id="m-9", to="wrong\n"))
+    assert TOGETHER not in client.names()
+
+
+def test_hold_claims_each_when_its_turn_comes(aws: Aws, clock: FakeClock) -> None:
+    worker, client = posted(aws, clock, on_unknown="hold")
+    worker.handle(*MAILS)
+    assert client.names() == [ALONE] * 6
+
+
+@pytest.mark.parametrize(
+    ("change", "receives"),
+    [({}, 2), ({"attempt": 2}, 1), ({"send_at": "2026-11-21T08:59:00Z"}, 1)],
+    ids=["received before", "a later attempt", "waited for its time"],
+)
+def test_what_has_an_item_already_is_claimed_alone(
+    aws: Aws, clock: FakeClock, change: dict[str, object], receives: int
+) -> None:
+    worker, client = posted(aws, clock)
+    worker.handle(*({**each, **change} for each in MAILS), receives=receives)
+    assert TOGETHER not in client.names()
+
+
+def test_a_message_that_comes_twice_in_a_batch_is_sent_once(aws: Aws, clock: FakeClock) -> None:
+    worker, client = posted(aws, clock)
+    other = {**MAILS[0], "subject": "another content"}
+    assert worker.handle(MAILS[0], MAILS[1], other) == {}
+    assert worker.submitted == ["m-0", "m-1"]
+    assert len(client.calls[0][1]["Statements"]) == 2
+
+
+def test_what_another_worker_holds_comes_back_and_its_neighbours_are_sent(
+    aws: Aws, clock: FakeClock, ledger: Ledger
+) -> None:
+    claimed(ledger)
+    worker, _ = posted(aws, clock)
+    assert worker.handle(*MAILS) == {"r-1": int(LEASE) + 1}
+    assert worker.submitted == ["m-0", "m-2"]
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["and has claimed", "and has not"])
+def test_where_the_call_fails_each_is_claimed_alone_and_sent_once(
+    aws: Aws, clock: FakeClock, log: Log, done: bool
+) -> None:
+    def unheard(real: Any, **asked: Any) -> None:
+        if done:
+            real(**asked)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+    worker, _ = posted(aws, clock, batch_execute_statement=unheard)
+    assert worker.handle(*MAILS) == {}
+    assert worker.submitted == ["m-0", "m-1", "m-2"]
+    assert [line["message"] for line in log()] == ["not claimed together"]
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "ThrottlingError"])
+def test_what_keeps_a_claim_from_being_made_with_the_others_is_logged(
+    aws: Aws, clock: FakeClock, log: Log, code: str
+) -> None:
+    refused = {"Responses": [{"Error": {"Code": code, "Message": "no"}} for _ in MAILS]}
+    worker, _ = posted(aws, clock, batch_execute_statement=lambda _real, **_asked: refused)
+    assert worker.handle(*MAILS) == {}
+    assert [(line["message"], line["reasons"]) for line in log()] == [("not all claimed together", [code])]
+
+
+def test_an_account_that_is_slow_to_tell_is_asked_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
+    class SlowAccount(FakeAdapter):
+        @property
+        def account(self) -> str:  # type: ignore[override]
+            clock.advance(7)
+            return "provider/1"
+
+    deadline = clock() + 60
+    worker = Post(aws, clock, SlowAccount(Sent("p-1")))
+    worker.handle(*(item(id=f"m-{at}") for at in range(10)), remaining=until(clock, deadline))
+    assert clock() < deadline
+    assert len(worker.submitted) == 10
+
+
+def test_giving_claims_back_does_not_run_into_the_time_out(aws: Aws, clock: FakeClock) -> None:
+    def slow(real: Any, **asked: Any) -> Any:
+        clock.advance(3)
+        return real(**asked)
+
+    def prepared(_message: Any) -> None:
+        clock.advance(9)
+
+    deadline = clock() + 60
+    client = Meddler(aws.dynamodb, update_item=slow, batch_execute_statement=slow)
+    worker = Post(aws, clock, FakeAdapter(Sent("p-1"), prepare=prepared), client)
+    worker.handle(*(item(id=f"m-{at}") for at in range(10)), remaining=until(clock, deadline))
+    assert worker.submitted
+    assert clock() < deadline
+
+
+def test_claims_that_may_have_been_made_are_given_back_too(aws: Aws, clock: FakeClock) -> None:
+    def unheard(real: Any, **asked: Any) -> None:
+        real(**asked)
+        clock.advance(21)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+    deadline = clock() + 30
+    worker, _ = posted(aws, clock, batch_execute_statement=unheard)
+    assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
+    assert not any("startedAt" in aws.item(each["id"]) for each in MAILS)
+    assert worker.handle(*MAILS, receives=2) == {}
+    assert worker.submitted == ["m-0", "m-1", "m-2"]
+
+
+def test_a_claim_that_cannot_be_given_back_ends_with_its_lease(aws: Aws, clock: FakeClock, log: Log) -> None:
+    def lost(_real: Any, **_asked: Any) -> None:
+        clock.advance(21)
+        raise ReadTimeoutError(endpoint_url="https://dynamodb.example")
+
+    deadline = clock() + 30
+    worker, client = posted(aws, clock, batch_execute_statement=lost, update_item=failing(OSError("no")))
+    assert worker.handle(*MAILS, remaining=until(clock, deadline)) == {"r-0": 0, "r-1": 0, "r-2": 0}
+    assert [line["message"] for line in log()] == ["not claimed together", "a claim was not given back"]
+    assert worker.submitted == []
+    assert client.names() == [TOGETHER, ALONE, ALONE, ALONE]
+
+
+def test_claims_for_which_no_time_is_left_are_given_back(aws: Aws, clock: FakeClock) -> None:
+    deadline = clock() + 20
+    worker, _ = posted(aws, clock, pace_seconds=10)
+    waits = worker.handle(*MAILS, remaining=until(clock, deadline))
+    assert waits == {"r-1": 0, "r-2": 0}
+    assert worker.submitted == ["m-0"]
+    assert ["startedAt" in aws.item(each["id"]) for each in MAILS] == [True, False, False]
+    assert worker.handle(*MAILS[1:], receives=2) == {}
+    assert worker.submitted == ["m-0", "m-1", "m-2"]

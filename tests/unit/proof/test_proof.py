@@ -1,0 +1,77 @@
+"""The proof counts what it says, and README.md shows what it counted."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from bench.functions import in_a_process
+from proof.counting import COLUMNS, LABELS, NAMES, Counts, count
+from tests.support import ROOT
+from tests.support.docs_pages import Page
+from tests.support.faults.outside import Outside, Stopped
+
+RECORDED: dict[str, Counts] = json.loads((ROOT / "bench" / "proof.json").read_text())
+DURABLE = {"durable", "durable_at_most_once"}
+"""Only `make proof` has their packages."""
+
+
+class Sender:
+    """Sends the batch by one call. After a death, `again` says how often each mail goes out in the end."""
+
+    def __init__(self, again: int = 1, dead: str = "", unknown: str = "") -> None:
+        self.outside = Outside()
+        self._again, self._dead, self._unknown = again, dead, unknown
+        self._times = 1
+
+    def deliver(self) -> None:
+        try:
+            self.outside.call("send", lambda: None)
+        except Stopped:
+            self._times = self._again
+
+    def finish(self) -> None:
+        pass
+
+    def sends(self) -> Counter[str]:
+        return Counter(NAMES * self._times)
+
+    def dead_letters(self) -> set[str]:
+        return {self._dead}
+
+    def failures(self) -> dict[str, bool]:
+        return {self._unknown: True}
+
+
+@pytest.mark.parametrize(
+    ("begin", "counted"),
+    [
+        (Sender, {}),
+        (lambda: Sender(again=2), {"sent_twice": 20}),
+        (lambda: Sender(again=0), {"lost": 20}),
+        (lambda: Sender(again=0, dead=NAMES[0]), {"lost": 18, "stuck": 2}),
+        (lambda: Sender(again=0, unknown=NAMES[0]), {"lost": 18, "unknown": 2}),
+    ],
+)
+def test_a_mail_is_counted_by_how_it_ended_at_each_stop(begin: Callable[[], Sender], counted: Counts) -> None:
+    assert count(begin) == dict.fromkeys(COLUMNS, 0) | {"stops": 2} | counted
+
+
+@pytest.mark.process
+def test_the_senders_end_today_as_the_proof_says() -> None:
+    assert in_a_process("proof.senders") == {
+        name: counts for name, counts in RECORDED.items() if name not in DURABLE
+    }
+
+
+def test_the_proof_knows_every_sender() -> None:
+    assert list(RECORDED) == list(LABELS)
+    assert all(tuple(counts) == COLUMNS for counts in RECORDED.values())
+
+
+def test_readmes_table_has_the_proofs_figures() -> None:
+    rows = re.findall(r"^\| (.+?) ((?:\| \d+ ){5})\|$", Page("README.md").text, re.M)
+    shown = [(label, [int(each) for each in re.findall(r"\d+", figures)]) for label, figures in rows]
+    assert shown == [(LABELS[name], list(counts.values())) for name, counts in RECORDED.items()]
