@@ -242,14 +242,15 @@ class Delivery(Generic[M, R]):
             self._tally.waits.append(max(0.0, waited))
 
     def _attempt(self, claim: Claimed, message: M, record: QueueRecord) -> Wait:
-        unsure = False
         if claim.since is not None or claim.provider_id is not None:
             evidence = self._evidence(claim, message)
             if isinstance(evidence, Sent):
                 return (self._steps.already_submitted or self._already_submitted)(
                     claim, message, evidence, record
                 )
-            unsure = not isinstance(evidence, NotFound)
+            if isinstance(evidence, NotFound):
+                claim = structs.replace(claim, since=None)
+        unsure = claim.since is not None
         if unsure and self._settings.on_unknown == "hold":
             return self._hold(claim)
         if message.expired(self._tools.clock()):
@@ -258,7 +259,7 @@ class Delivery(Generic[M, R]):
             self._ledger.fail(claim, "expired", f"expires_at: {message.expires_at} is past")
             return self._tally.note("Expired", "expired")
         with self._tools.large if message.objects else nullcontext():
-            return self._send(claim, message, record, unsure)
+            return self._send(claim, message, record)
 
     def _evidence(self, claim: Claimed, message: M) -> Evidence:
         """What became of an earlier worker's try."""
@@ -282,7 +283,8 @@ class Delivery(Generic[M, R]):
         self._ledger.fail(claim, "outcome_unknown", _HELD)
         return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
 
-    def _send(self, claim: Claimed, message: M, record: QueueRecord, unsure: bool) -> Wait:
+    def _send(self, claim: Claimed, message: M, record: QueueRecord) -> Wait:
+        unsure = claim.since is not None
         try:
             whole = self._whole(message)
             permitted = self._permitted(claim, whole)

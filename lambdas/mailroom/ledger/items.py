@@ -290,7 +290,7 @@ class Claimed(Struct, frozen=True):
     """The message is this worker's until its lease ends; `token` goes with every further write.
 
     `since` is when an earlier worker claimed it and was not heard of again (epoch milliseconds; the first
-    of several): the outcome of what was done since is unknown. None: nobody has submitted this attempt.
+    of several): the outcome of what was done since is unknown. None: this attempt is certainly not submitted.
     `accounts` are those at which something may have been done since then: what one of them does not know,
     another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
     it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:

@@ -199,11 +199,13 @@ class Ledger(LedgerItems):
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """Proved not sent: the next delivery claims at once and knows of no unknown outcome.
+        """This claim's holder has not sent it: the next delivery claims at once. Of an earlier try whose
+        outcome is unknown (`claim.since`) that proves nothing, so the next delivery hears of that try.
 
         What kept it from being sent stays beside it as its `trouble`, until it is settled.
         """
-        self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=_CLAIM))
+        gone = _CLAIM if claim.since is None else ("startedAt",)
+        self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=gone))
 
     def hand_back(self, claim: Claimed) -> None:
         """Not over yet: the next delivery claims at once and resumes from the checkpoint."""

@@ -9,6 +9,7 @@ KEPT = "nothing is lost"
 TRUE = "sent is what was accepted, cancelled what was not"
 OPEN = "who gets a claim finds no outcome"
 HELD = "a claim's holder alone writes"
+SURE = "who is sure that nothing was sent is right"
 FORWARD = "a status only moves forward"
 COUNTED = "an attempt ends once, with its outcome"
 JUDGED = "an operator's word is written where it is still right"
@@ -23,6 +24,11 @@ def broken_in(world: World, channel: Channel) -> str:
         len(each) > 1 + (lost if doubtful else 0) for each, lost in zip(accepted, world.lost, strict=True)
     ):
         return ONCE
+    if any(
+        each.phase == "ready" and each.holds and not each.doubt and accepted[each.attempt - 1]
+        for each in world.workers
+    ):
+        return SURE
     if not (item and item.completed) and not world.queue and not world.workers:
         return KEPT
     if item and item.completed:

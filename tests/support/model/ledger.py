@@ -45,13 +45,15 @@ class Item(NamedTuple):
 
 class Call(NamedTuple):
     """A verb and its arguments. `own`: the caller's token is the item's; of an operator, the token is the one
-    that stood in `seen`. `word`: a status to write, or the account of a claim."""
+    that stood in `seen`. `word`: a status to write, or the account of a claim. `doubt`: the caller does not
+    know what became of an earlier try."""
 
     verb: Kind
     own: bool = False
     attempt: int = 0
     word: str = ""
     seen: Item | None = None
+    doubt: bool = False
 
 
 class Answer(NamedTuple):
@@ -163,7 +165,8 @@ class LedgerModel:
             case "checkpoint":
                 return item._replace(submitted=True)
             case "release":
-                return settled
+                doubt = call.doubt and self.has("release: an earlier try stays in doubt")
+                return item._replace(started="") if doubt else settled
             case "hand_back":
                 return settled._replace(submitted=self.has("hand_back: the provider's id stays"))
             case "retry_later":

@@ -12,7 +12,7 @@ from mailroom.message.outcome import Status
 from tests.support.dynamodb import in_memory_client
 from tests.support.model.ledger import DONE, LOST, NOT_CERTAIN, Answer, Call, Item
 from tests.support.told import told
-from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, FakeClock, image, mail
+from tests.support.unit.shared import KEY, LEASE, LEDGER, NOW_MS, TTL, FakeClock, image, mail
 
 Found = dict[str, Any]
 _WHERE = image(id=KEY.id, event_type=KEY.event_type)
@@ -108,7 +108,7 @@ class Replay:
 
     def _own(self, call: Call) -> Answer:
         token = self._found()["claim_token"] if call.own else "another"
-        claim = Claimed(KEY, token, None, None)
+        claim = Claimed(KEY, token, NOW_MS if call.doubt else None, None)
         arguments: dict[str, tuple[str, ...]] = {
             "checkpoint": ("fake", "p-1"),
             "complete": ("fake", "p-1"),

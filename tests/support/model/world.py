@@ -12,6 +12,7 @@ DIES = "dies"
 Phase = Literal[
     "claim",
     "insert",
+    "uncertain",
     "ask",
     "doubt",
     "ready",
@@ -45,13 +46,15 @@ class Channel(NamedTuple):
 
 class Worker(NamedTuple):
     """A worker with a copy of the message, for `attempt`. `phase` is what it does next. `own`: its token is
-    the item's. `holds` says the same by what happened, and no step of a worker depends on it."""
+    the item's. `holds` says the same by what happened, and no step of a worker depends on it. `doubt`: an
+    earlier try may have been accepted, and nobody knows."""
 
     attempt: int
     phase: Phase
     account: str
     own: bool = False
     holds: bool = False
+    doubt: bool = False
 
 
 class World(NamedTuple):
@@ -131,8 +134,10 @@ class Steps:
         match worker.phase:
             case "claim":
                 yield from self._claims(world, at, worker)
-                if self._channel.together and worker.attempt == 1:  # no time is left: it may have the claim
-                    yield from self._records(world, at, worker._replace(phase="release"))
+            case "uncertain":
+                yield from self._claims(world, at, worker)
+                # No time is left: what may be a claim is given back.
+                yield from self._records(world, at, worker._replace(phase="release"))
             case "insert":
                 yield from self._inserts(world, at, worker)
             case "ask" | "doubt":
@@ -153,15 +158,15 @@ class Steps:
         elif answer.kind != "Claimed":
             yield Step(at, f"claims: {answer.kind}, the copy goes back", self._back(after, at), call, answer)
         else:
-            yield Step(at, "claims, and the answer is lost", after, call, answer)
+            yield Step(at, "claims, and the answer is lost", _now(after, at, "claim"), call, answer)
             begun = _now(after, at, self._begins(worker, answer))
             yield Step(at, "claims: Claimed", begun, call, answer)
 
     def _inserts(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
-        yield Step(at, "claims with others: the ledger is too busy", _now(world, at, "claim"))
+        yield Step(at, "claims with others: the ledger is too busy", _now(world, at, "uncertain"))
         call = Call("claim_new", attempt=1, word=self._tried_at(worker))
         after, answer = self._called(world, at, call)
-        yield Step(at, "claims with others: nothing is certain", _now(after, at, "claim"), call, answer)
+        yield Step(at, "claims with others: nothing is certain", _now(after, at, "uncertain"), call, answer)
         if answer.kind == "Claimed" or not self._model.has("deliver: what is not certain is claimed alone"):
             yield Step(at, "claims with others: Claimed", _now(after, at, "ready"), call, answer)
 
@@ -184,7 +189,7 @@ class Steps:
                 return Step(at, "finds that nothing was submitted", _now(world, at, "ready"))
         if self._channel.on_unknown == "hold" and self._model.has("deliver: `hold` gives up"):
             return Step(at, "cannot know, and gives up", _now(world, at, "fail"))
-        return Step(at, "cannot know, and submits again", _now(world, at, "ready"))
+        return Step(at, "cannot know, and submits again", _now(world, at, "ready", doubt=True))
 
     def _submits(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         """Or finds that it may not, or gets a no."""
@@ -206,7 +211,7 @@ class Steps:
     def _records(self, world: World, at: int, worker: Worker) -> Iterator[Step]:
         """One write as the claim's holder. After it the copy is deleted, or goes back."""
         verb: Kind = worker.phase  # type: ignore[assignment] # such a phase has the verb's name
-        call = Call(verb, worker.own)
+        call = Call(verb, worker.own, doubt=worker.doubt and verb == "release")
         after, answer = self._called(world, at, call)
         yield Step(at, f"{verb}: the answer is lost", _now(after, at, worker.phase), call, answer)
         if answer.kind == "ClaimLost" or verb in ("release", "hand_back"):
@@ -322,9 +327,10 @@ class Steps:
         return world._replace(workers=workers, operators=operators)
 
 
-def _now(world: World, at: int, phase: Phase) -> World:
+def _now(world: World, at: int, phase: Phase, doubt: bool | None = None) -> World:
     workers = list(world.workers)
-    workers[at] = workers[at]._replace(phase=phase)
+    before = workers[at]
+    workers[at] = before._replace(phase=phase, doubt=before.doubt if doubt is None else doubt)
     return world._replace(workers=tuple(workers))
 
 

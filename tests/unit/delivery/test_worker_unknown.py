@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from mailroom.channels.mail.contract import Mail
+from mailroom.clock import iso
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import NotFound, Sent, Unknowable
+from mailroom.message.outcome import NotFound, Retry, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
@@ -93,6 +94,30 @@ def test_after_a_crash_without_evidence_resend_sends_again(
     assert (worker.submitted, aws.item()["status"]) == (["m-1"], "sent")
     assert counted() == {"Resent": 1, "Sent": 1}
     assert lines_about(log(), "resending")[0]["since"] == NOW_MS
+
+
+def test_a_try_in_doubt_stays_in_doubt_when_the_next_one_is_not_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """The first worker dies, the second is told to wait, and then the message expires."""
+    after_a_crash(ledger, clock)
+    waiting = post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend")
+    late = item(expires_at=iso(clock.now + 1))
+    waiting.handle(late)
+    clock.advance(2)
+    worker = post(evidence=Unknowable(), on_unknown="resend")
+    assert worker.handle(late) == {}
+    assert (worker.submitted, aws.item()["error"]["code"]) == ([], "outcome_unknown")
+
+
+def test_a_try_that_a_look_up_did_not_find_is_in_doubt_no_more(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    after_a_crash(ledger, clock)
+    post(Retry("throttled"), evidence=NotFound()).handle(item())
+    worker = post()
+    assert worker.handle(item()) == {}
+    assert (worker.submitted, worker.adapter.looked_up) == (["m-1"], [])
 
 
 def test_after_a_crash_without_evidence_hold_fails_it_and_says_what_to_do(

@@ -27,7 +27,7 @@ def test_after_crashes_in_a_row_evidence_is_looked_for_from_the_first_start_on(
     assert aws.item()["startedAt"] == NOW_MS + crashes * LEASE * 1000
 
 
-@pytest.mark.parametrize("verb", ["release", "hand_back", "retry_later"])
+@pytest.mark.parametrize("verb", ["hand_back", "retry_later"])
 @pytest.mark.parametrize("crashes", [0, 2])
 def test_what_settles_a_try_leaves_nothing_unsettled(
     ledger: Ledger, clock: FakeClock, aws: Aws, verb: str, crashes: int
@@ -43,6 +43,24 @@ def test_what_settles_a_try_leaves_nothing_unsettled(
     again = claimed(ledger, mail(attempt=2 if verb == "retry_later" else 1))
     assert again.since is None
     assert aws.item()["unsettled_since"] == NOW_MS + crashes * LEASE * 1000 + 1000
+
+
+def test_a_release_leaves_nothing_unsettled_where_no_earlier_try_is_in_doubt(
+    ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    ledger.release(claimed(ledger, account=A))
+    assert aws.item().keys().isdisjoint({"unsettled_since", "unsettled_tries", "startedAt"})
+    clock.advance(1)
+    assert claimed(ledger).since is None
+
+
+def test_a_release_does_not_settle_an_earlier_try(ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
+    claimed(ledger, account=A)
+    clock.advance(LEASE)
+    ledger.release(claimed(ledger, account=B))
+    assert "startedAt" not in aws.item()
+    again = claimed(ledger, account=B)
+    assert (again.since, again.accounts) == (NOW_MS, frozenset({A, B}))
 
 
 def test_a_crash_after_a_release_is_looked_into_from_its_own_start_on(
