@@ -35,7 +35,7 @@ from ops.campaigns.deployed import RunStart
 
 Announce = Callable[[str], None]
 WORKSPACE = Workspace(DOT_LOCAL / "measured")
-RUNS = 3
+RUNS = 5
 LONGEST = 300.0
 """Seconds that one run may take."""
 WARM_UP = 200
