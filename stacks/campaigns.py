@@ -60,7 +60,7 @@ class CampaignsStack(StageStack):
             polling=collect_polling(settings.campaigns),
             rules=rules,
             grants=[
-                Grant(["dynamodb:GetItem", "dynamodb:UpdateItem"], [self.runs.table_arn]),
+                Grant(["dynamodb:UpdateItem"], [self.runs.table_arn]),
                 # Its own as well: there it puts where the next page begins.
                 Grant(["sqs:SendMessage"], [self.audience.queue.queue_arn, own_queue]),
                 *read_audiences(self, self._campaigns),
