@@ -10,6 +10,7 @@ ON_THE_SECOND = {
     for name in (
         "burst",
         "erase",
+        "every_channel",
         "fax_by_telnyx",
         "import_to_mailbox",
         "redrive",

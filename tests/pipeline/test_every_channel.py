@@ -1,0 +1,148 @@
+"""What channels have in common, on each of them: contents of the payload bucket, topics, schedules,
+batches, and bodies that nobody can read."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from local.demo.client import Item
+from mailroom.recipients.choices import Suppressions
+from tests.support.pipeline.items import fax, mail
+from tests.support.pipeline.shared import Pipeline, until
+
+SECONDS = 40.0
+SOON_SECONDS = 10
+WAITING = "every-soon"
+TOPIC = "arn:aws:sns:us-east-1:000000000000:mailroom-local-news"
+UNSUBSCRIBED = "+12125550142"
+CONTENTS: dict[str, Item] = {
+    "mail": {"subject": "From the bucket", "text": "Words of a mail"},
+    "sms": {"text": "Words of a text"},
+    "push": {"title": "Words of a push"},
+    "webhook": {"payload": {"words": "of a webhook"}},
+}
+QUEUES = ("Push", "FaxRetry", "Scheduled", "Collect", "Audience")
+"""Queues that get a body which nobody can read in no other test."""
+UNREADABLE = "not JSON, on any channel"
+
+
+def messages(pipeline: Pipeline) -> list[Item]:
+    """A message on each channel whose content is an object; some have a topic that people may opt out of."""
+    bucket = pipeline.output("PayloadBucketName")
+    for channel, content in CONTENTS.items():
+        pipeline.s3.put_object(Bucket=bucket, Key=f"every/{channel}", Body=json.dumps(content).encode())
+    to: dict[str, Item] = {
+        "mail": {**mail("every", first_name=None, last_name=None), "lane": "bulk"},
+        "sms": {"to": "+12125550179", "topic": "news"},
+        "push": {"to": "ab" * 32, "platform": "ios", "topic": "news"},
+        "webhook": {"url": pipeline.receiver("ok/messages/every")},
+    }
+    ref = f"s3://{bucket}/every"
+    return [
+        {**item, "id": "every", "event_type": channel, "payload_ref": f"{ref}/{channel}"}
+        for channel, item in to.items()
+    ]
+
+
+@pytest.fixture(scope="module")
+def sent(pipeline: Pipeline) -> list[Item]:
+    """Those messages and a fax: all have ended, and so have the copies that a schedule sent. Another fax and
+    its copy wait for their time."""
+    soon = (datetime.now(UTC) + timedelta(seconds=SOON_SECONDS)).isoformat()
+    waiting = fax(WAITING, "+13125550147", send_at=soon)
+    items = [*messages(pipeline), fax("every", "+13125550146")]
+    pipeline.put(waiting, *items)
+    _scheduled(pipeline, [waiting])
+    for item in items:
+        pipeline.until_ended("every", event_type=item["event_type"], seconds=SECONDS)
+    _scheduled(pipeline, items)
+    for name in ("Scheduled", "MailBulk", "Sms", "Push", "Webhook", "Fax"):
+        _until_empty(pipeline, pipeline.output(f"{name}QueueUrl"))
+    return items
+
+
+def _until_empty(pipeline: Pipeline, url: str) -> None:
+    until(lambda: pipeline.queue_is_empty(url), SECONDS, lambda: f"{url} is not empty")
+
+
+def _scheduled(pipeline: Pipeline, items: Sequence[Item]) -> None:
+    """What a schedule sends when its time has come."""
+    keys = [json.dumps({"id": item["id"], "event_type": item["event_type"]}) for item in items]
+    pipeline.send(pipeline.output("ScheduledQueueUrl"), keys)
+
+
+def test_the_content_of_an_object_is_sent_once_on_each_channel_also_if_a_schedule_sends_it_again(
+    pipeline: Pipeline, sent: list[Item]
+) -> None:
+    for item in sent:
+        assert pipeline.ledger("every", item["event_type"])["status"] in ("sent", "delivered")
+    taken = [str(each["content"]) for each in pipeline.accepted()]
+    for words in ("Words of a mail", "Words of a text", "Words of a push"):
+        assert len([each for each in taken if words in each]) == 1
+    (request,) = pipeline.received("messages", "every")
+    assert json.loads(request["body"]) == CONTENTS["webhook"]["payload"]
+    assert len(pipeline.calls("every")) == 1
+
+
+def test_pushes_that_come_together_are_each_sent_once_to_devices_and_to_a_topic(pipeline: Pipeline) -> None:
+    devices = [{"to": f"device-together-{number}", "platform": "android"} for number in range(9)]
+    items = [
+        {"id": f"together-{at}", "event_type": "push", "title": f"together-{at}", **to}
+        for at, to in enumerate([*devices, {"to": TOPIC}])
+    ]
+    pipeline.send(pipeline.output("PushQueueUrl"), map(json.dumps, items))
+    pipeline.until_ended(*(str(item["id"]) for item in items), event_type="push", seconds=SECONDS)
+    titles = [each["content"]["subject"] for each in pipeline.accepted() if each["channel"] == "push"]
+    assert sorted(each for each in titles if each.startswith("together-")) == [item["id"] for item in items]
+
+
+def test_a_number_that_twilio_knows_to_have_unsubscribed_is_marked(pipeline: Pipeline) -> None:
+    item = {"id": "unsubscribed", "event_type": "sms", "to": UNSUBSCRIBED, "text": "Hello"}
+    pipeline.put(item)
+    pipeline.until_status("suppressed", "unsubscribed", event_type="sms", seconds=SECONDS)
+    marked = Suppressions(pipeline.dynamodb, pipeline.output("SuppressionsTableName"))
+    assert marked.find("sms", [UNSUBSCRIBED])[UNSUBSCRIBED].reason == "stop"
+
+
+def test_a_body_that_nobody_can_read_is_soon_a_dead_letter(pipeline: Pipeline) -> None:
+    for name in QUEUES:
+        pipeline.send(pipeline.output(f"{name}QueueUrl"), [UNREADABLE])
+
+    def alive() -> list[str]:
+        return [
+            name
+            for name in QUEUES
+            if UNREADABLE not in pipeline.dead_letters(pipeline.output(f"{name}DlqUrl"))
+        ]
+
+    until(lambda: not alive(), SECONDS, lambda: f"not dead: {alive()}")
+
+
+def test_a_dead_callback_is_logged_with_what_the_ledger_knows_of_it(pipeline: Pipeline) -> None:
+    name = {
+        "name": "sent.1",
+        "webhook_id": "x",
+        "url": pipeline.receiver("gone/callbacks/dead"),
+        "payload": {},
+    }
+    body = json.dumps({"id": "dead-callback", "event_type": "mail", **name})
+    pipeline.send(pipeline.output("WebhookDlqUrl"), [body])
+    reply: Any = pipeline.functions.invoke(
+        FunctionName=pipeline.output("DeadLettersFunctionName"), Payload=json.dumps({"queue": "webhook-dlq"})
+    )
+    assert "FunctionError" not in reply, reply["Payload"].read()
+    known: Any = pipeline.dynamodb.scan(TableName=pipeline.output("DeadLettersTableName"))["Items"]
+    (letter,) = [each for each in known if each.get("id", {}).get("S") == "dead-callback"]
+    assert letter["cause"]["M"]["code"]["S"] == "callback_unsent"
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_fax_that_waits_for_its_time_is_called_once_also_if_a_schedule_sends_it_too(
+    pipeline: Pipeline,
+) -> None:
+    pipeline.until_ended(WAITING, event_type="fax", seconds=SECONDS)
+    _until_empty(pipeline, pipeline.output("FaxRetryQueueUrl"))
+    assert len(pipeline.calls(WAITING)) == 1
