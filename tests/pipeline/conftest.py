@@ -10,6 +10,7 @@ from local.stage import lifecycle
 from local.stage.deploy import read_assembly
 from local.stage.workspace import Workspace
 from tests.support.pipeline.faxes import Faxed, faxed
+from tests.support.pipeline.recorded import record
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import Trouble, had
 
@@ -23,9 +24,11 @@ HARMFUL = {
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     workspace = Workspace(tmp_path_factory.mktemp("stage"))
-    running = lifecycle.start(workspace, lambda _: None)
+    # A few more people than a page of the campaign has.
+    running = lifecycle.start(workspace, lambda _: None, lifecycle.PEOPLE + 5)
     try:
         pipeline = Pipeline(workspace, running)
+        record(pipeline)
         add_harmful_templates(pipeline)
         yield pipeline
     finally:

@@ -1,21 +1,25 @@
 """What must hold of the stage as a whole, whatever the other tests have sent through it. Runs last: a copy on
 each of the stages, where there are two."""
 
+import os
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from local.demo.checks.faxes import delivered_twice, overlapping
 from local.demo.checks.messages import by_message, unexpected
 from tests.support.pipeline.items import correlation, mail
+from tests.support.pipeline.recorded import FORCED, PARTS, UNUSED, Rights
 from tests.support.pipeline.shared import LEASE_SECONDS, Pipeline, until
 
+HERE = Path(__file__).parent
 QUIET_SECONDS = LEASE_SECONDS + 15
 LOST_ANSWERS = {"lost-answer-once"}
 """The only one that may be sent twice: nobody could know."""
 
 
-@pytest.fixture(scope="module", params=["first", "second"])
+@pytest.fixture(scope="module", params=PARTS)
 def at_rest(pipeline: Pipeline, request: pytest.FixtureRequest) -> Pipeline:
     """The stage after its last message, its queues empty."""
     last = f"last-on-{request.param}"
@@ -66,3 +70,41 @@ def test_no_message_of_the_mailbox_is_unknown_to_the_ledger(at_rest: Pipeline) -
 
 def test_the_processes_of_the_stage_are_all_alive(at_rest: Pipeline) -> None:
     assert at_rest.running.running
+
+
+@pytest.fixture(scope="module")
+def rights(at_rest: Pipeline) -> Rights:
+    """What the stage's functions have called, and what their roles allow."""
+    return Rights(at_rest)
+
+
+def test_no_role_would_have_refused_a_call_of_its_function(rights: Rights) -> None:
+    assert rights.used
+    denied = sorted(str(each) for each in rights.denied if not any(row.covers(each) for row in FORCED))
+    assert not denied, "\n".join(["Grant these in stacks/, or call something else:", *denied])
+
+
+def test_every_right_was_used_or_has_its_reason(
+    rights: Rights, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Looks at all stages together, so the stage that comes to rest last looks for the others too."""
+    if not _whole(request):
+        pytest.skip("only all tests of tests/pipeline together use all rights")
+    own = tmp_path_factory.getbasetemp()
+    # Each process of xdist has a folder in that of the run.
+    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    seen = rights.of_all(request.node.callspec.params["at_rest"], run)
+    if seen is None:
+        return
+    unused = sorted(str(each) for each in seen.unused if not any(row.covers(each) for row in UNUSED))
+    assert not unused, "\n".join(["Take these from stacks/, or test what needs them:", *unused])
+    idle = [row for row in UNUSED if not any(map(row.covers, seen.unused))]
+    idle += [row for at, row in enumerate(FORCED) if at not in seen.forced]
+    assert not idle, f"Take these rows from recorded.py: {idle}"
+
+
+def _whole(request: pytest.FixtureRequest) -> bool:
+    """Whether this run has all of the pipeline's tests."""
+    options = request.config.option
+    narrowed = options.keyword or options.markexpr or any("::" in each for each in request.config.args)
+    return not narrowed and {*HERE.glob("test_*.py")} <= {each.path for each in request.session.items}

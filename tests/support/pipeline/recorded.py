@@ -1,0 +1,191 @@
+"""The calls of a stage's functions, written down while tests run, and what its roles allow of them.
+
+Nothing is kept from run to run. A list of calls in the repository would need renewal after each change, and
+names that only a deployment knows. The deployed roles have all names, and the run has all calls.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from local.aws import STAGE, LocalSession, patient
+from tests.support import ROOT
+from tests.support.pipeline.rights import Grant, Request, grants_of, requests_of, requests_of_lambda
+from tests.support.pipeline.shared import Pipeline
+
+if TYPE_CHECKING:
+    from types_boto3_iam import IAMClient
+
+PARTS = ("first", "second")
+"""Of the pipeline's tests: see tests/support/together.py."""
+RECORDER = ROOT / "tests/support/pipeline/recorder"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Rights or requests, by patterns of function (without the stage's name), action and resource, and why
+    they are exceptions."""
+
+    function: str
+    action: str
+    resource: str
+    why: str
+
+    def covers(self, each: Grant | Request) -> bool:
+        """Whether it is one of them."""
+        function = each.function.removeprefix(f"mailroom-{STAGE}-")
+        pairs = ((function, self.function), (each.action, self.action), (each.resource, self.resource))
+        return all(fnmatchcase(name, pattern) for name, pattern in pairs)
+
+
+UNUSED = (
+    Row(
+        "send-*",
+        "s3:ListBucket",
+        "*-payloads-*",
+        "S3 asks for it only if an object is missing; without it S3 answers 403, as if the fault were ours",
+    ),
+    Row(
+        "send-mail*",
+        "ses:SendRawEmail",
+        "*",
+        "The call is `SendEmail`. SES does not document which action it checks for a mail with headers or "
+        "attachments",
+    ),
+    *(
+        Row(
+            function,
+            "secretsmanager:GetSecretValue",
+            "*-??????",
+            "A database's secret may be named with or without the six characters that end its ARN",
+        )
+        for function in ("collect", "compose")
+    ),
+    *(
+        Row(
+            "dead-letters",
+            f"sqs:{action}",
+            "*-dlq*",
+            "It looks through all dead-letter queues in the same way, and the tests have it look through two",
+        )
+        for action in ("ReceiveMessage", "ChangeMessageVisibility", "GetQueueAttributes")
+    ),
+)
+"""Rights that no test uses. docs/trust.md has the same reasons."""
+FORCED = (
+    Row("dispatch", "sqs:SendMessage", "*-that-is-not-there", "a test names a queue that does not exist"),
+    Row("send-mail", "ses:SendEmail", "*/mailroom-nowhere", "a test names a configuration set likewise"),
+    Row(
+        "outcomes", "events:PutEvents", "*", "a test gives it a bus, which this stage's settings do not name"
+    ),
+)
+"""Requests that a role would refuse, because a test has changed the function's environment."""
+
+
+def record(pipeline: Pipeline) -> None:
+    """Have each function write down its calls, from its next process on."""
+    folder = _folder(pipeline)
+    folder.mkdir()
+    for name, _ in _functions(pipeline):
+        recording = {"PYTHONPATH": str(RECORDER), "RECORDED_CALLS": str(folder)}
+        pipeline.functions.update_function_configuration(
+            FunctionName=name, Environment={"Variables": pipeline.variables(name) | recording}
+        )
+
+
+def _folder(pipeline: Pipeline) -> Path:
+    return pipeline.workspace.folder / "calls"
+
+
+def _functions(pipeline: Pipeline) -> list[tuple[str, str]]:
+    """The names of the functions and of their roles."""
+    pages = pipeline.functions.get_paginator("list_functions").paginate()
+    return [
+        (each["FunctionName"], each["Role"].rpartition("/")[2])
+        for page in pages
+        for each in page["Functions"]
+    ]
+
+
+class Rights:
+    """What the functions of a stage asked for until now, and may ask for."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._functions = _functions(pipeline)
+
+    @cached_property
+    def requests(self) -> set[Request]:
+        """By the functions' code and by Lambda."""
+        return {*self._of_code(), *self._of_lambda()}
+
+    def _of_code(self) -> Iterator[Request]:
+        for file in _folder(self._pipeline).iterdir():
+            function = file.stem.rpartition("-")[0]
+            for line in file.read_text().splitlines():
+                yield from requests_of(function, *json.loads(line))
+
+    def _of_lambda(self) -> Iterator[Request]:
+        pages = self._pipeline.functions.get_paginator("list_event_source_mappings").paginate()
+        mappings: list[Mapping[str, Any]] = [each for page in pages for each in page["EventSourceMappings"]]
+        for name, _ in self._functions:
+            own = [each for each in mappings if each["FunctionArn"].endswith(f":{name}")]
+            yield from requests_of_lambda(name, own)
+
+    @cached_property
+    def grants(self) -> list[Grant]:
+        """Of the deployed roles: CloudFormation has put names for references."""
+        endpoint = self._pipeline.running.endpoints.aws
+        iam: IAMClient = LocalSession().client("iam", endpoint_url=endpoint, config=patient())
+        found: list[Grant] = []
+        for function, role in self._functions:
+            names = iam.list_role_policies(RoleName=role)["PolicyNames"]
+            policies: Any = [
+                iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] for name in names
+            ]
+            found += grants_of(function, policies)
+        return found
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The places of the grants that a request needed."""
+        return {each.place for each in self.grants for request in self.requests if each.allows(request)}
+
+    @cached_property
+    def denied(self) -> list[Request]:
+        """Requests that no grant allows."""
+        return [each for each in self.requests if not any(grant.allows(each) for grant in self.grants)]
+
+    def forced(self) -> set[int]:
+        """Which rows of FORCED some refused request belongs to."""
+        return {at for at, row in enumerate(FORCED) if any(map(row.covers, self.denied))}
+
+    def of_all(self, part: str, folder: Path) -> "Seen | None":
+        """What all parts of the tests have used, each on its stage; None before all parts are at rest.
+
+        Each part leaves what it has seen in `folder` before it looks for the others': so the last one finds
+        all.
+        """
+        fresh = folder / f"{part}.tmp"
+        fresh.write_text(json.dumps([sorted(self.used), sorted(self.forced())]))
+        fresh.rename(folder / f"rights-{part}.json")
+        files = [folder / f"rights-{each}.json" for each in PARTS]
+        if not all(file.exists() for file in files):
+            return None
+        seen = [json.loads(file.read_text()) for file in files]
+        used = {place for places, _ in seen for place in places}
+        return Seen(
+            [each for each in self.grants if each.place not in used], {at for _, rows in seen for at in rows}
+        )
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Grants that nobody used, and the rows of FORCED that somebody needed."""
+
+    unused: list[Grant]
+    forced: set[int]

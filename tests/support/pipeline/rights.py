@@ -1,0 +1,209 @@
+"""IAM's answer to a call, as far as the roles of functions need it.
+
+No evaluator that is kept up fits. MiniStack's checks signatures, which do not survive the simulators, and it
+does not know PartiQL's actions. moto's refuses a call as soon as the condition of one statement does not
+hold, although another statement allows the call, and it knows one kind of condition. `iam-simulate` is a
+package of npm, under the AGPL.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parseaddr
+from fnmatch import fnmatchcase
+from typing import Any
+
+from local.aws import ACCOUNT, REGION
+
+Context = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What IAM is asked. `context` has the condition keys that a call tells, with their values."""
+
+    function: str
+    action: str
+    resource: str
+    context: Context = ()
+
+    def __str__(self) -> str:
+        keys = "".join(f", {key} {value}" for key, value in self.context)
+        return f"{self.function}: {self.action} on {self.resource}{keys}"
+
+
+@dataclass(frozen=True)
+class Grant:
+    """One action on one resource that the role of a function allows. `place` is where the role's policies say
+    so: the same on every stage of the same templates, while names that AWS makes up differ."""
+
+    function: str
+    action: str
+    resource: str
+    conditions: Mapping[str, Mapping[str, Any]]
+    place: str
+
+    def allows(self, request: Request) -> bool:
+        """Whether the request needs nothing else. Raises LookupError for a condition that nobody judges."""
+        return (
+            (self.function, self.action) == (request.function, request.action)
+            # IAM knows no brackets.
+            and fnmatchcase(request.resource, self.resource.replace("[", "[[]"))
+            and all(
+                _holds(operator, key, _listed(expected), dict(request.context))
+                for operator, keys in self.conditions.items()
+                for key, expected in keys.items()
+            )
+        )
+
+    def __str__(self) -> str:
+        return f"{self.function}: {self.action} on {self.resource}"
+
+
+OPERATORS: Mapping[str, Callable[[str, str], bool]] = {
+    "StringEquals": lambda value, expected: value == expected,
+    "StringEqualsIgnoreCase": lambda value, expected: value.lower() == expected.lower(),
+}
+KEYS = ("ses:FromAddress", "iam:PassedToService")
+"""The condition keys that `requests_of` gives values for."""
+
+
+def _holds(operator: str, key: str, expected: list[str], context: Mapping[str, str]) -> bool:
+    if operator not in OPERATORS or key not in KEYS:
+        raise LookupError(f"{operator} of {key} cannot be judged: say in rights.py what a call has for it.")
+    return key in context and any(OPERATORS[operator](context[key], each) for each in expected)
+
+
+def grants_of(function: str, policies: Iterable[Mapping[str, Any]]) -> Iterator[Grant]:
+    """What the policies of a function's role allow, one by one. Raises LookupError for one that denies."""
+    for number, policy in enumerate(policies):
+        for at, statement in enumerate(_listed(policy["Statement"])):
+            if statement["Effect"] != "Allow":
+                raise LookupError(f"{function}: {statement} denies, which rights.py does not know yet.")
+            for action in _listed(statement["Action"]):
+                for nth, resource in enumerate(_listed(statement["Resource"])):
+                    place = f"{function} {number}.{at} {action} {nth}"
+                    yield Grant(function, action, resource, statement.get("Condition", {}), place)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def requests_of(function: str, service: str, operation: str, names: Mapping[str, Any]) -> list[Request]:
+    """What IAM is asked for a call; `names` are the recorder's. Most operations are actions of the same name.
+    Raises LookupError for an operation that has not been looked up yet:
+    https://docs.aws.amazon.com/service-authorization/latest/reference/."""
+    look_up = _SERVICES.get(service)
+    asked = look_up(operation, names) if look_up else []
+    if not asked:
+        raise LookupError(f"{service} {operation}: say in rights.py which action IAM checks, and on what.")
+    return [Request(function, *each) for each in asked]
+
+
+Asked = list[tuple[str, str, Context]]
+
+
+def _of_dynamodb(operation: str, names: Mapping[str, Any]) -> Asked:
+    match operation:
+        case "BatchGetItem":
+            return [("dynamodb:BatchGetItem", _table(each), ()) for each in names["Tables"]]
+        case "BatchExecuteStatement":
+            found = [each.split('"') for each in names["Statements"]]
+            return [
+                (f"dynamodb:PartiQL{verb.split()[0].title()}", _table(table), ()) for verb, table in found
+            ]
+        case "GetItem" | "PutItem" | "UpdateItem" | "Query" | "Scan":
+            index = f"/index/{names['IndexName']}" if "IndexName" in names else ""
+            return [(f"dynamodb:{operation}", _table(names["TableName"]) + index, ())]
+    return []
+
+
+def _of_sqs(operation: str, names: Mapping[str, Any]) -> Asked:
+    queue = names["QueueUrl"].rpartition("/")[2]
+    return [(f"sqs:{operation.removesuffix('Batch')}", arn("sqs", queue), ())]
+
+
+def _of_s3(operation: str, names: Mapping[str, Any]) -> Asked:
+    actions = {"GetObject": "s3:GetObject", "HeadObject": "s3:GetObject", "PutObject": "s3:PutObject"}
+    there = f"arn:aws:s3:::{names['Bucket']}/{names.get('Key', '')}"
+    return [(actions[operation], there, ())] if operation in actions else []
+
+
+def _of_secrets(operation: str, names: Mapping[str, Any]) -> Asked:
+    return [("secretsmanager:GetSecretValue", names["SecretId"], ())] if operation == "GetSecretValue" else []
+
+
+def _of_ses(operation: str, names: Mapping[str, Any]) -> Asked:
+    if operation != "SendEmail":
+        return []
+    sender = parseaddr(names["FromEmailAddress"])[1]
+    context = (("ses:FromAddress", sender),)
+    used = [f"identity/{sender}", f"configuration-set/{names['ConfigurationSetName']}"]
+    return [("ses:SendEmail", arn("ses", each), context) for each in used]
+
+
+def _of_sns(operation: str, names: Mapping[str, Any]) -> Asked:
+    targets = {
+        "Publish": names.get("TargetArn") or names.get("TopicArn"),
+        "CreatePlatformEndpoint": names.get("PlatformApplicationArn"),
+    }
+    target = targets.get(operation)
+    return [(f"sns:{operation}", target, ())] if target else []
+
+
+def _of_scheduler(operation: str, names: Mapping[str, Any]) -> Asked:
+    if operation != "CreateSchedule":
+        return []
+    schedule = arn("scheduler", f"schedule/{names['GroupName']}/{names['Name']}")
+    passed = (("iam:PassedToService", "scheduler.amazonaws.com"),)
+    return [("scheduler:CreateSchedule", schedule, ()), ("iam:PassRole", names["RoleArn"], passed)]
+
+
+def _of_events(operation: str, names: Mapping[str, Any]) -> Asked:
+    buses = names.get("EventBuses", [])
+    return [(f"events:{operation}", arn("events", f"event-bus/{each}"), ()) for each in buses]
+
+
+_SERVICES: Mapping[str, Callable[[str, Mapping[str, Any]], Asked]] = {
+    "dynamodb": _of_dynamodb,
+    "events": _of_events,
+    "s3": _of_s3,
+    "scheduler": _of_scheduler,
+    "secretsmanager": _of_secrets,
+    "sesv2": _of_ses,
+    "sns": _of_sns,
+    "sqs": _of_sqs,
+}
+
+
+POLLS = {
+    "sqs": ("ReceiveMessage", "DeleteMessage", "GetQueueAttributes"),
+    "dynamodb": ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"),
+}
+"""What Lambda does with the source of an event source mapping: the actions of the managed policies
+AWSLambdaSQSQueueExecutionRole and AWSLambdaDynamoDBExecutionRole."""
+
+
+def requests_of_lambda(function: str, mappings: Iterable[Mapping[str, Any]]) -> Iterator[Request]:
+    """What Lambda itself does with the function's role: it writes the log, polls what the event source
+    mappings name, and puts aside what a stream gives up on, for which it documents two actions:
+    https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html."""
+    log = arn("logs", f"log-group:/aws/lambda/{function}:log-stream:any")
+    yield from (Request(function, f"logs:{each}", log) for each in ("CreateLogStream", "PutLogEvents"))
+    for mapping in mappings:
+        source = mapping["EventSourceArn"]
+        service = source.split(":")[2]
+        yield from (Request(function, f"{service}:{each}", source) for each in POLLS[service])
+        bucket = mapping.get("DestinationConfig", {}).get("OnFailure", {}).get("Destination")
+        if bucket:
+            yield Request(function, "s3:ListBucket", bucket)
+            yield Request(function, "s3:PutObject", f"{bucket}/any")
+
+
+def arn(service: str, resource: str) -> str:
+    """A resource of the stage."""
+    return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
+
+
+def _table(name: str) -> str:
+    return arn("dynamodb", f"table/{name}")

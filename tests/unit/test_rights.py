@@ -1,0 +1,249 @@
+"""How the pipeline's tests judge what a function called: as IAM would, as far as functions' roles need it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.pipeline.recorded import FORCED, PARTS, RECORDER, UNUSED, Rights
+from tests.support.pipeline.rights import Request, arn, grants_of, requests_of, requests_of_lambda
+
+F = "mailroom-local-f"
+LEDGER = arn("dynamodb", "table/mailroom-local-ledger")
+QUEUE = arn("sqs", "mailroom-local-mail")
+
+
+def policy(*statements: dict[str, Any]) -> dict[str, Any]:
+    return {"Statement": [{"Effect": "Allow", **each} for each in statements]}
+
+
+def allowed(request: Request, *statements: dict[str, Any]) -> bool:
+    return any(grant.allows(request) for grant in grants_of(F, [policy(*statements)]))
+
+
+READ = {"Action": ["dynamodb:GetItem", "dynamodb:Query"], "Resource": [LEDGER, f"{LEDGER}/index/*"]}
+
+
+@pytest.mark.parametrize(
+    ("action", "resource", "allows"),
+    [
+        ("dynamodb:GetItem", LEDGER, True),
+        ("dynamodb:Query", f"{LEDGER}/index/lines", True),
+        ("dynamodb:PutItem", LEDGER, False),
+        ("dynamodb:GetItem", f"{LEDGER}-2", False),
+        ("dynamodb:GetItem", LEDGER[:-1], False),
+    ],
+)
+def test_a_grant_allows_its_actions_on_its_resources_and_no_others(
+    action: str, resource: str, allows: bool
+) -> None:
+    assert allowed(Request(F, action, resource), READ) is allows
+    assert not allowed(Request(f"{F}-2", action, resource), READ)
+
+
+def test_a_pattern_knows_stars_and_question_marks_and_takes_brackets_and_dots_as_they_are() -> None:
+    for pattern, name, allows in (
+        ("app-??????", "app-a1b2c3", True),
+        ("app-??????", "app-a1b2c", False),
+        ("fax.fifo", "fax-fifo", False),
+        ("a[bc]", "ab", False),
+        ("a[bc]", "a[bc]", True),
+        ("bulk/*", "Bulk/1", False),
+    ):
+        assert (
+            allowed(Request(F, "s3:GetObject", name), {"Action": "s3:GetObject", "Resource": pattern})
+            is allows
+        )
+
+
+@pytest.mark.parametrize(
+    ("operator", "sender", "allows"),
+    [
+        ("StringEqualsIgnoreCase", "Mailroom@Example.com", True),
+        ("StringEquals", "Mailroom@Example.com", False),
+        ("StringEquals", "mailroom@example.com", True),
+        ("StringEqualsIgnoreCase", "ceo@bank.example", False),
+    ],
+)
+def test_a_condition_is_judged_by_what_the_call_tells(operator: str, sender: str, allows: bool) -> None:
+    condition = {operator: {"ses:FromAddress": ["news@example.com", "mailroom@example.com"]}}
+    statement = {"Action": "ses:SendEmail", "Resource": "*", "Condition": condition}
+    assert allowed(Request(F, "ses:SendEmail", "x", (("ses:FromAddress", sender),)), statement) is allows
+    assert not allowed(Request(F, "ses:SendEmail", "x"), statement)
+
+
+def test_what_nobody_can_judge_yet_is_an_error() -> None:
+    for condition in (
+        {"Bool": {"ses:FromAddress": "x"}},
+        {"StringEquals": {"aws:SourceIp": "x"}},
+    ):
+        with pytest.raises(LookupError, match=r"rights\.py"):
+            allowed(Request(F, "a:b", "x"), {"Action": "a:b", "Resource": "x", "Condition": condition})
+    with pytest.raises(LookupError, match="denies"):
+        list(grants_of(F, [policy({"Effect": "Deny", "Action": "a:b", "Resource": "x"})]))
+    for service, operation in (
+        ("dynamodb", "TransactWriteItems"),
+        ("kms", "Decrypt"),
+        ("s3", "DeleteObject"),
+    ):
+        with pytest.raises(LookupError, match=r"rights\.py"):
+            requests_of(F, service, operation, {"Bucket": "b", "Key": "k"})
+
+
+def test_a_place_is_the_same_whatever_names_aws_makes_up() -> None:
+    one, other = (
+        [each.place for each in grants_of(F, [policy(READ, {"Action": "iam:PassRole", "Resource": role})])]
+        for role in ("role-A1", "role-B2")
+    )
+    assert one == other
+    assert len({*one}) == 5
+
+
+def test_lambda_asks_for_logs_and_for_what_its_mappings_need() -> None:
+    bucket = "arn:aws:s3:::unprocessed"
+    mappings: list[dict[str, Any]] = [
+        {"EventSourceArn": QUEUE},
+        {
+            "EventSourceArn": f"{LEDGER}/stream/2026",
+            "DestinationConfig": {"OnFailure": {"Destination": bucket}},
+        },
+    ]
+    asked = {(each.action, each.resource) for each in requests_of_lambda(F, mappings)}
+    assert ("sqs:DeleteMessage", QUEUE) in asked
+    assert ("dynamodb:GetRecords", f"{LEDGER}/stream/2026") in asked
+    assert ("s3:ListBucket", bucket) in asked
+    assert ("logs:PutLogEvents", arn("logs", f"log-group:/aws/lambda/{F}:log-stream:any")) in asked
+    assert {action for action, _ in asked} == {
+        *("logs:CreateLogStream", "logs:PutLogEvents", "s3:ListBucket", "s3:PutObject"),
+        *("sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"),
+        *(
+            "dynamodb:DescribeStream",
+            "dynamodb:GetRecords",
+            "dynamodb:GetShardIterator",
+            "dynamodb:ListStreams",
+        ),
+    }
+
+
+class Stage(Rights):
+    """A stage whose functions have asked for these actions on the ledger, of which it grants `READ`."""
+
+    def __init__(self, *actions: str) -> None:
+        self.grants = [*grants_of(F, [policy(READ)])]
+        self.requests = {Request(F, action, LEDGER) for action in actions}
+
+
+def test_what_no_grant_allows_is_denied() -> None:
+    assert not Stage("dynamodb:GetItem", "dynamodb:Query").denied
+    assert Stage("dynamodb:GetItem", "dynamodb:PutItem").denied == [Request(F, "dynamodb:PutItem", LEDGER)]
+
+
+def test_a_right_is_unused_if_no_part_of_the_tests_used_it_which_the_last_part_finds(tmp_path: Path) -> None:
+    first, second = PARTS
+    assert Stage("dynamodb:GetItem").of_all(first, tmp_path) is None
+    seen = Stage("dynamodb:Query").of_all(second, tmp_path)
+    assert seen is not None
+    index = f"{LEDGER}/index/*"
+    assert [str(each) for each in seen.unused] == [f"{F}: {each} on {index}" for each in READ["Action"]]
+    assert not seen.forced
+
+
+def test_a_request_that_a_test_forces_is_known_by_its_row() -> None:
+    forced = Stage()
+    forced.requests = {Request("mailroom-local-send-mail", "ses:SendEmail", "arn:x/mailroom-nowhere")}
+    (at,) = forced.forced()
+    assert FORCED[at].action == "ses:SendEmail"
+    assert not Stage("dynamodb:PutItem").forced()
+
+
+def test_the_page_on_trust_gives_each_reason_for_a_right_that_no_test_uses() -> None:
+    page = (ROOT / "docs/trust.md").read_text()
+    assert UNUSED
+    for row in UNUSED:
+        assert f"| {row.why} |" in page
+
+
+CALLS = """
+import boto3
+from botocore.exceptions import EndpointConnectionError
+
+def called(service, operation, **parameters):
+    try:
+        getattr(boto3.client(service), operation)(**parameters)
+    except EndpointConnectionError:
+        pass  # what counts was written before
+
+key = {"id": {"S": "secret words"}}
+insert = "INSERT INTO \\"mailroom-local-ledger\\" VALUE {'id': ?}"
+called("dynamodb", "get_item", TableName="mailroom-local-ledger", Key=key)
+called("dynamodb", "get_item", TableName="mailroom-local-ledger", Key={"id": {"S": "others"}})
+called("dynamodb", "query", TableName="mailroom-local-ledger", IndexName="lines", KeyConditionExpression="x")
+called("dynamodb", "batch_get_item", RequestItems={"mailroom-local-ledger": {"Keys": [key]}})
+called("dynamodb", "batch_execute_statement", Statements=[{"Statement": insert, "Parameters": [key["id"]]}])
+entry = {"Id": "0", "MessageBody": "secret words"}
+url = "http://localhost/000000000000/mailroom-local-mail"
+called("sqs", "send_message_batch", QueueUrl=url, Entries=[entry])
+called("s3", "head_object", Bucket="b", Key="k")
+boto3.client("s3").generate_presigned_url("get_object", Params={"Bucket": "b", "Key": "signed"})
+text = {"Simple": {"Subject": {"Data": "secret words"}, "Body": {"Text": {"Data": "secret words"}}}}
+mail = {"FromEmailAddress": "Shop <shop@example.com>", "ConfigurationSetName": "mailroom-local"}
+called("sesv2", "send_email", **mail, Content=text)
+called("secretsmanager", "get_secret_value", SecretId="arn:secret")
+called("sns", "publish", TopicArn="arn:topic", Message="secret words")
+called("sns", "create_platform_endpoint", PlatformApplicationArn="arn:app", Token="secret words")
+target = {"Arn": "arn:queue", "RoleArn": "arn:role", "Input": "secret words"}
+named = {"GroupName": "mailroom-local", "Name": "n", "ScheduleExpression": "x"}
+called("scheduler", "create_schedule", **named, FlexibleTimeWindow={"Mode": "OFF"}, Target=target)
+event = {"EventBusName": "shop", "Detail": "{}", "DetailType": "secret words", "Source": "x"}
+called("events", "put_events", Entries=[event])
+"""
+
+
+@pytest.mark.process
+def test_every_call_of_a_process_is_recorded_once_by_names_and_becomes_what_iam_is_asked(
+    tmp_path: Path,
+) -> None:
+    subprocess.run(
+        [sys.executable, "-c", CALLS],
+        env=os.environ
+        | {
+            "PYTHONPATH": str(RECORDER),
+            "RECORDED_CALLS": str(tmp_path),
+            "AWS_LAMBDA_FUNCTION_NAME": F,
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_MAX_ATTEMPTS": "1",
+        },
+        check=True,
+        timeout=60,
+    )
+    (file,) = tmp_path.iterdir()
+    assert file.name.startswith(f"{F}-")
+    lines = file.read_text().splitlines()
+    assert "secret words" not in file.read_text()
+    sender = (("ses:FromAddress", "shop@example.com"),)
+    asked = [request for line in lines for request in requests_of(F, *json.loads(line))]
+    assert asked == [
+        Request(F, action, resource, context)
+        for action, resource, context in (
+            ("dynamodb:GetItem", LEDGER, ()),
+            ("dynamodb:Query", f"{LEDGER}/index/lines", ()),
+            ("dynamodb:BatchGetItem", LEDGER, ()),
+            ("dynamodb:PartiQLInsert", LEDGER, ()),
+            ("sqs:SendMessage", QUEUE, ()),
+            ("s3:GetObject", "arn:aws:s3:::b/k", ()),
+            ("s3:GetObject", "arn:aws:s3:::b/signed", ()),
+            ("ses:SendEmail", arn("ses", "identity/shop@example.com"), sender),
+            ("ses:SendEmail", arn("ses", "configuration-set/mailroom-local"), sender),
+            ("secretsmanager:GetSecretValue", "arn:secret", ()),
+            ("sns:Publish", "arn:topic", ()),
+            ("sns:CreatePlatformEndpoint", "arn:app", ()),
+            ("scheduler:CreateSchedule", arn("scheduler", "schedule/mailroom-local/n"), ()),
+            ("iam:PassRole", "arn:role", (("iam:PassedToService", "scheduler.amazonaws.com"),)),
+            ("events:PutEvents", arn("events", "event-bus/shop"), ()),
+        )
+    ]
