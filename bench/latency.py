@@ -12,7 +12,8 @@ from typing import Any
 
 from bench.functions import context, in_a_process, queue_batch, report
 from ops.estimates import prices
-from ops.estimates.lanes import WHOLE_VCPU_MB, throughput
+from ops.estimates.lanes import throughput
+from ops.estimates.quotas import WHOLE_VCPU_MB
 
 MAILS = 100
 DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}

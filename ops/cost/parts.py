@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ops.estimates import prices
 from ops.estimates.lanes import ConfiguredLane
 from ops.estimates.prices import ChannelEstimate, estimate_of
+from ops.estimates.stations import DISPATCH_SECONDS, FEEDBACK_SECONDS
 from stacks.settings.campaigns import PUT_SECONDS
 from stacks.settings.stage import Settings
 
@@ -27,12 +28,10 @@ LOG_BYTES = 1_000
 """An invocation's: Lambda's own three lines, and one of metrics."""
 PDF_BYTES = 100_000
 
-DISPATCH_SECONDS = 0.002
-FEEDBACK_SECONDS = 0.02
 TWILIO_CALLBACK_SECONDS = 0.05
 API_SECONDS = 0.05
-CALLBACK_SECONDS = 0.3
-"""Of a function, for each message, event, call of Twilio's, request and callback."""
+"""Of a function, for each call of Twilio's and each request."""
+CALLBACK_SECONDS = estimate_of("webhook").latency
 POLLS, POLL_SECONDS = 5, 20
 """Long polls of 20 s that Lambda keeps open at a queue, empty or not."""
 
@@ -74,9 +73,6 @@ def parts(path: MessagePath) -> dict[str, float]:
 def events_cost(path: MessagePath) -> float:
     """The events of one message: their way here, and what they write into the ledger."""
     feedback = path.settings.feedback
-    writes = prices.measured()["feedback_writes_per_event"]
-    # Where a campaign goes out, and where a phone answers, one message's events come apart.
-    apart = path.lane.name == "bulk" or path.estimate.events_apart
     if path.events_by_calls:
         seconds = prices.lambda_time(TWILIO_CALLBACK_SECONDS, path.settings.api.memory_mb)
         arrival = prices.HTTP_API_REQUEST + prices.LAMBDA_REQUEST + seconds
@@ -85,7 +81,7 @@ def events_cost(path: MessagePath) -> float:
     event = (
         arrival
         + (1 + 2 / prices.QUEUED) * prices.SQS_REQUEST
-        + writes["apart" if apart else "together"] * prices.WRITE_UNIT
+        + prices.writes_of_event(path.lane.channel, bulk=path.lane.name == "bulk") * prices.WRITE_UNIT
         + prices.LAMBDA_REQUEST / feedback.batch_size
         + prices.lambda_time(FEEDBACK_SECONDS, feedback.memory_mb)
     )

@@ -1,9 +1,9 @@
 """A stage's lanes, as its settings in cdk.json make them, and how long their senders take.
 
 A worker is a function that takes one batch after another. It submits, records the outcome, and waits after
-each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`). The figures are
-estimates: latency and the time between invocations vary, and Lambda starts with few workers. All times are in
-seconds.
+each submit, so that all workers together keep to the rate (see `mailroom.delivery.worker`). Lambda starts
+with few workers, and adds more while messages wait. The figures are estimates: latency and the time between
+invocations vary. All times are in seconds.
 """
 
 import copy
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ops.estimates.prices import BETWEEN, Use, estimate_of
+from ops.estimates.quotas import POLLERS_A_MINUTE, POLLERS_AT_START, WHOLE_VCPU_MB
 from stacks.paths import CAMPAIGNS, ROOT
 from stacks.settings.channels import LaneRow
 from stacks.settings.enabled_campaigns import read_campaigns
@@ -26,11 +27,8 @@ from stacks.settings.stage import Settings
 from stacks.settings.webhook import webhook_rules
 
 CDK_JSON = ROOT / "cdk.json"
-LEAST_WORKERS, MOST_WORKERS = 2, 1000
-"""Lambda's lowest and highest MaximumConcurrency."""
-WHOLE_VCPU_MB = 1769
-"""Lambda gives CPU in proportion to memory, one vCPU at so much, by "Configuring memory" of its guide."""
 Bound = Literal["rate", "workers"]
+"""What bounds a lane's senders."""
 
 _EXACT = 1e-9
 """What a floating-point division may be off by."""
@@ -47,6 +45,8 @@ class Senders:
     at_once: int = 1
     vcpu: float = 1
     """A worker's part of a vCPU; Python computes on one at most."""
+    at_start: int = POLLERS_AT_START.value
+    """How many workers Lambda begins with, where there are more."""
 
     @property
     def pace(self) -> float:
@@ -77,6 +77,41 @@ class Assumed:
 
 
 @dataclass(frozen=True)
+class Ramp:
+    """Messages a second, which grow from `start` by `growth` each second up to `highest`, while some wait."""
+
+    start: float
+    growth: float
+    highest: float
+
+    @classmethod
+    def of(cls, speed: float, workers: int, at_start: int) -> "Ramp":
+        """That of a queue's workers, which all together reach a speed."""
+        one = speed / workers
+        return cls(one * min(at_start, workers), one * POLLERS_A_MINUTE.value / 60, speed)
+
+    def under(self, most: float) -> "Ramp":
+        """The same where no more than `most` a second can pass."""
+        return Ramp(min(self.start, most), self.growth, min(self.highest, most))
+
+    def time_at(self, speed: float) -> float:
+        """When so many a second are sent; never, if so many are not."""
+        return max(0.0, (speed - self.start) / self.growth) if speed <= self.highest else math.inf
+
+    def sent_by(self, time: float) -> float:
+        """The messages that are sent by then."""
+        growing = min(time, self.time_at(self.highest))
+        return self.start * growing + self.growth * growing**2 / 2 + self.highest * (time - growing)
+
+    def time_of(self, messages: float) -> float:
+        """When so many are sent."""
+        grown = self.time_at(self.highest)
+        if messages >= (while_growing := self.sent_by(grown)):
+            return grown + (messages - while_growing) / self.highest
+        return (math.sqrt(self.start**2 + 2 * self.growth * messages) - self.start) / self.growth
+
+
+@dataclass(frozen=True)
 class SendingPlan:
     """What becomes of the numbers."""
 
@@ -93,9 +128,13 @@ class SendingPlan:
 
     @property
     def invocation(self) -> float:
-        """One invocation: a gap after each submit, and no submit before a thread is free."""
-        gap, batch = self.senders.pace, self.senders.batch
-        return max(gap * batch, gap * (batch - 1) + self.latency, self._unpaced)
+        """One invocation with a full batch."""
+        return self.lasting(self.senders.batch)
+
+    def lasting(self, messages: int) -> float:
+        """One invocation with so many: a gap after each submit, and no submit before a thread is free."""
+        gap, rounds = self.senders.pace, math.ceil(messages / self.senders.at_once)
+        return max(gap * messages, gap * (messages - 1) + self.latency, rounds * self.latency)
 
     @property
     def _unpaced(self) -> float:
@@ -119,8 +158,13 @@ class SendingPlan:
 
     @property
     def seconds(self) -> float:
-        """How long all of them take; never less than one message takes."""
-        return max(self.messages / self.speed, self.latency)
+        """How long all of them take that are in the queue; never less than one message takes."""
+        return max(self.ramp.time_of(self.messages), self.latency)
+
+    @property
+    def ramp(self) -> "Ramp":
+        """How the speed grows while Lambda adds workers."""
+        return Ramp.of(self.speed, self.senders.workers, self.senders.at_start)
 
     @property
     def bounds(self) -> dict[Bound, float]:
@@ -185,7 +229,10 @@ class ConfiguredLane:
     def senders(self) -> Senders:
         """Who sends them."""
         rate = self.allowed * self.share if self.allowed else None
-        return Senders(self.workers, self.batch, rate, self.at_once, min(1, self.memory_mb / WHOLE_VCPU_MB))
+        vcpu = min(1, self.memory_mb / WHOLE_VCPU_MB)
+        # How soon Lambda reads a FIFO queue with all workers is not documented.
+        at_start = self.workers if self.fifo else POLLERS_AT_START.value
+        return Senders(self.workers, self.batch, rate, self.at_once, vcpu, at_start)
 
 
 class Stages:
@@ -223,11 +270,11 @@ class Stages:
 
     def composing(self, stage: str) -> int:
         """How many functions compose campaigns at once: of those that are enabled, the smallest concurrency
-        governs. Raises SettingsError."""
+        governs; 0 without any. Raises SettingsError."""
         enabled = read_campaigns(self.settings(stage), self._campaigns)
-        return min((each.chosen.concurrency for each in enabled), default=LEAST_WORKERS)
+        return min((each.chosen.concurrency for each in enabled), default=0)
 
-    def changed(self, stage: str, key: str, value: float) -> "Stages":
+    def changed(self, stage: str, key: str, value: Any) -> "Stages":
         """The same with another value of a setting below the stage."""
         context = copy.deepcopy(dict(self._context))
         *path, last = key.split(".")

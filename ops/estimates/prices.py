@@ -142,6 +142,13 @@ def estimate_of(channel: str) -> ChannelEstimate:
     return CHANNELS.get(channel, ChannelEstimate())
 
 
+def writes_of_event(channel: str, *, bulk: bool) -> float:
+    """Write units of the ledger for one event of a provider. Where a campaign goes out, and where a phone
+    answers, one message's events come apart; others may come together, and are one write then."""
+    writes = measured()["feedback_writes_per_event"]
+    return float(writes["apart" if bulk or estimate_of(channel).events_apart else "together"])
+
+
 @dataclass(frozen=True)
 class Use:
     """What one message takes. `seconds` are its sender's for its work, `waiting` those for its pace, `reads`

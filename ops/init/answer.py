@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from ops.cost.answer import cost
 from ops.cost.fixed import of_settings
-from ops.estimates.lanes import MOST_WORKERS, Assumed, SendingPlan, Stages
+from ops.estimates.lanes import Assumed, SendingPlan, Stages
+from ops.estimates.quotas import MOST_WORKERS
 from ops.init.draft import StageDraft
 from stacks.settings.stage import Settings
 

@@ -1,22 +1,14 @@
 """What `plan` answers: how long, what bounds it, which setting would change that, what it costs."""
 
-import math
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ops.estimates.lanes import (
-    LEAST_WORKERS,
-    MOST_WORKERS,
-    Assumed,
-    Bound,
-    ConfiguredLane,
-    SendingPlan,
-    Stages,
-    use_of,
-)
+from ops.estimates.lanes import Assumed, ConfiguredLane, SendingPlan, Stages, use_of
 from ops.estimates.prices import dollars, estimate_of, lambda_time
-from stacks.settings.campaigns import PUT_SECONDS
+from ops.estimates.quotas import LEAST_WORKERS, MOST_WORKERS, POLLERS_A_MINUTE, POLLERS_AT_START
+from ops.estimates.stations import Forecast
+from ops.times import exactly, speed_of
 from stacks.settings.sentences import SettingsError
 
 MILLION = 1_000_000
@@ -49,20 +41,29 @@ class PaceCost(Struct, frozen=True):
 
 
 class PlanOutput(Struct, frozen=True, kw_only=True):
-    """A plan for programs: times in seconds, money in US dollars. `bounds`: messages a second that each
-    bound would allow without the other; `pace`: what the wait for the pace costs (null: it costs less than
-    the work, and no setting makes it cheaper); `provider_priced`: whether `dollars` include the provider's
-    price; `warning`: why so many do not fit; "": they do."""
+    """A plan for programs: times in seconds, money in US dollars. `seconds`: until the provider has accepted
+    all; `reported_seconds`: until the ledger also knows what became of them. `bounds`: messages a second that
+    each station would allow without the others; `limits`: the setting or quota that it follows from. `bound`
+    and `next_bound`: the slowest station that messages have to pass, and the slowest but that; `keeps_up`:
+    whether messages that are put at a rate are sent at that rate; `deepest_queue`: the most messages that
+    wait in the queue. `pace`: what the wait for the pace costs (null: it costs less than the work, and no
+    setting makes it cheaper); `provider_priced`: whether `dollars` include the provider's price; `warning`:
+    why so many do not fit; "": they do."""
 
     stage: str
     channel: str
     lane: str
     messages: int
     seconds: float
+    reported_seconds: float
     least_seconds: float
     messages_per_second: float
-    bound: Bound
-    bounds: dict[Bound, float]
+    keeps_up: bool
+    bound: str
+    next_bound: str
+    bounds: dict[str, float]
+    limits: dict[str, str]
+    deepest_queue: int
     assumed: Assumed
     changes: list[SettingChange]
     dollars: dict[str, float]
@@ -72,56 +73,69 @@ class PlanOutput(Struct, frozen=True, kw_only=True):
     warning: str
 
 
-def plan_output(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> PlanOutput:
-    """The answer for one lane of a stage. Raises SettingsError where the stage's campaigns cannot be read."""
+def plan_output(stages: Stages, forecast: Forecast) -> PlanOutput:
+    """The answer for a load of one lane."""
+    ((lane,), (plan,), stage) = forecast.lanes, forecast.plans, forecast.stage
     return PlanOutput(
         stage=stage,
         channel=lane.channel,
         lane=lane.name,
         messages=plan.messages,
-        seconds=round(plan.seconds, 1),
-        least_seconds=round(plan.least_seconds, 1),
-        messages_per_second=round(plan.speed, 3),
-        bound=plan.bound,
-        bounds={name: round(speed, 3) for name, speed in plan.bounds.items()},
+        seconds=round(forecast.seconds, 1),
+        reported_seconds=round(forecast.reported, 1),
+        least_seconds=round(plan.messages / forecast.bound.speed, 1),
+        messages_per_second=round(forecast.speed, 3),
+        keeps_up=forecast.keeps_up,
+        bound=forecast.bound.name,
+        next_bound=forecast.following.name,
+        bounds={each.name: round(each.speed, 3) for each in forecast.stations},
+        limits={each.name: each.limit_in(stage) for each in forecast.stations},
+        deepest_queue=round(forecast.deepest),
         assumed=plan.assumed,
-        changes=list(_changes(stages, stage, lane, plan)),
+        changes=list(_changes(stages, forecast, lane, plan)),
         dollars={name: round(price, 4) for name, price in dollars(use_of(lane, plan), plan.messages).items()},
         pace=_pace(stages, stage, lane, plan),
         provider_priced=bool(estimate_of(lane.channel).provider),
-        notes=[*_notes(lane, plan), *_composing(stages, stage, lane, plan)],
-        warning=_warning(stage, lane, plan),
+        notes=[*_notes(forecast, lane, plan)],
+        warning=_warning(forecast, lane),
     )
 
 
-def _changes(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> Iterator[SettingChange]:
-    if plan.bound == "rate" and lane.keys.rate and lane.allowed:
-        yield _change(stages, stage, lane, plan, (lane.keys.rate, lane.allowed, lane.allowed * 2))
+def _changes(
+    stages: Stages, forecast: Forecast, lane: ConfiguredLane, plan: SendingPlan
+) -> Iterator[SettingChange]:
+    if forecast.keeps_up:
         return
+    bound = forecast.bound.name
+    if bound == "rate" and lane.keys.rate and lane.allowed:
+        yield _change(stages, forecast, lane.keys.rate, lane.allowed, lane.allowed * 2)
+    elif bound == "workers":
+        yield from _workers_changes(stages, forecast, lane, plan)
+
+
+def _workers_changes(
+    stages: Stages, forecast: Forecast, lane: ConfiguredLane, plan: SendingPlan
+) -> Iterator[SettingChange]:
     workers = min(plan.workers_for_rate() or lane.workers * 2, MOST_WORKERS)
     if workers > lane.workers:
-        yield _change(stages, stage, lane, plan, (lane.keys.workers, lane.workers, workers))
+        yield _change(stages, forecast, lane.keys.workers, lane.workers, workers)
     for key, now, then in (
         (lane.keys.at_once, lane.at_once, lane.batch),
         (lane.keys.batch, lane.batch, _MOST_BATCH),
     ):
         if key and now < then:
-            change = _change(stages, stage, lane, plan, (key, now, then))
-            if change.seconds is None or change.seconds < _WORTH * plan.seconds:
+            change = _change(stages, forecast, key, now, then)
+            if change.seconds is None or change.seconds < _WORTH * forecast.seconds:
                 yield change
 
 
-def _change(
-    stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan, to: tuple[str, float, float]
-) -> SettingChange:
-    key, now, then = to
-    setting = f"mailroom.{stage}.{key}"
+def _change(stages: Stages, forecast: Forecast, key: str, now: float, then: float) -> SettingChange:
+    setting = f"mailroom.{forecast.stage}.{key}"
     try:
-        changed = stages.changed(stage, key, then).lane(stage, lane.channel, lane.name)
+        changed = forecast.again(stages.changed(forecast.stage, key, then))
     except SettingsError as error:
         return SettingChange(setting, now, then, None, str(error))
-    seconds = SendingPlan(changed.senders, plan.assumed, plan.messages).seconds
-    return SettingChange(setting, now, then, round(seconds, 1))
+    return SettingChange(setting, now, then, round(changed.seconds, 1))
 
 
 def _pace(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> PaceCost | None:
@@ -156,35 +170,32 @@ def _shorter_wait(
     return "", 0, 0
 
 
-def _notes(lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
-    if plan.bound == "rate" and plan.seconds > plan.least_seconds * 1.01:
+def _notes(forecast: Forecast, lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
+    bound = forecast.bound
+    if bound.name == "rate" and forecast.speed < 0.99 * bound.speed and not forecast.keeps_up:
         yield "It stays under the rate because time passes between two invocations."
+    if forecast.seconds > 1.01 * plan.messages / forecast.sending + plan.latency:
+        yield (
+            f"Lambda starts with {POLLERS_AT_START.value} workers and adds {POLLERS_A_MINUTE.value} a "
+            f"minute: all {plan.senders.workers:,} work after {exactly(plan.ramp.time_at(plan.speed))}."
+        )
+    if slow := forecast.slow_report:
+        yield (
+            f"What became of them is known later, after {exactly(forecast.reported)}: {slow.words} take "
+            f"{speed_of(slow.speed)} messages a second ({slow.limit_in(forecast.stage)})."
+        )
     if note := estimate_of(lane.channel).note:
         yield note
+    if lane.name == "bulk":
+        yield "Composing itself is not in the cost: collect, compose, their queues and what they read."
 
 
-def _composing(stages: Stages, stage: str, lane: ConfiguredLane, plan: SendingPlan) -> Iterator[str]:
-    if lane.name != "bulk":
-        return
-    workers = stages.composing(stage)
-    put = workers / PUT_SECONDS
-    if plan.speed <= put:
-        yield f"Composing a campaign does not bound this: {workers:,} functions put some {put:,.0f} a second."
-    else:
-        needed = math.ceil(plan.speed * PUT_SECONDS)
-        yield (
-            f"Composing a campaign may be the bound: {workers:,} functions put some {put:,.0f} a second, and "
-            f"for this speed each enabled campaign needs a concurrency of {needed:,}."
-        )
-    yield "Composing itself is not in the cost: collect, compose, their queues and what they read."
-
-
-def _warning(stage: str, lane: ConfiguredLane, plan: SendingPlan) -> str:
-    if plan.seconds <= lane.room:
+def _warning(forecast: Forecast, lane: ConfiguredLane) -> str:
+    if forecast.longest_wait <= lane.room:
         return ""
-    days = plan.seconds / 86_400
+    days = forecast.longest_wait / 86_400
     return (
         f"Too many at once: the last message would wait for {days:.1f} days in the queue {lane.queue}, which "
-        f"keeps messages for {lane.kept_days} (mailroom.{stage}.{lane.keys.kept}), a part of it for retries; "
-        f"after that SQS deletes them silently. At most {int(lane.room * plan.speed):,} fit."
+        f"keeps messages for {lane.kept_days} (mailroom.{forecast.stage}.{lane.keys.kept}), a part of it for "
+        f"retries; after that SQS deletes them silently. At most {int(lane.room * forecast.speed):,} fit."
     )

@@ -8,12 +8,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ops.estimates.prices import BETWEEN, CHANNELS, DATED, ChannelEstimate, estimate_of
+from ops.estimates.quotas import NEW_TABLE_WRITES
 from ops.options import AsJson, WrittenStage
 from ops.screen import errors, print_json, print_line, right, screen, table_of
 from ops.times import exactly, speed_of
 
 if TYPE_CHECKING:
-    from ops.estimates.lanes import ConfiguredLane, SendingPlan
+    from ops.estimates.stations import Forecast, Station
     from ops.plan.answer import PaceCost, PlanOutput, SettingChange
 
 _USUAL = ChannelEstimate().latency
@@ -23,6 +24,15 @@ _LATENCIES = ", ".join(
 
 Channel = Annotated[str, typer.Option(help="The channel, such as mail, sms, push, fax or webhook.")]
 Messages = Annotated[int, typer.Option(min=1, help="The number of messages.")]
+Rate = Annotated[
+    float | None,
+    typer.Option(min=0.001, help="Messages a second that are put.", show_default="all at once"),
+]
+Warm = Annotated[
+    int,
+    typer.Option(min=1, help="Write units a second that the mailbox and the ledger are each warmed for."),
+]
+Callbacks = Annotated[bool, typer.Option("--callbacks", help="Each message has a callback_url.")]
 LaneName = Annotated[str, typer.Option(help="The lane; campaigns use bulk.")]
 Latency = Annotated[
     float | None,
@@ -41,14 +51,19 @@ def plan(
     messages: Messages,
     lane: LaneName = "normal",
     stage: WrittenStage = "dev",
+    rate: Rate = None,
+    warm: Warm = NEW_TABLE_WRITES.value,
     latency: Latency = None,
     between: Between = BETWEEN,
     *,
+    callbacks: Callbacks = False,
     as_json: AsJson = False,
 ) -> None:
     """Estimate how long a number of messages takes with a stage's settings, what bounds it, and the cost.
 
-    The command reads the settings in cdk.json and asks AWS nothing. Latencies vary, so this is an estimate.
+    The command reads the settings in cdk.json and asks AWS nothing. It follows messages through every station
+    from the mailbox to the provider, with the quotas that AWS publishes. Nothing else is sent meanwhile.
+    Latencies vary, so this is an estimate.
 
     Exit code 1: the backlog would outlive the queue's retention. 2: the stage has no such channel or lane,
     or its settings are wrong.
@@ -56,60 +71,68 @@ def plan(
     Example: mailroom plan --channel mail --messages 100000 --lane bulk --stage prod
     """
     # Settings are pydantic's, which the other commands need not wait for.
-    from ops.estimates.lanes import Assumed, SendingPlan, Stages
+    from ops.estimates.lanes import Assumed, Stages
+    from ops.estimates.stations import Forecast, Load
     from ops.plan.answer import plan_output
     from stacks.settings.sentences import SettingsError
 
     stages = Stages.of()
     try:
-        found = stages.lane(stage, channel, lane)
-        planned = SendingPlan(found.senders, Assumed.of(channel, latency, between), messages)
-        output = plan_output(stages, stage, found, planned)
+        lanes = [stages.lane(stage, channel, lane)]
+        assumed, load = Assumed.of(channel, latency, between), Load(messages, rate, warm, callbacks)
+        forecast = Forecast.of(stages, stage, lanes, load, assumed)
+        output = plan_output(stages, forecast)
     except SettingsError as error:
         print_line(str(error), "red", errors)
         raise typer.Exit(2) from None
     if as_json:
         print_json(output)
     else:
-        _show(output, found, planned)
+        _show(output, forecast)
     raise typer.Exit(1 if output.warning else 0)
 
 
-def _show(output: "PlanOutput", lane: "ConfiguredLane", plan: "SendingPlan") -> None:
+def _show(output: "PlanOutput", forecast: "Forecast") -> None:
     def line(text: str, style: str = "") -> None:
         screen.print(text, style=style, soft_wrap=True, highlight=False)
 
-    line(f"{plan.messages:,} messages by {lane.channel}, lane {lane.name}, of {output.stage}", "bold")
-    screen.print(_bounds(lane, plan))
-    speed = f", {speed_of(plan.speed)} a second."
-    screen.print(Text.assemble("Estimated: ", (exactly(plan.seconds), "bold"), speed), soft_wrap=True)
-    line(f"Bounded by {_bound(output.stage, lane, plan)}.")
+    load = forecast.load
+    put = f", {speed_of(load.rate)} a second" if load.rate else ""
+    line(
+        f"{load.messages:,} messages by {output.channel}{put}, lane {output.lane}, of {output.stage}", "bold"
+    )
+    screen.print(_bounds(forecast))
+    speed = f", {speed_of(forecast.sending)} a second."
+    screen.print(Text.assemble("Estimated: ", (exactly(forecast.seconds), "bold"), speed), soft_wrap=True)
+    if output.keeps_up:
+        first, speed = _bound(forecast, forecast.bound), speed_of(forecast.speed)
+        line(f"Nothing bounds this. With more a second, the first bound is {first}, at {speed} a second.")
+    else:
+        line(f"Bounded by {_bound(forecast, forecast.bound)}.")
+        after, speed = _bound(forecast, forecast.following), speed_of(forecast.following.speed)
+        line(f"After that by {after}, at {speed} a second.")
     for change in output.changes:
         line(_changed(change, output))
     screen.print(_costs(output))
-    for sentence in (*_pace(output.pace), *_assumed(lane, plan), *output.notes):
+    for sentence in (*_pace(output.pace), *_assumed(forecast), *output.notes):
         line(sentence)
     if output.warning:
         line(output.warning, "red")
 
 
-def _bounds(lane: "ConfiguredLane", plan: "SendingPlan") -> Table:
-    batch = f"({plan.senders.rounds} x {plan.latency:.3g} s + {plan.assumed.between:g} s)"
-    how = {"workers": f"{lane.workers} x {lane.batch} / {batch}"}
-    if lane.allowed:
-        how["rate"] = f"{lane.allowed:g}" + (f" x {lane.share:g}" if lane.share != 1 else "")
-    table = table_of("bound", "how", right("a second"), right("all take at least"))
-    for name, speed in plan.bounds.items():
-        style = "bold" if name == plan.bound else "dim"
-        table.add_row(name, how[name], speed_of(speed), exactly(plan.messages / speed), style=style)
+def _bounds(forecast: "Forecast") -> Table:
+    table = table_of("station", "how", right("a second"), right("all take at least"))
+    for station in forecast.stations:
+        style = "bold" if station == forecast.bound else "dim"
+        least = exactly(forecast.load.messages / station.speed)
+        table.add_row(station.name, station.how, speed_of(station.speed), least, style=style)
     return table
 
 
-def _bound(stage: str, lane: "ConfiguredLane", plan: "SendingPlan") -> str:
-    if plan.bound == "workers":
-        return f"the number of workers: mailroom.{stage}.{lane.keys.workers}"
-    share = f" (the share of the lane is {lane.share:g})" if lane.share != 1 else ""
-    return f"the rate: mailroom.{stage}.{lane.keys.rate}{share}"
+def _bound(forecast: "Forecast", station: "Station") -> str:
+    share = forecast.lanes[0].share
+    shared = f" (the share of the lane is {share:g})" if station.name == "rate" and share != 1 else ""
+    return f"{station.words}: {station.limit_in(forecast.stage)}{shared}"
 
 
 def _changed(change: "SettingChange", output: "PlanOutput") -> str:
@@ -140,7 +163,8 @@ def _pace(pace: "PaceCost | None") -> Iterator[str]:
         )
 
 
-def _assumed(lane: "ConfiguredLane", plan: "SendingPlan") -> Iterator[str]:
+def _assumed(forecast: "Forecast") -> Iterator[str]:
+    (lane,), (plan,) = forecast.lanes, forecast.plans
     senders = plan.senders
     yield f"Assumed: {plan.assumed.latency:g} s a message in a sender with a whole vCPU (--latency)."
     yield (

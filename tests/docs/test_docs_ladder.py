@@ -8,8 +8,9 @@ import pytest
 
 from ops.cost.answer import WantedMessages, cost
 from ops.cost.fixed import of_settings
-from ops.estimates.lanes import WHOLE_VCPU_MB, Assumed, Senders, SendingPlan, Stages
+from ops.estimates.lanes import Assumed, Senders, SendingPlan, Stages
 from ops.estimates.prices import lambda_time
+from ops.estimates.quotas import WHOLE_VCPU_MB
 from stacks.paths import ROOT
 from stacks.settings.channels import Mail, memory_faults
 from stacks.settings.load import load

@@ -1,10 +1,12 @@
 """A stage whose mails are planned."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from ops.estimates.lanes import Assumed, SendingPlan, Stages, use_of
 from ops.estimates.prices import dollars
+from ops.estimates.stations import Forecast, Load
 from ops.plan.answer import PlanOutput, plan_output
 
 CONTEXT: dict[str, Any] = {
@@ -36,9 +38,20 @@ def context(**mail: Any) -> dict[str, Any]:
 def answered(
     messages: int = 100_000, assumed: Assumed = USUAL, lane: str = "bulk", **mail: Any
 ) -> PlanOutput:
-    stages = Stages(context(**mail))
-    found = stages.lane("dev", "mail", lane)
-    return plan_output(stages, "dev", found, SendingPlan(found.senders, assumed, messages))
+    return plan_of(Stages(context(**mail)), Load(messages), assumed, lane)
+
+
+def stages_with(changes: Mapping[str, Any]) -> Stages:
+    """CONTEXT with other values of settings of dev, by their keys."""
+    stages = Stages(CONTEXT)
+    for key, value in changes.items():
+        stages = stages.changed("dev", key, value)
+    return stages
+
+
+def plan_of(stages: Stages, load: Load, assumed: Assumed = USUAL, lane: str = "bulk") -> PlanOutput:
+    """The answer for a load of a lane of dev."""
+    return plan_output(stages, Forecast.of(stages, "dev", [stages.lane("dev", "mail", lane)], load, assumed))
 
 
 def planned(messages: int = 100_000, **mail: Any) -> SendingPlan:
