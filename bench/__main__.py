@@ -26,6 +26,7 @@ from bench import (
     latency,
     lone,
     profile,
+    scale,
 )
 
 RESULTS = REPOSITORY / "bench" / "results.json"
@@ -48,13 +49,14 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "lone_mail": lone.measure,
     "profile": profile.measure,
     "rate": lambda: emulator.mails(_announce),
+    "scale": scale.measure,
 }
 
 
 def main() -> None:
     """Measure, write and print."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 17 minutes")
+    parser.add_argument("section", nargs="*", choices=[*SECTIONS, []], help="default: all, about 19 minutes")
     chosen = parser.parse_args().section or list(SECTIONS)
     if not TOOLS.exists():
         sys.exit(
@@ -74,7 +76,8 @@ def main() -> None:
     past, entry = figures.pop("history"), history.entry(date, commit, found)
     # By section, for one that was not run now keeps the figures, and the date, of before.
     figures |= found | {"measured": figures["measured"] | dict.fromkeys(chosen, now)}
-    RESULTS.write_text(json.dumps(figures | {"history": [*past, entry]}, indent=2) + "\n")
+    seen = [*past, entry] if history.has_figures(entry) else past
+    RESULTS.write_text(json.dumps(figures | {"history": seen}, indent=2) + "\n")
     subprocess.run([TOOLS / "python", "-m", "bench.plots"], cwd=REPOSITORY, check=True)
     _show(figures)
     for sentence in [*history.worse(entry, past)] or ["nothing got worse"]:

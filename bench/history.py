@@ -41,6 +41,11 @@ def entry(date: str, commit: str, figures: Mapping[str, Any]) -> Entry:
     return {"date": date, "commit": commit, **found}
 
 
+def has_figures(entry: Entry) -> bool:
+    """Whether a run measured any of the key figures."""
+    return not entry.keys().isdisjoint(NOISE)
+
+
 def _figure(figures: Mapping[str, Any], name: str) -> float | None:
     whole, _, part = name.partition(".")
     figure = figures.get(whole)

@@ -1,0 +1,336 @@
+"""A simulation (SimPy) of the stations of `ops.estimates.stations`, with their queues, their batches and
+Lambda's slow start, with back-off where the provider refuses, and with what the provider reports.
+
+Nothing is random. All times are in seconds of the simulated world.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import simpy
+
+from ops.estimates.lanes import SendingPlan
+from ops.estimates.quotas import POLLERS_A_MINUTE
+from ops.estimates.stations import Forecast, Pool, Shared
+from stacks.settings.sections import Backoff
+
+EVENT_SECONDS = 1.0
+"""From a provider's answer to its events; assumed."""
+SAMPLES = 80
+"""Points of a curve, about."""
+PUT_TOGETHER = 100
+JITTERED = 0.75
+"""A worker waits 50 to 100 % of the nominal back-off."""
+Batch = Sequence[tuple[int, int]]
+"""Records: how many, and how often these were received before."""
+Steps = Generator[simpy.Event, Any, None]
+
+
+class Meter:
+    """Units a second, handed out in the order in which they are asked for."""
+
+    def __init__(self, env: simpy.Environment, units: float) -> None:
+        self._env = env
+        self._units = units
+        self._free = 0.0
+
+    def wait(self, units: float) -> float:
+        """Take so many; the seconds until they can be used."""
+        now = self._env.now
+        start = max(now, self._free)
+        self._free = start + units / self._units
+        return start - now
+
+
+@dataclass
+class Grant:
+    """What a provider accepts: so many messages a second. A batch is counted when it ends, and its messages
+    were submitted within `window` seconds before."""
+
+    env: simpy.Environment
+    rate: float
+    window: float
+    left: float = 0.0
+    since: float = 0.0
+
+    def accept(self, messages: int) -> int:
+        """How many of these it accepts now."""
+        now = self.env.now
+        self.left = min(self.rate * self.window, self.left + (now - self.since) * self.rate)
+        self.since = now
+        accepted = min(messages, int(self.left))
+        self.left -= accepted
+        return accepted
+
+
+class Queue:
+    """Waiting records: how many, and how often they were received. Whoever finds none waits for some."""
+
+    def __init__(self, env: simpy.Environment, batch: int) -> None:
+        self._env = env
+        self._batch = batch
+        self.depth = 0
+        self.routed = 0
+        """How many records came for the first time."""
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._idle: deque[simpy.Event] = deque()
+
+    def put(self, count: int, receives: int = 0) -> None:
+        """Add records, and wake as many workers as take them."""
+        if not count:
+            return
+        self._waiting.append((count, receives))
+        self.depth += count
+        self.routed += 0 if receives else count
+        for _ in range(min(len(self._idle), -(-count // self._batch))):
+            self._idle.popleft().succeed()
+
+    def take(self) -> Generator[simpy.Event, Any, Batch]:
+        """A batch, as soon as there is a record."""
+        while not self.depth:
+            news = self._env.event()
+            self._idle.append(news)
+            yield news
+        taken, room = [], self._batch
+        while room and self._waiting:
+            count, receives = self._waiting.popleft()
+            if count > room:
+                self._waiting.appendleft((count - room, receives))
+                count = room
+            taken.append((count, receives))
+            room -= count
+        self.depth -= self._batch - room
+        return taken
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The state at a time: messages that are in the mailbox, wait in the lanes' queues, or are accepted;
+    events that wait; and senders that Lambda has begun."""
+
+    time: float
+    put: int
+    queued: int
+    accepted: int
+    events: int
+    workers: int
+
+
+@dataclass
+class Simulated:
+    """What came of a load. `seconds`: until the last message was accepted; `reported`: until all is told;
+    `deepest`: the most messages that waited in the queues of the lanes; `throttled`: how often the provider
+    refused."""
+
+    seconds: float = 0.0
+    reported: float = 0.0
+    deepest: int = 0
+    throttled: int = 0
+    samples: list[Sample] = field(default_factory=list)
+
+
+class Simulation:
+    """One load at its stations. The provider accepts `granted` messages a second (None: whatever comes)."""
+
+    def __init__(
+        self, forecast: Forecast, granted: float | None = None, backoff: Backoff | None = None
+    ) -> None:
+        self._env = env = simpy.Environment()
+        self._forecast, self._load = forecast, forecast.load
+        self._stations = {station.name: station for station in forecast.stations}
+        self._backoff = backoff or Backoff()
+        window = max(1.0, *(plan.invocation for plan in forecast.plans))
+        self._grant = Grant(env, granted, window) if granted else None
+        self._mailbox, self._ledger = (Meter(env, self._shared(name).total) for name in ("mailbox", "ledger"))
+        functions = self._stations.get("functions")
+        most = functions.total if isinstance(functions, Shared) else 0
+        self._functions = simpy.Container(env, most, most) if most else None
+        self._stream = Queue(env, self._pool("dispatch").batch)
+        self._lanes = [Queue(env, plan.senders.batch) for plan in forecast.plans]
+        self._put = self._routed = self._accepted = self._told = self._workers = 0
+        self._untold = self._reports()
+        self._done = env.event()
+        self._found = Simulated()
+
+    def _shared(self, name: str) -> Shared:
+        station = self._stations[name]
+        assert isinstance(station, Shared)
+        return station
+
+    def _pool(self, name: str) -> Pool:
+        station = self._stations[name]
+        assert isinstance(station, Pool)
+        return station
+
+    def _reports(self) -> dict[str, Queue]:
+        """The queue before each station that tells of what was sent."""
+        names = [each.name for each in self._forecast.stations if each.reports]
+        return {name: Queue(self._env, self._pool(name).batch) for name in names}
+
+    def run(self) -> Simulated:
+        """From the first put to the last event."""
+        env = self._env
+        env.process(self._producer())
+        dispatch = self._pool("dispatch")
+        for _ in range(dispatch.workers):
+            env.process(self._serve(self._stream, lambda n: n * dispatch.seconds, self._route))
+        for plan, queue in zip(self._forecast.plans, self._lanes, strict=True):
+            self._send(plan, queue)
+        for name, queue in self._untold.items():
+            self._report(name, queue)
+        env.process(self._sampler())
+        env.run(until=self._done)
+        self._sample()
+        return self._found
+
+    def _send(self, plan: SendingPlan, queue: Queue) -> None:
+        """The senders of a lane."""
+        alone = [plan.lasting(n) for n in range(plan.senders.batch + 1)]
+        units = self._shared("ledger").takes("send")
+
+        def lasting(messages: int) -> float:
+            return alone[messages] + self._ledger.wait(messages * units)
+
+        def done(taken: Batch) -> None:
+            self._submitted(queue, taken)
+
+        workers = plan.senders.at_start, plan.senders.workers
+        self._hire(queue, workers, lasting, done, plan.assumed.between)
+
+    def _report(self, name: str, queue: Queue) -> None:
+        pool, units = self._pool(name), self._shared("ledger").takes(name)
+
+        def lasting(records: int) -> float:
+            return records * pool.seconds + self._ledger.wait(records * units / pool.records)
+
+        def done(taken: Batch) -> None:
+            if name == "outcomes":
+                self._untold["webhook"].put(_count(taken))
+            self._told += _count(taken)
+            self._end()
+
+        self._hire(queue, (pool.at_start, pool.workers), lasting, done, pool.between)
+
+    def _producer(self) -> Steps:
+        compose = self._stations.get("compose")
+        rate = min(self._load.rate or math.inf, compose.speed if compose else math.inf)
+        chunk = max(1, min(PUT_TOGETHER, int(rate / 10))) if rate < math.inf else PUT_TOGETHER
+        while self._put < self._load.messages:
+            count = min(chunk, self._load.messages - self._put)
+            yield self._env.timeout(max(count / rate, self._mailbox.wait(count)))
+            self._put += count
+            self._stream.put(count)
+
+    def _route(self, taken: Batch) -> None:
+        """Each lane gets its part of what was put."""
+        self._routed += _count(taken)
+        part, before = 0.0, 0
+        for plan, queue in zip(self._forecast.plans, self._lanes, strict=True):
+            part += plan.messages / self._load.messages
+            due = round(self._routed * min(1, part))
+            queue.put(due - before - queue.routed)
+            before = due
+        self._found.deepest = max(self._found.deepest, sum(each.depth for each in self._lanes))
+
+    def _submitted(self, queue: Queue, taken: Batch) -> None:
+        accepted = 0
+        for count, receives in taken:
+            sent = self._grant.accept(count) if self._grant else count
+            accepted += sent
+            if refused := count - sent:
+                self._found.throttled += refused
+                nominal = min(self._backoff.backoff_seconds * 2**receives, self._backoff.backoff_cap_seconds)
+                self._later(nominal * JITTERED, queue, refused, receives + 1)
+        self._accepted += accepted
+        if self._accepted == self._load.messages and accepted:
+            self._found.seconds = self._env.now
+        for name, each in self._untold.items():
+            if name != "webhook":
+                self._later(EVENT_SECONDS, each, round(accepted * self._pool(name).records))
+        self._end()
+
+    def _later(self, seconds: float, queue: Queue, count: int, receives: int = 0) -> None:
+        comes = self._env.timeout(seconds)
+        assert comes.callbacks is not None
+        comes.callbacks.append(lambda _: queue.put(count, receives))
+
+    def _end(self) -> None:
+        """All is over when the last message is accepted, and told of."""
+        told = sum(self._pool(name).records for name in self._untold)
+        if self._accepted == self._load.messages and self._told >= told * self._load.messages:
+            self._found.reported = self._env.now
+            if not self._done.triggered:
+                self._done.succeed()
+
+    def _hire(
+        self,
+        queue: Queue,
+        workers: tuple[int, int],
+        lasting: Callable[[int], float],
+        done: Callable[[Batch], None],
+        between: float,
+    ) -> None:
+        """Lambda's pollers of a queue: few at start, and more while messages wait."""
+        start, most = workers
+
+        def begin() -> None:
+            self._workers += queue in self._lanes
+            self._env.process(self._serve(queue, lasting, done, between))
+
+        def grow(count: int) -> Steps:
+            while count:
+                yield self._env.timeout(60 / POLLERS_A_MINUTE.value)
+                if queue.depth:
+                    count -= 1
+                    begin()
+
+        for _ in range(min(start, most)):
+            begin()
+        if most > start:
+            self._env.process(grow(most - start))
+
+    def _serve(
+        self,
+        queue: Queue,
+        lasting: Callable[[int], float],
+        done: Callable[[Batch], None],
+        between: float = 0,
+    ) -> Steps:
+        """A worker: one batch after another."""
+        env = self._env
+        while True:
+            taken = yield from queue.take()
+            if self._functions:
+                yield self._functions.get(1)
+            yield env.timeout(lasting(_count(taken)))
+            if self._functions:
+                self._functions.put(1)
+            done(taken)
+            if between:
+                yield env.timeout(between)
+
+    def _sampler(self) -> Steps:
+        step = self._forecast.reported / SAMPLES
+        while True:
+            self._sample()
+            yield self._env.timeout(step)
+
+    def _sample(self) -> None:
+        feedback = self._untold.get("feedback")
+        self._found.samples.append(
+            Sample(
+                self._env.now,
+                self._put,
+                sum(each.depth for each in self._lanes),
+                self._accepted,
+                feedback.depth if feedback else 0,
+                self._workers,
+            )
+        )
+
+
+def _count(taken: Batch) -> int:
+    return sum(count for count, _ in taken)
