@@ -1,13 +1,13 @@
 """What a message passes on its way, station by station: how many a second each lets through, and the setting
-or quota that decides this. `mailroom plan`, docs/limits.md and the simulation (`bench/scale.py`) reckon with
-the same stations.
+or quota that decides this. `mailroom plan`, docs/limits.md and the bench's simulation reckon with the same
+stations.
 
 All times are in seconds. Every message goes well at its first attempt.
 """
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -188,11 +188,11 @@ class Forecast:
         """That of a stage whose lanes of one channel get a load, each in proportion to what it sends;
         `assumed` is of the channel. Raises SettingsError where the stage's campaigns cannot be read."""
         alone = [SendingPlan(lane.senders, assumed, load.messages) for lane in lanes]
-        parts = [plan.speed / sum(each.speed for each in alone) for plan in alone]
-        plans = [
-            SendingPlan(lane.senders, assumed, round(load.messages * part))
-            for lane, part in zip(lanes, parts, strict=True)
-        ]
+        plans, left = [], load.messages
+        for at, plan in enumerate(alone):
+            part = round(left * plan.speed / sum(each.speed for each in alone[at:]))
+            plans.append(replace(plan, messages=part))
+            left -= part
         found = _stations(stages, stage, lanes, plans, load)
         there = tuple(each for each in found if each.speed < math.inf)
         return cls(stage, load, tuple(lanes), tuple(plans), there)

@@ -99,6 +99,11 @@ def test_lanes_together_send_the_sum() -> None:
     assert both.seconds == pytest.approx(forecast(Load(500_000, warm=40_000)).seconds)
 
 
+def test_lanes_share_an_odd_number_of_messages_and_lose_none() -> None:
+    uneven = forecast(Load(1001), {"channels.mail.lanes.normal.maximum_concurrency": 500}, ("normal", "bulk"))
+    assert sum(plan.messages for plan in uneven.plans) == 1001
+
+
 def test_messages_that_are_put_at_a_rate_take_no_less_than_that() -> None:
     slow, fast = (forecast(Load(100_000, rate, 40_000)) for rate in (100, 100_000))
     assert slow.keeps_up
