@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bench.history import entry, worse
+from bench.history import entry, has_figures, worse
 
 FIRST = {"date": "2026-11-21", "commit": "aaaaaaa", "calls_per_mail": 3.2, "rate_ratio_powertools": 1.0}
 LAST = {"date": "2026-11-22", "commit": "bbbbbbb", "calls_per_mail": 3.1, "cpu_ratio_mail": 1.0}
@@ -45,3 +45,8 @@ def test_an_entry_has_the_key_figures_of_what_was_measured_now() -> None:
     made = entry("2026-11-23", "ccccccc", measured)
     assert made.pop("commit")
     assert made == {"date": "2026-11-23", "import_ratio.send_mail": 1.1}
+
+
+def test_a_run_that_measured_no_key_figure_is_not_kept() -> None:
+    assert not has_figures(entry("2026-11-23", "ccccccc", {"scale_simulated": {}}))
+    assert has_figures(entry("2026-11-23", "ccccccc", {"calls_per_mail": 2.3}))
