@@ -122,8 +122,6 @@ class Items:
             return self.fault(line, fault.field, fault.problem)
         except Malformed as fault:
             return LineFault(line, "", str(fault))
-        except RecursionError:
-            return LineFault(line, "", "is nested too deeply")
         return item
 
     def fault(self, line: int, field: str, problem: str) -> LineFault:

@@ -17,7 +17,7 @@ from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
-from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
+from mailroom.message.message import MAX_ID_BYTES, Key, Message, lies_too_deep, parse
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16
@@ -74,8 +74,6 @@ class Intake:
             return _faulty("refused", entry, fault.field, fault.problem)
         except Malformed as fault:
             return _faulty("refused", entry, "item", str(fault))
-        except RecursionError:
-            return _faulty("refused", entry, "item", "lies too deep; use fewer levels of lists and maps")
         return message.key
 
     def _put(self, wave: list[int], entries: Sequence[Any]) -> dict[int, EntryResult]:
@@ -96,6 +94,8 @@ def _held(entry: Any, prefix: str | None) -> Any:
 def _check_key(entry: Any) -> None:
     if not isinstance(entry, dict):
         raise Invalid("item", "is no object; use one with id and event_type")
+    if lies_too_deep(entry):
+        raise Invalid("item", "lies too deep; use fewer levels of lists and maps")
     if entry.get("id") is None:
         raise Invalid("id", "is missing; give one, or an Idempotency-Key")
     if entry.get("event_type") is None:

@@ -7,7 +7,6 @@ characters are therefore named by the query instead.
 """
 
 import base64
-import binascii
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from mailroom.api.answers import Refusal
 from mailroom.errors import Malformed
-from mailroom.message.message import decode
+from mailroom.message.message import read
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
 """Lambda takes 6 MB an invocation, in which the body stands as a JSON string."""
@@ -93,7 +92,7 @@ def _body(event: Mapping[str, Any]) -> dict[str, Any]:
             f"the body has {len(content)} bytes; send at most {MAX_BODY_BYTES}, in several requests",
         )
     try:
-        return decode(content.decode())
+        return read(content.decode())
     except (Malformed, UnicodeDecodeError) as fault:
         raise Refusal(HTTPStatus.BAD_REQUEST, f"{fault}") from None
 
@@ -104,7 +103,7 @@ def _content(event: Mapping[str, Any]) -> bytes:
         return body.encode("utf-8", "surrogatepass")
     try:
         return base64.b64decode(body, validate=True)
-    except binascii.Error:
+    except ValueError:  # a character that is no ASCII is none of binascii's errors
         raise Refusal(HTTPStatus.BAD_REQUEST, "the body is not base64, as it is said to be") from None
 
 

@@ -75,6 +75,8 @@ class Payloads:
         the item alone: one by which the message was routed, or that says whom it reaches."""
         import msgspec  # producers, who keep to the same bounds, have boto3 alone
 
+        from mailroom.message.message import MAX_DEPTH, too_deep
+
         content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
         values = values_in(content)
         if values > MAX_PAYLOAD_VALUES:
@@ -86,6 +88,8 @@ class Payloads:
             payload = msgspec.json.decode(content, type=dict[str, Any])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Invalid("payload_ref", f"is not a JSON object ({error}); put one there") from None
+        if too_deep(content, payload):
+            raise Invalid("payload_ref", f"has over {MAX_DEPTH} levels of lists and maps; use fewer")
         for name in (*ROUTING, *message.addressing):
             if name in payload:
                 raise Invalid("payload_ref", f"{name} stands in the payload; it counts in the item alone")

@@ -10,7 +10,7 @@ from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
 from mailroom.errors import Malformed
-from mailroom.message.message import Key, Reference, decode, key_of, scheduled
+from mailroom.message.message import MAX_DEPTH, Key, Reference, decode, key_of, scheduled, too_deep
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""
@@ -67,9 +67,12 @@ def _of_event(body: str) -> Key | None:
 
 def _loaded(text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Malformed("the body is not JSON") from None
+    if too_deep(text, value):
+        raise Malformed(f"the body has over {MAX_DEPTH} levels of lists and objects")
+    return value
 
 
 def _events(value: Any, deep: int) -> Iterator[Mapping[str, Any]]:

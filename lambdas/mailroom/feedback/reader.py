@@ -10,6 +10,7 @@ from mailroom.errors import Malformed
 from mailroom.feedback import aws_sms, keywords, ses, twilio, values
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
+from mailroom.message.message import MAX_DEPTH, too_deep
 from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 
@@ -127,6 +128,9 @@ def opened(value: Any, topics: Container[str]) -> tuple[Mapping[str, Any] | None
 
 def _json(name: str, text: str) -> Any:
     try:
-        return msgspec.json.decode(text)
+        value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Malformed(f"{name} is not JSON") from None
+    if too_deep(text, value):
+        raise Malformed(f"{name} has over {MAX_DEPTH} levels of lists and objects")
+    return value

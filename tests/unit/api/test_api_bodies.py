@@ -91,10 +91,11 @@ def test_an_object_that_is_neither_a_message_nor_a_list_is_refused_by_its_field(
 
 def test_values_that_lie_too_deep_cost_their_own_message_alone(api: Api) -> None:
     deep = '{"messages": [%s, {"id": "d", "event_type": "mail", "to": "a@b.example", "v": %s}]}'
-    body = deep % (json.dumps(item()), "[" * 200 + "]" * 200)
-    answer = api.post(body)
-    assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
-    assert "too deep" in answer.json["messages"][1]["problem"]
+    for levels in (200, 600, 900):
+        body = deep % (json.dumps(item(id=f"m-{levels}")), "[" * levels + "]" * levels)
+        answer = api.post(body)
+        assert [each["result"] for each in answer.json["messages"]] == ["accepted", "refused"]
+        assert "too deep" in answer.json["messages"][1]["problem"]
 
 
 def test_an_answer_quotes_no_more_of_what_is_wrong_than_a_sentence_holds(api: Api) -> None:
@@ -104,3 +105,8 @@ def test_an_answer_quotes_no_more_of_what_is_wrong_than_a_sentence_holds(api: Ap
     answer = api.post(item(attachments=[{"ref": "s3://b/k", name: 1}]))
     assert answer.status == HTTPStatus.UNPROCESSABLE_ENTITY
     assert len(answer.text) < 3000
+
+
+def test_a_body_of_other_letters_than_base64s_is_a_bad_request(api: Api) -> None:
+    made = event("POST", "/messages", "ü", {"Content-Type": "application/json"})
+    assert api.ask({**made, "isBase64Encoded": True}).status == HTTPStatus.BAD_REQUEST

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
-from mailroom.message.message import decode, encode
+from mailroom.message.message import MAX_DEPTH, decode, encode
 
 REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -61,3 +61,20 @@ def test_a_body_that_is_no_json_object_is_malformed(text: str) -> None:
 def test_a_body_nested_too_deeply_is_malformed() -> None:
     with pytest.raises(Malformed, match="the body is not a JSON object: "):
         decode('{"a": ' + "[" * 5000 + "]" * 5000 + "}")
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH, MAX_DEPTH + 1])
+@pytest.mark.parametrize("pair", ["[]", "{}"])
+def test_a_body_of_too_many_levels_is_malformed(pair: str, levels: int) -> None:
+    """Whatever reads one level by one call would run out of calls, and end the batch."""
+    begin = '{"a":' if pair == "{}" else "["
+    body = '{"a":' + begin * (levels - 2) + pair + pair[1] * (levels - 2) + "}"
+    if levels > MAX_DEPTH:
+        with pytest.raises(Malformed, match=f"over {MAX_DEPTH} levels of lists and maps; use fewer"):
+            decode(body)
+    else:
+        assert encode(decode(body)) == body
+
+
+def test_many_brackets_beside_each_other_are_not_deep() -> None:
+    assert len(decode(f'{{"a": [{",".join(["[]"] * 2000)}], "b": "{"[" * 2000}"}}')["a"]) == 2000

@@ -101,3 +101,12 @@ def test_the_log_names_neither_path_nor_query_nor_payload(webhooks: MakeWebhooks
     lines = str(log())
     assert "hooks.example answered 500" in lines
     assert not [each for each in ("orders", "token=", "a body") if each in lines]
+
+
+def test_a_payload_of_too_many_levels_keeps_no_neighbour_from_being_sent(webhooks: MakeWebhooks) -> None:
+    deep = '{"id": "w-2", "event_type": "webhook", "url": "https://hooks.example/1", "payload": %s}'
+    for levels in (600, 800, 900):
+        post = webhooks()
+        good = [webhook_item(id=f"{id_}-{levels}") for id_ in ("a", "b")]
+        assert post.handle(good[0], deep % ("[" * levels + "]" * levels), good[1]) == {"r-1": 0}
+        assert len(post.ids) == 2
