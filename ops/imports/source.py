@@ -128,9 +128,11 @@ def _problem(header: list[str]) -> str:
         if other:
             shown = "\\t" if other == "\t" else other
             return f"is one column with {shown!r} in its name; say --delimiter '{shown}'"
+    named: set[str] = set()
     for at, name in enumerate(header, 1):
         if not name:
             return f"has no name for column {at}; give it one"
-        if header.index(name) != at - 1:
+        if name in named:
             return f"names two columns {name!r:.60}; rename one"
+        named.add(name)
     return ""

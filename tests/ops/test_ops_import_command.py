@@ -1,15 +1,20 @@
 """`mailroom import`: what of a file comes into the mailbox, what is refused, and what is said of both."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ops.imports.items import Options
+from ops.imports.source import FileEntries, Source
+from tests.support.fuzz.work import assert_linear
 from tests.support.ops.message import MAILBOX, Stage, answer, deployed, run, write
 
 HELLO = ("--set", "subject=Hello", "--set", "text=Hi")
 MAIL = ("--channel", "mail", *HELLO)
+OPTIONS = Options(format="csv", delimiter=",", channel="mail", id_prefix="p", id_column="", sets={}, maps={})
 HELLO_ITEM = {"event_type": "mail", "subject": "Hello", "text": "Hi", "lane": "bulk"}
 
 
@@ -186,3 +191,16 @@ def test_a_table_that_is_gone_stops_the_import_and_says_how_to_go_on(stage: Stag
     again = answer(run("import", str(file), *MAIL, "--json"))
     assert (again["resumed"], again["put"], again["failed"]) == (True, 200, 0)
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_header_of_very_many_columns_is_checked_in_proportion_to_their_number(tmp_path: Path) -> None:
+    def work(size: int) -> Callable[[], object]:
+        file = write(tmp_path / f"{size}.csv", ",".join(f"c{at}" for at in range(size // 7)))
+
+        def read() -> None:
+            with closing(Source(file)) as source:
+                FileEntries(source, OPTIONS)
+
+        return read
+
+    assert_linear(work, 24_000)

@@ -8,8 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from mailroom.campaigns.audience import Cursor, Fault, Recipient
-from mailroom.campaigns.runs import canonical
-from mailroom.clock import epoch
+from mailroom.campaigns.runs import canonical, checked, name_of
 from mailroom.errors import Malformed
 from mailroom.message.message import decode, encode, scheduled
 
@@ -74,22 +73,24 @@ def collect_body(text: str) -> Start | Next:
     """What a message of the collect queue asks for. Raises Malformed."""
     body = scheduled(text)
     if "page" in body:
-        return _convert(body, Next)
+        asked = _convert(body, Next)
+        checked(asked.run)
+        return asked
     scheduled_at = body.get("scheduled_at")
     if not isinstance(scheduled_at, str):
         raise Malformed("no page, and no scheduled_at of type string: neither a start nor a page")
     run = body.get("run") or scheduled_at
     given = _convert({**body, "run": run, "start": body.get("start") or scheduled_at}, Start)
-    try:
-        epoch(given.scheduled_at)
-    except (ValueError, OverflowError):
-        raise Malformed(f"scheduled_at {scheduled_at!r:.60} is no ISO 8601 time") from None
+    name_of(given.scheduled_at)
     return msgspec.structs.replace(given, run=canonical(given.run))
 
 
 def chunk_of(text: str) -> Chunk:
     """What a message of the audience queue asks for. Raises Malformed."""
-    return _convert(decode(text), Chunk)
+    chunk = _convert(decode(text), Chunk)
+    checked(chunk.run)
+    name_of(chunk.scheduled_at)
+    return chunk
 
 
 def _convert(body: dict[str, Any], kind: type[T]) -> T:

@@ -6,6 +6,7 @@ fit: it works on text, knows neither its byte offset nor the cell that is not te
 end after a quote that is not closed.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from boto3.dynamodb.types import DYNAMODB_CONTEXT
 from msgspec import Struct
 
 from mailroom.errors import Invalid
+from mailroom.message.message import MAX_DEPTH, too_deep
 
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
@@ -70,6 +72,18 @@ class Lines:
         self._kept = 0
         """Where in the bytes the last mark is: from there on they are kept."""
         self._line = start.line
+        self._vain: tuple[float, str] = (0, "")
+
+    @property
+    def vain(self) -> str | None:
+        """What is wrong with a record whose quote is open here, where an earlier look has told already; None:
+        nobody knows. Else a file of lines that each open a quote would be read once for each of them."""
+        limit, problem = self._vain
+        return problem if self._base + self._at < limit else None
+
+    def learn(self, problem: str, less: float = 0) -> None:
+        """A quote that is open at the begin of a line up to here, `less` so many bytes, has this problem."""
+        self._vain = (self._base + self._at - less, problem)
 
     def skip_mark_of_utf8(self) -> None:
         """Skip the byte order mark that some programs put before the first line. Raises Invalid where the
@@ -151,6 +165,7 @@ _SUSPECT = frozenset("=@\t\r+-")
 _SIGNED = re.compile(r"[+-](?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d{1,3})?%?")
 _PHONE = re.compile(r"\+\(?\d[\d ()./-]{0,40}")
 _NUL = "\0"
+_NOT_CLOSED = "has a quote that is not closed; close it, or double it"
 _NOT_UTF8 = "is not UTF-8; save the file as UTF-8"
 _NO_NUMBER = "holds a number that no message can carry; use up to 38 digits, 1E-130 to 1E+125"
 _decoder = msgspec.json.Decoder(float_hook=DYNAMODB_CONTEXT.create_decimal)
@@ -223,6 +238,8 @@ class JsonLinesFormat:
             raise Unreadable(None, _NO_NUMBER) from None
         if not isinstance(values, dict):
             raise Unreadable(None, "is not a JSON object; use one a line")
+        if too_deep(line, values):
+            raise Unreadable(None, f"has over {MAX_DEPTH} levels of lists and objects; use fewer")
         return values
 
 
@@ -304,22 +321,49 @@ def _record(lines: Lines, start: Position, delimiter: bytes) -> list[bytes]:
         return bare.split(delimiter) if bare else []
     quoted = _Quoted(line, delimiter)
     try:
-        while not quoted.read():
-            quoted.text += _more(lines, quoted)
+        _read_on(lines, quoted)
     except Unreadable:
         lines.back(Position(start.offset + len(line), start.line + 1))
         raise
     return quoted.cells
 
 
-def _more(lines: Lines, quoted: "_Quoted") -> bytes:
+def _read_on(lines: Lines, quoted: "_Quoted") -> None:
+    """Read lines until the record is whole. A quote that stays open for too long is followed for as long
+    again: what is learned so spares the lines on the way a look of their own. Raises Unreadable."""
+    cell, more = None, b"."
     try:
-        more = lines.next() if len(quoted.text) <= MAX_RECORD_BYTES else b""
+        while more and not quoted.read():
+            _check_known(lines, quoted)
+            if cell is None and len(quoted.text) > MAX_RECORD_BYTES:
+                cell = len(quoted.cells)
+            more = _more(lines, quoted)
+            quoted.text += more
+    except Unreadable as fault:
+        if lines.vain is None:
+            lines.learn(fault.problem)
+        raise
+    if more and cell is None:
+        return
+    if not more and lines.ended():
+        lines.learn(_NOT_CLOSED, -math.inf)
+    else:
+        # Another record may be whole that begins later and has the same end, or ends a little later.
+        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES if len(quoted.text) > MAX_RECORD_BYTES else 0)
+    raise Unreadable(len(quoted.cells) if cell is None else cell, _NOT_CLOSED)
+
+
+def _check_known(lines: Lines, quoted: "_Quoted") -> None:
+    if (problem := lines.vain) is not None:
+        raise Unreadable(len(quoted.cells), problem)
+
+
+def _more(lines: Lines, quoted: "_Quoted") -> bytes:
+    """The next line; empty: there is none that may belong to the record."""
+    try:
+        return lines.next() if len(quoted.text) <= 2 * MAX_RECORD_BYTES else b""
     except TooLong:
-        more = b""
-    if not more:
-        raise Unreadable(len(quoted.cells), "has a quote that is not closed; close it, or double it")
-    return more
+        return b""
 
 
 class _Quoted:

@@ -11,6 +11,7 @@ from mailroom.campaigns.definition import Csv
 from mailroom.campaigns.file_audience import FileAudience
 from mailroom.campaigns.file_formats import MAX_RECORD_BYTES
 from mailroom.errors import Invalid
+from tests.support.fuzz.work import costs
 from tests.support.unit.audience import LOCATION, Bucket, csv, faults, keys, page, pages, people
 
 HEADER = b"id,email,name\n"
@@ -199,6 +200,37 @@ def test_a_quote_that_is_not_closed_costs_its_line_alone() -> None:
     assert len(rest) > 2 * MAX_RECORD_BYTES
     assert faults(audience) == [f"line 2, column name: {NOT_CLOSED}"]
     assert keys(audience) == [str(number) for number in range(2, 80_000)]
+
+
+BEHIND = "has text behind its closing quote; double the quotes within"
+
+
+@pytest.mark.parametrize(
+    ("end", "problem"),
+    [(b"", NOT_CLOSED), (b'x"y\n', BEHIND), (b"x" * 3 * MAX_RECORD_BYTES, NOT_CLOSED)],
+    ids=["the end", "text behind a quote", "an endless line"],
+)
+def test_lines_that_each_open_a_quote_are_not_read_once_for_each_of_them(end: bytes, problem: str) -> None:
+    """Each of these closes the quote of the line before, and opens one."""
+    count = 1000
+    audience = csv(b"id,name\n1,Ann\n" + b'p","r\n' * count + end)
+
+    def read() -> None:
+        said = faults(audience)
+        assert [each.rpartition(": ")[2] for each in said[:count]] == [problem] * count
+
+    lines, _ = costs(read)
+    assert lines < 200 * count
+    assert keys(audience) == ["1"]
+
+
+def test_a_record_that_is_closed_in_time_is_whole_behind_one_that_is_not() -> None:
+    """Though its quote was open when the look at the first record ended."""
+    long = b"y" * 60 + b"\n"
+    unclosed = b'2,"Ann\n' + long * (MAX_RECORD_BYTES // len(long) - 5)
+    content = b"id,name\n" + unclosed + b'p","r\n' + long * 10 + b'"\n4,Cy\n'
+    assert faults(csv(content))[0] == f"line 2: {NOT_CLOSED}"
+    assert keys(csv(content)) == ['p"', "4"]
 
 
 def test_a_quote_that_is_not_closed_before_an_endless_line_costs_both() -> None:

@@ -131,6 +131,17 @@ def test_what_would_not_do_in_an_id_is_no_runs_name(name: str) -> None:
         checked(name)
 
 
+@pytest.mark.parametrize("wrong", [{"run": ""}, {"run": "x" * 41}, {"scheduled_at": "soon"}])
+def test_people_or_a_page_of_no_run_are_malformed(wrong: dict[str, str]) -> None:
+    """No time mends them: they are dead letters at once."""
+    chunk = {"campaign": "weekly", "run": "r", "scheduled_at": AT, "recipients": [], **wrong}
+    with pytest.raises(Malformed):
+        chunk_of(json.dumps(chunk))
+    if "run" in wrong:
+        with pytest.raises(Malformed):
+            collect_body(json.dumps({"campaign": "weekly", "start": "s", "page": 1, **wrong}))
+
+
 @pytest.mark.parametrize(
     "spelling", ["2026-11-18T13:00Z", "2026-11-18T13:00:00Z", "2026-11-18T14:00+01:00", "20261118T130000Z"]
 )
