@@ -18,6 +18,10 @@ SOURCE = "twilio-text"
 STOP = ("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "revoke", "optout")
 START = ("start", "unstop", "yes")
 
+MAX_TEXT = 1600
+"""Characters of a text: no provider hands on a longer one. Marks that follow one letter are sorted while they
+are folded, which would take longer than such a text is long."""
+
 Wish = Literal["stop", "start"]
 
 
@@ -41,7 +45,7 @@ class Keywords(Struct, frozen=True):
     def wish(self, *texts: str) -> Wish | None:
         """What one of the texts asks for as a whole, above all to stop; None, which is counted: none is a
         keyword."""
-        words = {*map(folded, texts)} - {""}
+        words = {folded(each) for each in texts if len(each) <= MAX_TEXT} - {""}
         if words & self.stop:
             return "stop"
         if words & self.start:

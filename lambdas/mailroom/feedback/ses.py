@@ -86,6 +86,7 @@ class Destination:
         read = {each: _mailbox(each) for each in destination}
         self.known = tuple(dict.fromkeys(each for each in read.values() if each is not None))
         self.several = len({form or text for text, form in read.items()}) > 1
+        self._known = frozenset(self.known)
         self._named = bool(read)
 
     def among(self, named: Iterable[str]) -> tuple[str, ...]:
@@ -94,7 +95,7 @@ class Destination:
             return self.known
         read = {each: _mailbox(each) for each in named}
         meant = {
-            each: form for each, form in read.items() if form and (form in self.known or not self._named)
+            each: form for each, form in read.items() if form and (form in self._known or not self._named)
         }
         if len(meant) < len(read):
             logger.warning("recipients of an event left out", recipients=len(read) - len(meant))

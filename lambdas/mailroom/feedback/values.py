@@ -46,10 +46,11 @@ def provider_id(text: str | None) -> str | None:
 def time(name: str, text: str) -> int:
     """Epoch milliseconds of an ISO 8601 time. Raises Malformed that names the field."""
     try:
-        # Rounded: as a float the millisecond may be a hair short of itself.
-        return round(epoch(text) * 1000)
-    except ValueError:
+        seconds = epoch(text)
+    except (ValueError, OverflowError):
         raise Malformed(f"`{name}` is no ISO 8601 time") from None
+    # Rounded: as a float the millisecond may be a hair short of itself.
+    return milliseconds(name, round(seconds * 1000))
 
 
 def milliseconds(name: str, value: int) -> int:
@@ -64,7 +65,7 @@ def convert(name: str, value: Any, kind: type[T]) -> T:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise Malformed(f"{name}: {error}") from None
+        raise Malformed(f"{name}: {error!s:.200}") from None  # it may quote a word where it knows all words
 
 
 def number(text: str | None, region: str) -> tuple[str, ...]:

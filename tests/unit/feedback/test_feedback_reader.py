@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -15,6 +14,7 @@ from mailroom.feedback.keywords import KeywordText, Wish
 from mailroom.feedback.reader import PartlyMalformed, Told, read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Status
+from tests.support.fuzz.inputs import bent, written
 from tests.support.unit.feedback_words import (
     PUBLISHED,
     TOPIC,
@@ -190,13 +190,6 @@ names = st.sampled_from(
         *("TopicArn", "Message", "Type", "context", "eventTimestamp", "messageId", "MessageStatus"),
     ]
 )
-values = st.recursive(
-    words,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(names | st.text(max_size=9), inner, max_size=5)
-    ),
-    max_leaves=20,
-)
 
 
 def check(found: Told, references: set[str]) -> None:
@@ -215,38 +208,7 @@ def check(found: Told, references: set[str]) -> None:
     assert len(found.detail) <= 300
 
 
-@given(values)
-def test_any_json_is_malformed_or_holds_events_of_what_it_names(value: Any) -> None:
-    try:
-        found = read(json.dumps(value), TOPICS)
-    except Malformed:
-        return
-    for each in found:
-        check(each, {"bS0x"})
-
-
-@given(st.text() | st.binary().map(lambda raw: raw.decode("latin-1")))
-def test_any_text_is_malformed_or_no_event(text: str) -> None:
-    with suppress(Malformed):
-        assert read(text, TOPICS) == []
-
-
 BASES = [*(ses(name) for name in PUBLISHED), ses("notice_of_bounce"), twilio(), sms(), two_way(), texted()]
-
-
-@st.composite
-def bent(draw: st.DrawFn) -> Any:
-    """A real event with some of its values replaced."""
-    event = json.loads(json.dumps(draw(st.sampled_from(BASES))))
-    for _ in range(draw(st.integers(1, 4))):
-        target: Any = event
-        while isinstance(target, dict | list) and target:
-            at = draw(st.sampled_from(sorted(target) if isinstance(target, dict) else range(len(target))))
-            if draw(st.booleans()) or not isinstance(target[at], dict | list):
-                target[at] = draw(values)
-                break
-            target = target[at]
-    return event
 
 
 def references_in(value: Any) -> set[str]:
@@ -262,10 +224,10 @@ def references_in(value: Any) -> set[str]:
 
 
 @settings(max_examples=300)
-@given(bent(), st.booleans())
+@given(bent(BASES), st.booleans())
 def test_a_bent_event_never_reaches_what_it_does_not_name(event: Any, wrapped: bool) -> None:
     try:
-        found = read(json.dumps(sns(event) if wrapped else event), TOPICS)
+        found = read(written(sns(event) if wrapped else event), TOPICS)
     except Malformed:
         return
     for each in found:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.feedback.keywords import KNOWN, START, STOP, Keywords, KeywordText, folded
+from mailroom.feedback.keywords import KNOWN, MAX_TEXT, START, STOP, Keywords, KeywordText, folded
+from tests.support.fuzz.work import assert_linear
 from tests.support.unit.feedback_words import NUMBER, OURS, fault, texted, told, two_way
 from tests.support.unit.post import Log
 from tests.support.unit.shared import NOW_MS
@@ -110,6 +111,7 @@ def test_a_text_over_another_topic_is_not_believed() -> None:
         (two_way(messageBody=...), "a text by AWS: Object missing required field `messageBody`"),
         (two_way(originationNumber=7), "a text by AWS: Expected `str`, got `int` - at `$.originationNumber`"),
         (two_way(sent="today"), "`Timestamp` is no ISO 8601 time"),
+        (two_way(sent="0001-01-01T00:00:00+23:59"), "`Timestamp` is no time in epoch milliseconds"),
         (texted(wish="end"), "a text by Twilio: Invalid enum value 'end' - at `$.wish`"),
         (texted(at=-1), "`at` is no time in epoch milliseconds"),
     ],
@@ -126,3 +128,14 @@ def test_a_text_from_what_is_no_number_is_left_out_and_the_log_does_not_say_from
 
 def test_a_text_that_twilios_function_has_queued_is_read() -> None:
     assert told(texted("start")) == [KeywordText(NUMBER, OURS, "start", NOW_MS)]
+
+
+def test_a_text_longer_than_any_provider_hands_on_is_no_keyword() -> None:
+    """Marks that follow a letter are sorted while they are folded: their number bounds the time."""
+    assert KNOWN.wish("STOP" + " " * (MAX_TEXT - 4)) == "stop"
+    assert KNOWN.wish("STOP" + " " * MAX_TEXT) is None
+    assert_linear(lambda size: lambda: KNOWN.wish("a" + "\u0327\u0301" * (size // 2)), 16_000)
+
+
+def test_a_fault_quotes_no_more_of_a_word_than_a_person_reads() -> None:
+    assert len(fault(texted(wish="x" * 100_000))) < 300

@@ -1,11 +1,14 @@
 """Each of SES's ten event types and three notices, as its developer guide shows them."""
 
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from mailroom.message.message import Key
+from tests.support.fuzz.work import assert_linear
 from tests.support.unit.feedback_words import (
     MORE_NOTICES,
     NOTICES,
@@ -14,6 +17,7 @@ from tests.support.unit.feedback_words import (
     bounce,
     bounced,
     event,
+    events,
     fault,
     ses,
     sns,
@@ -252,3 +256,19 @@ def test_a_message_id_that_cannot_be_one_is_left_out(id_: str | None) -> None:
     words = ses("send")
     words["mail"]["messageId"] = id_
     assert event(words).provider_id is None
+
+
+def test_a_time_that_no_clock_has_is_malformed() -> None:
+    """Kept in the suppression list, it would be a fault of ours for each later mail to the recipient."""
+    words = ses("bounce")
+    words["bounce"]["timestamp"] = "0001-01-01T00:00:00+23:59"
+    assert fault(words) == "`timestamp` is no time in epoch milliseconds"
+
+
+def test_an_event_of_very_many_recipients_is_read_in_proportion_to_their_number() -> None:
+    def work(size: int) -> Callable[[], object]:
+        there = [f"n{at}@example.com" for at in range(size // 32)]
+        body = json.dumps(bounce(*map(bounced, there)))
+        return lambda: events(body)
+
+    assert_linear(work, 64_000)
