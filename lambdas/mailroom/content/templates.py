@@ -96,7 +96,7 @@ class Templates:
             template = self._environment.get_template(f"{name}/{file}")
         except TemplateNotFound:
             return None
-        except TemplateError as error:
+        except (TemplateError, RecursionError) as error:  # the second: of thousands of brackets
             raise Invalid("template", f"{name}/{file} cannot be read: {error}") from None
         return _render(template, f"{name}/{file}", variables)
 
@@ -212,12 +212,19 @@ def _round(_: object, precision: int = 0, *__: object, **___: object) -> int:
 
 
 def _wordwrap(
-    text: object, width: int = 79, _: bool = True, wrapstring: str | None = None, **__: object
+    text: object,
+    width: int = 79,
+    break_long_words: bool = True,
+    wrapstring: str | None = None,
+    **_: object,
 ) -> int:
+    made = 0
+    if break_long_words:  # for each of a long word's lines the rest of the word is copied
+        made = sum(len(each) ** 2 // (2 * max(1, width)) for each in str(text).split() if len(each) > width)
     if wrapstring is None:
-        return 0
+        return made
     lines = 2 * len(str(text)) // max(1, width) + len(str(text).splitlines())  # two lines are over one width
-    return lines * len(wrapstring)
+    return made + lines * len(wrapstring)
 
 
 def _urlize(text: object, *options: object, **more: object) -> int:

@@ -286,3 +286,15 @@ def test_an_error_that_quotes_a_large_variable_is_still_one_sentence(shelf: Shel
     assert shelf.problem("{{ x|int + 'a' }}", x="y" * 100_000).startswith(
         "template: a/body.txt failed: TypeError"
     )
+
+
+def test_a_word_that_is_wrapped_into_very_many_lines_is_refused_before_it_is(shelf: Shelf) -> None:
+    """Each line copies the rest of the word: ten megabytes of one word would take minutes."""
+    assert "wordwrap makes a value that is too large" in shelf.problem("{{ x|wordwrap }}", x="a" * 10**6)
+    assert shelf.text("{{ x|wordwrap(4) }}", x="a" * 10 + " b") == "aaaa\naaaa\naa b"
+    assert shelf.text("{{ x|wordwrap(4, false)|length }}", x="a" * 10**6) == "1000000"
+    assert shelf.text("{{ x|wordwrap|length }}", x="ab " * 10**5) is not None
+
+
+def test_a_template_of_thousands_of_brackets_cannot_be_read(shelf: Shelf) -> None:
+    assert shelf.problem("{" * 5000).startswith("template: a/body.txt cannot be read: ")

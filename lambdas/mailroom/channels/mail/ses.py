@@ -4,7 +4,7 @@ import mimetypes
 import time
 from collections.abc import Container
 from email.utils import formataddr
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -216,10 +216,16 @@ def _part(at: int, attachment: Attachment, content: bytes) -> dict[str, Any]:
     filename = attachment.filename or attachment.ref.rsplit("/", 1)[-1]
     if address.has_control(filename) or not 1 <= len(filename) <= 255:
         raise Invalid(f"attachments[{at}].filename", "has control characters or is over 255 long; shorten it")
-    kind = attachment.content_type or mimetypes.guess_type(filename)[0] or "application/octet-stream"
+    kind = attachment.content_type or _guessed(filename) or "application/octet-stream"
     if address.has_control(kind) or not 1 <= len(kind) <= 78:
         raise Invalid(f"attachments[{at}].content_type", "is no media type; use one like application/pdf")
     return {"FileName": filename, "ContentType": kind, "RawContent": content}
+
+
+def _guessed(filename: str) -> str | None:
+    """The media type of a file's endings. Of a whole name Python would read what looks like a URL, and raise
+    for one that it cannot."""
+    return mimetypes.guess_type("file" + "".join(PurePosixPath(filename).suffixes))[0]
 
 
 def refusal_of(error: ClientError) -> Refusal:

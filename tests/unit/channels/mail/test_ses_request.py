@@ -112,6 +112,12 @@ def test_an_attachments_name_and_type_come_from_its_key(aws: Aws) -> None:
     ]
 
 
+@pytest.mark.parametrize("filename", ["//[.pdf", "http://[a.pdf", "data:text/html;a,b.pdf", "a.b//c.PDF"])
+def test_a_filename_that_looks_like_a_url_is_a_filename(aws: Aws, filename: str) -> None:
+    (part,) = attached(aws, {"ref": BILL, "filename": filename})
+    assert (part["FileName"], part["ContentType"]) == (filename, "application/pdf")
+
+
 def test_an_attachments_own_name_and_type_win(aws: Aws) -> None:
     given = {"ref": BILL, "filename": "Bill.PDF", "content_type": "application/x-bill"}
     (part,) = attached(aws, given)
