@@ -23,7 +23,8 @@ def sentence(error: ValidationError, model: type[BaseModel], prefix: str) -> str
     """The first fault in `error`, in words. `prefix` stands before the key's path in `model`, such as
     "mailroom.dev."."""
     path = path_of(error)
-    return f"{prefix}{'.'.join(path)}: {_complaint(error.errors()[0], model, path)}"
+    key = ".".join(part[:SHORT] for part in path)
+    return f"{prefix}{key}: {_complaint(error.errors()[0], model, path)}"
 
 
 def path_of(error: ValidationError) -> list[str]:
@@ -42,12 +43,12 @@ def _complaint(fault: ErrorDetails, model: type[BaseModel], path: list[str]) -> 
         case "greater_than_equal" | "less_than_equal":
             limit = fault["ctx"]["ge" if kind == "greater_than_equal" else "le"]
             side = "under" if kind == "greater_than_equal" else "over"
-            return f"{value!r} is {side} {number(limit)}; {_range(field)}."
+            return f"{_short(value)} is {side} {number(limit)}; {_range(field)}."
         case "literal_error":
             choices = fault["ctx"]["expected"].replace("'", "")
-            return f"{value!r} is unknown; use {choices}."
+            return f"{_short(value)} is unknown; use {choices}."
         case "string_pattern_mismatch":
-            return f"{value!r} does not fit {fault['ctx']['pattern']}{_meaning(field)}."
+            return f"{_short(value)} does not fit {fault['ctx']['pattern']}{_meaning(field)}."
         case "value_error":
             return f"{_short(value)} {fault['ctx']['error']}."
         case "too_short" | "string_too_short" | "too_long":
@@ -64,9 +65,10 @@ def _wrong_size(fault: ErrorDetails, field: FieldInfo | None) -> str:
 def _wrong_kind(kind: str, value: object, field: FieldInfo | None) -> str:
     wanted = KINDS.get(kind.split("_", maxsplit=1)[0])
     if wanted is None:
-        return f"{value!r} is of the wrong kind; use a {'list' if 'tuple' in kind else 'section in braces'}."
+        right = "a list" if "tuple" in kind else "a section in braces"
+        return f"{_short(value)} is of the wrong kind; use {right}."
     hint = f"; {_range(field)}" if "number" in wanted else ""
-    return f"{value!r} is not {wanted}{hint}."
+    return f"{_short(value)} is not {wanted}{hint}."
 
 
 def _short(value: object) -> str:

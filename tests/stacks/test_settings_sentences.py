@@ -332,3 +332,9 @@ def test_a_longer_memory_of_today_lets_no_batch_wait_for_longer_than_yesterdays_
 
 def test_what_every_ledger_remembers_is_the_least_that_can_be_set() -> None:
     assert LEAST_LEDGER_DAYS * DAY == REMEMBERED_SECONDS
+
+
+@pytest.mark.parametrize("value", ["x" * 5000, ["x"] * 5000])
+@pytest.mark.parametrize("key", ["log_level", "channels", "deployment.account", "dispatch.enabled"])
+def test_a_sentence_shows_no_more_of_a_value_than_a_screen_has_room_for(key: str, value: object) -> None:
+    assert len(refusal(key, value)) < 400
