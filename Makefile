@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick check audit format hooks schema bench proof least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick fuzz check audit format hooks schema bench proof least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -93,6 +93,10 @@ test: setup cdk .local/checkov/.ready ## every test, on as many cores as there a
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'
+
+MINUTES ?= 15
+fuzz: .venv/.ready ## feed new hostile inputs to whatever parses, for MINUTES; prints how many were tried and refused
+	@FUZZ_MINUTES=$(MINUTES) $(PY) -m pytest tests/unit/test_fuzz.py --tb=short --show-capture=no
 
 check: .venv/.ready ## ruff, mypy (strict) and the layers of pyproject.toml
 	$(PY) -m ruff check .

@@ -1,9 +1,14 @@
 """What the end of a run says: the seconds of all tests by folder, and where functions were stopped."""
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pytest
+
+FUZZED = "fuzzed"
+"""The property of a fuzz test: how many inputs it tried, and how many of these were refused."""
 
 
 def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
@@ -11,19 +16,35 @@ def lines(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
 
     Seconds are those of each test with its fixtures, so what runs side by side counts twice.
     """
+    told = [*reports]
     seconds: defaultdict[str, float] = defaultdict(float)
     tests: Counter[str] = Counter()
     places: Counter[str] = Counter()
-    for report in reports:
+    for report in told:
         _, folder, *files = report.nodeid.split("::")[0].split("/")
         folder = folder if files else "docs"
         seconds[folder] += report.duration
         if report.when == "call":
             tests[folder] += 1
         if report.when == "teardown":
-            places.update(dict(report.user_properties))  # the counts of tests/faults
+            counts = dict(report.user_properties)  # those of tests/faults
+            places.update({name: count for name, count in counts.items() if name != FUZZED})
     for folder in sorted(seconds, key=lambda each: -seconds[each]):
         yield f"{folder:<10}{tests[folder]:>6} tests{seconds[folder]:>8.0f} s"
     yield f"{'together':<10}{tests.total():>6} tests{sum(seconds.values()):>8.0f} s"
     if places:
         yield "crash points: " + ", ".join(f"{count:,} {name}" for name, count in places.most_common())
+    if os.environ.get("FUZZ_MINUTES"):
+        yield from _fuzzed(told)
+
+
+def _fuzzed(reports: Iterable[pytest.TestReport]) -> Iterator[str]:
+    """A line a fuzzed parser: how many inputs were tried and refused, and whether one was a fault of ours."""
+    yield f"{'':<76}{'tried':>10}{'refused':>9}  fault"
+    for report in reports:
+        found: Any = dict(report.user_properties).get(FUZZED)
+        if report.when == "call" and found is not None:
+            name = report.nodeid.partition("::test_")[2].replace("[", ": ").rstrip("]").replace("_", " ")
+            test, _, parser = name.partition(": ")
+            shown = f"{parser:<24}{test:.50}"
+            yield f"{shown:<76}{found[0]:>10,}{found[1]:>9,}  {'no' if report.passed else 'YES'}"

@@ -2,10 +2,7 @@
 message must not hold up the others of its shard or batch."""
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,12 +15,12 @@ from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
 from mailroom.errors import Invalid
 from mailroom.ledger.ledger import Ledger
 from mailroom.telemetry import masked, redact
+from tests.support.fuzz.inputs import PIECES
+from tests.support.fuzz.work import costs
 from tests.support.unit.dispatching import ROLE, TARGET, Log
 from tests.support.unit.shared import BUCKET, GROUP, LEDGER, TTL, Aws, FakeClock, Item
 
 SIZE = 400_000
-PIECES = ("a", "漢", "é.", "a@", "1 ", "\x00", "a.b-", "://", '"<', "\\'")
-"""What a long text repeats, each to make another parser or mask look at it again and again."""
 RIGHT: dict[str, Item] = {
     "mail": {"to": "vincent@example.com", "subject": "Hello", "text": "Hi"},
     "sms": {"to": "+16175551234", "text": "Hi"},
@@ -40,24 +37,6 @@ class Taking:
 
     def send_message_batch(self, **_: Any) -> dict[str, Any]:
         return {}
-
-
-def costs(work: Callable[[], object]) -> tuple[int, float]:
-    """The lines of Python that it runs, and the processor's seconds: a pattern runs no lines."""
-    lines = 0
-
-    def trace(_: FrameType, event: str, __: Any) -> Any:
-        nonlocal lines
-        lines += event == "line"
-        return trace
-
-    before, began = sys.gettrace(), time.process_time()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return lines, time.process_time() - began
 
 
 def assert_bounded(work: Callable[[], object]) -> None:

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError, NoCredentialsError
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from mailroom.recipients.unsubscribe_links import ONE_CLICK as HEADER
 from mailroom.unsubscribe.application import MAX_BODY_BYTES, MAX_FIELDS
@@ -264,15 +262,6 @@ def test_the_log_names_topic_and_result_and_nobody(door: Door, log: Log) -> None
     assert (lines[0]["topic"], lines[0]["by"]) == (TOPIC, "one-click")
     text = str(lines)
     assert not any(each in text for each in (ADA, "ada", token(), "x" * 50))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
-@given(body=st.text(max_size=300) | st.binary(max_size=200).map(lambda each: each.decode("latin-1")))
-def test_no_body_breaks_the_page(door: Door, body: str) -> None:
-    for kind in (FORM, "multipart/form-data; boundary=a", "multipart/form-data; boundary="):
-        for encoded in (False, True):
-            event = post(token(), "", kind) | {"body": body, "isBase64Encoded": encoded}
-            assert door.status(event) in {200, 400}
 
 
 def test_whatever_the_page_answers_it_answers_in_the_readers_language(aws: Aws, clock: FakeClock) -> None:

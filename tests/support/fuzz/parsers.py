@@ -1,0 +1,579 @@
+"""Whatever reads text that comes from outside: one table, by the parser's name."""
+
+import copy
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+from hypothesis import strategies as st
+
+from mailroom.campaigns.bodies import chunk_of, collect_body
+from mailroom.channels.contracts import CONTRACTS
+from mailroom.channels.fax.contract import item_of
+from mailroom.channels.provider import Unconfigured
+from mailroom.channels.sms import twilio as twilio_sms
+from mailroom.channels.sms.twilio_account import account_of
+from mailroom.channels.webhook.standard_webhooks import UnusableKey, host_key
+from mailroom.content.payloads import Payloads
+from mailroom.content.templates import Templates
+from mailroom.dead_letters.cause import cause_of, subject_of
+from mailroom.dead_letters.queue import DeadLetter
+from mailroom.dispatch.dispatcher import Validator
+from mailroom.environment import DatabaseSettings
+from mailroom.errors import Invalid, Malformed
+from mailroom.feedback import reader
+from mailroom.http import provider
+from mailroom.http.https import Unclear
+from mailroom.http.url_policy import BadUrl, UrlPolicy, host_of
+from mailroom.message import address
+from mailroom.message.message import MAX_KEY_BYTES, Reference, decode, parse, scheduled
+from mailroom.recipients.unsubscribe_links import Choice, InvalidSigningKey, Tokens
+from ops.imports.items import Items, Options
+from ops.imports.source import FileEntries, Source
+from ops.messages.items import Rules
+from ops.screen import Refused
+from stacks.settings.load import load
+from stacks.settings.sentences import SettingsError
+from tests.support import ROOT
+from tests.support.fuzz.inputs import SECRET, bent, bodies, growing, strange_texts, texts, written
+from tests.support.stacks.refusals import STAGES
+from tests.support.unit import audience, feedback_callbacks, feedback_words, unsubscribing
+from tests.support.unit.api_requests import Api, event
+from tests.support.unit.fakes import client_error
+from tests.support.unit.fax import fax_body
+from tests.support.unit.shared import BUCKET, NOW, Aws, FakeClock, Item, mail
+from tests.support.unit.webhooks import KEY, Secrets, secret
+
+RIGHT: dict[str, Item] = {
+    "mail": {
+        "to": [f"Ada <{SECRET}@example.com>", "eve@example.com"],
+        "cc": "bo@bücher.example",
+        "reply_to": ["a@b.example"],
+        "subject": "Hello",
+        "text": "Hi",
+        "headers": {"X-Order": "7"},
+        "topic": "news",
+        "lane": "bulk",
+        "expires_at": "2027-01-01T00:00:00Z",
+        "callback_url": "https://hooks.example.com/a",
+        "ttl": 1827251600,
+    },
+    "sms": {"to": "+16175551234", "text": "Hi", "media_urls": [f"s3://{BUCKET}/a.png"]},
+    "push": {
+        "to": "arn:aws:sns:eu-central-1:123456789012:news",
+        "title": "Hello",
+        "body": "Hi",
+        "data": {"a": 1},
+    },
+    "fax": {"to": "+16175551234", "pdf_url": "https://files.example.com/a.pdf", "retry_count": 1},
+    "webhook": {"url": f"https://hooks.example.com/a?{SECRET}", "payload": {"a": [1, {"b": None}]}},
+}
+ITEMS: list[Item] = [{"id": "m-1", "event_type": name, **item} for name, item in RIGHT.items()]
+TEMPLATED: list[Item] = [
+    {"id": "m-1", "event_type": "mail", "to": "a@b.example", "template": "default", "first_name": "Ada"},
+    {"id": "m-1", "event_type": "sms", "to": "+16175551234", "template": "default", "first_name": "Ada"},
+    {
+        "id": "m-1",
+        "event_type": "mail",
+        "to": "a@b.example",
+        "subject": "Hello",
+        "text": "Hi",
+        "attachments": [{"ref": f"s3://{BUCKET}/a.pdf", "filename": "a.pdf"}],
+    },
+    {"id": "m-1", "event_type": "push", "to": "token", "payload_ref": f"s3://{BUCKET}/a.json"},
+]
+EVENTS: list[Any] = [
+    *(feedback_words.ses(name) for name in feedback_words.PUBLISHED),
+    *(feedback_words.ses(name) for name in feedback_words.NOTICES),
+    feedback_words.sns(feedback_words.ses("bounce")),
+    feedback_words.lambda_sns(feedback_words.ses("delivery"), feedback_words.ses("complaint")),
+    [feedback_words.ses("bounce"), feedback_words.twilio()],
+    feedback_words.twilio(To=f"+1617555{SECRET}"),
+    feedback_words.sms(),
+    feedback_words.two_way(),
+    feedback_words.texted(),
+]
+CAMPAIGN: list[Item] = [
+    {"campaign": "weekly", "scheduled_at": "2026-11-18T13:00:00Z", "run": "a", "start": "b"},
+    {"campaign": "weekly", "run": "2026-11-18T13:00Z", "start": "b", "page": 1, "cursor": {"offset": 7}},
+    {"MessageBody": '{"campaign": "weekly", "scheduled_at": "2026-11-18T13:00:00Z"}', "QueueUrl": "q"},
+]
+CHUNK: Item = {
+    "campaign": "weekly",
+    "run": "a",
+    "scheduled_at": "2026-11-18T13:00:00Z",
+    "recipients": [{"key": "7", "attributes": {"email": "a@b.example", "first_name": "Ada"}}],
+}
+FILES = [
+    'id,email,name\n7,a@b.example,"Lane, Ann"\n8,c@d.example,"says ""no"""\n',
+    'id,email,name\r\n7,a@b.example,"two\r\nlines"\r\n\r\n8,c@d.example,x\r\n',
+    'id,email,name\n7,a"b",c\n8,p","r,"\n9,"",""\n',
+]
+LINES = [
+    '{"id": 7, "email": "a@b.example", "User": {"Names": ["Ada"]}, "n": 1.50}\n{"id": "8", "to": null}\n',
+    '{"id": "7", "event_type": "sms", "to": "+16175551234", "text": "Hi", "mailroom_line": 3}\n',
+]
+PIECES_OF_FILES = (
+    '"',
+    '""',
+    ",",
+    "\n",
+    "\r",
+    ";",
+    '",',
+    ',"',
+    '"\n',
+    '"\n"',
+    "=1",
+    "+1",
+    "\0",
+    "é",
+    "{",
+    "[",
+)
+ADDRESSES = ["ada@example.com", '"Ada L." <ada@bücher.example>', "Ada <a.b+c@xn--bcher-kva.example>"]
+PHONES = ["+16175551234", "(617) 555-1234", "+49 30 1234567", "tel:+1-617-555-1234", "+1 617 555 1234 ext. 9"]
+URLS = [
+    "https://hooks.example.com/a?b=c#d",
+    "https://[2001:db8::1]:443/",
+    "http://127.0.0.1:8080/a",
+    "https://user:pass@a.example/",
+]
+TEMPLATES = [
+    "{% for a in xs %}{{ loop.index }}{{ a }}{% endfor %}",
+    "{{ x|indent(n) }}{{ x|replace('a', y) }}{{ x|wordwrap(n, wrapstring=y) }}",
+    "{{ '%*d' % (n, n) }}{{ '{:>9}'.format(x) }}{{ x|urlize }}{{ xs|join(y) }}{{ xs|tojson(n) }}",
+    "{% if x is mapping %}{{ x.items()|list }}{% else %}{{ x * n }}{{ n ** n }}{{ x[n] }}{% endif %}",
+    "{{ x|center(n) }}{{ xs|batch(n)|list }}{{ n|round(n) }}{{ x.zfill(n) }}{{ x % y }}{{ x|int(n) }}",
+]
+VARIABLES: Item = {"x": "abc", "y": "%s", "n": 3, "xs": ["a", {"b": "c"}]}
+
+
+@dataclass(frozen=True)
+class Parser:
+    """`right` are inputs that are taken. `inputs` makes hostile ones, `open` the parser, which raises one of
+    `refusals` for what it does not take. `private`: a refusal quotes nothing of the input."""
+
+    right: list[Any]
+    inputs: st.SearchStrategy[Any]
+    open: Callable[[Aws], Callable[[Any], object]]
+    refusals: tuple[type[Exception], ...]
+    private: bool = False
+    grown: Callable[[Any], Any] | None = lambda value: value
+    """What a grown right value is as an input; None: a deployer writes the input, so its size is theirs."""
+
+    @property
+    def growing(self) -> st.SearchStrategy[Any]:
+        """Inputs a part of which grows."""
+        return growing(self.right)
+
+
+def of_json(
+    right: list[Any],
+    read: Callable[[Any], object],
+    *refusals: type[Exception],
+    private: bool = False,
+) -> Parser:
+    """Takes JSON."""
+    return Parser(right, bodies(right), lambda _aws: read, refusals, private, written)
+
+
+def of_text(right: list[str], read: Callable[[Any], object], *refusals: type[Exception]) -> Parser:
+    """Takes text."""
+    return Parser(right, texts(right), lambda _aws: read, refusals)
+
+
+class NoObjects:
+    """S3 with one object, `a.json`."""
+
+    class exceptions:  # noqa: N801 - the client names it so
+        NoSuchKey = type("NoSuchKey", (Exception,), {})
+        ClientError = ClientError
+
+    def __init__(self, content: bytes | None = None) -> None:
+        self._content = content
+
+    def get_object(self, **_: Any) -> dict[str, Any]:
+        if self._content is None:
+            raise self.exceptions.NoSuchKey
+        body = closing_bytes(self._content)
+        return {"Body": body, "ContentLength": len(self._content)}
+
+    def head_object(self, **_: Any) -> dict[str, Any]:
+        raise client_error("404", status=404)
+
+
+def closing_bytes(content: bytes) -> Any:
+    """The body of an answer of S3."""
+    import io
+
+    return io.BytesIO(content)
+
+
+RULES = Rules(
+    mailbox_table="mailbox",
+    payload_bucket=BUCKET,
+    lanes={name: ["normal", "bulk"] for name in CONTRACTS},
+    callback_schemes=["https"],
+    callback_ports=[443],
+    default_region="US",
+)
+
+
+def validator() -> Validator:
+    """A stage's entrance."""
+    return RULES.validator(NoObjects())  # type: ignore[arg-type]
+
+
+def _items(text: str) -> None:
+    validator().validate(decode(text))
+
+
+def _faxes(text: str) -> None:
+    parse(item_of(decode(text)), CONTRACTS)
+
+
+def _events(text: str) -> None:
+    reader.read(text, feedback_words.TOPICS, "US")
+
+
+def _dead_letter(text: str) -> None:
+    for queue in ("mail-dlq", "scheduled-dlq", "webhook-dlq", "feedback-dlq", "fax-dlq.fifo", "collect-dlq"):
+        letter = DeadLetter(queue, "1", "1", text, 3, int(NOW * 1000))
+        subject = subject_of(letter)
+        assert (subject.kind == "malformed") <= (subject.key is None)
+        for name, bound in MAX_KEY_BYTES.items() if subject.key else ():
+            assert 0 < len(getattr(subject.key, name).encode()) <= bound
+        for trouble in ({}, {"code": "retry", "message": ""}, _loaded(text)):
+            cause = cause_of(letter, subject, {"trouble": trouble, "callbacks": trouble, "status": "sending"})
+            assert cause.code
+            assert cause.message
+
+
+def _loaded(text: str) -> Any:
+    try:
+        return decode(text)
+    except Malformed:
+        return text
+
+
+def _address(text: str) -> None:
+    address.normalise(text)
+    bare = address.bare(text)
+    assert bare in address.spellings(bare)
+    address.readable(bare.partition("@")[2])
+
+
+def _phone(text: str) -> None:
+    for region in (None, "US", "DE"):
+        assert address.to_e164(text, region).startswith("+")
+
+
+def _url(text: str) -> None:
+    host_of(text)
+    policy = UrlPolicy(schemes=("https", "http"), ports=(), resolve=lambda *_: ["8.8.8.8"])
+    policy.check(text, 1)
+
+
+def _payload(text: str) -> None:
+    message = mail(payload_ref=f"s3://{BUCKET}/a.json")
+    client: Any = NoObjects(text.encode("utf-8", "surrogatepass"))
+    item = Payloads(client, BUCKET).expand(message, message.payload_ref or "")
+    parse(item, CONTRACTS)
+
+
+def _answer(text: str) -> None:
+    headers = {"retry-after": text[:200], "date": text[-200:]}
+    provider.retry_after(headers)
+    twilio_sms.reason_of(400, text)
+    provider.text_of(provider.body_of(200, text), "sid")
+
+
+def _date(text: str) -> None:
+    provider.epoch(text)
+
+
+def _account(text: str) -> None:
+    account_of(text)
+
+
+def _links(text: str) -> None:
+    Tokens(secret(Secrets(text), lambda: 0.0)).sign(_CHOICE)
+
+
+_CHOICE = Choice("a@b.example", "news")
+
+
+def _login(text: str) -> None:
+    from mailroom.campaigns.databases import Logins
+    from tests.support.unit.webhooks import ARN
+
+    Logins("shop", DatabaseSettings(secret_arn=ARN), Secrets(text)).read()  # type: ignore[arg-type]
+
+
+def _templates(_aws: Aws) -> Callable[[Any], object]:
+    root = Path(tempfile.mkdtemp())
+    for at, source in enumerate(TEMPLATES):
+        (root / f"t{at}").mkdir()
+        (root / f"t{at}" / "body.txt").write_text(source)
+    own, shared = Templates(root), Templates(ROOT / "templates" / "mail")
+
+    def render(variables: Any) -> None:
+        refused = None
+        for name in own.names("body.txt"):
+            try:
+                own.text(name, dict(variables))
+            except Invalid as fault:
+                refused = fault
+        shared.render("default", {"first_name": variables.get("x"), **variables})
+        if refused:
+            raise refused
+
+    return render
+
+
+def _sources(_aws: Aws) -> Callable[[Any], object]:
+    root = Path(tempfile.mkdtemp())
+    (root / "a").mkdir()
+
+    def render(source: str) -> None:
+        (root / "a" / "body.txt").write_text(source, errors="replace")
+        Templates(root).text("a", VARIABLES)
+
+    return render
+
+
+def _audience(kind: str) -> Callable[[Any], object]:
+    def read(text: str) -> None:
+        content = text.encode("utf-8", "surrogateescape")
+        made = audience.csv(content) if kind == "csv" else audience.jsonl(content)
+        audience.people(made)
+
+    return read
+
+
+def _imported(kind: Any, **changes: Any) -> Callable[[Aws], Callable[[Any], object]]:
+    known: dict[str, Any] = {
+        "format": kind,
+        "delimiter": ",",
+        "channel": "mail",
+        "id_prefix": "p",
+        "id_column": "",
+        "sets": {"subject": "Hello", "text": "Hi"},
+        "maps": {},
+    }
+    options = Options(**{**known, **changes})
+
+    def open_(_aws: Aws) -> Callable[[Any], object]:
+        path = Path(tempfile.mkdtemp()) / "file"
+        judge = Items(options, RULES.lanes, validator())
+
+        def read(text: str) -> None:
+            path.write_bytes(text.encode("utf-8", "surrogateescape"))
+            with closing(Source(path)) as source:
+                entries = FileEntries(source, options)
+                if entries.header:
+                    judge.check_header(entries.header)
+                for entry in entries.after(entries.start):
+                    judge.judged(entry)
+
+        return read
+
+    return open_
+
+
+def _settings(section: Any) -> None:
+    load({"dev": section}, "dev")
+
+
+class Crashed(Exception):
+    """A request was answered with a fault of ours."""
+
+
+def _answered(status: int) -> None:
+    if status >= 500:
+        raise Crashed(f"answered {status}")
+
+
+def _api(aws: Aws) -> Callable[[Any], object]:
+    api = Api(FakeClock())
+
+    def ask(made: Mapping[str, Any]) -> None:
+        aws.dynamodb.empty()  # type: ignore[attr-defined]
+        reply = api.application.answer(made, None)
+        assert set(reply) == {"statusCode", "headers", "body", "isBase64Encoded"}
+        _answered(reply["statusCode"])
+
+    return ask
+
+
+def _post(body: Any, key: str | None = None) -> Item:
+    headers = {"Content-Type": "application/json", **({"Idempotency-Key": key} if key else {})}
+    return event("POST", "/messages", json.dumps(body), headers)
+
+
+scalar_texts = strange_texts.map(lambda text: text.encode("utf-8", "replace").decode())
+"""What arrives as UTF-8."""
+REQUESTS = [
+    _post({"id": "m-1", "event_type": "mail", **RIGHT["mail"]}),
+    _post({"event_type": "sms", **RIGHT["sms"]}, "key-1"),
+    _post({"messages": ITEMS}),
+    event("POST", "/messages", json.dumps(ITEMS[0]).encode(), {"Content-Type": "application/json"}),
+    event("GET", "/messages/m-1?event_type=mail"),
+    event("GET", "/messages?id=m-1"),
+    event("POST", "/messages/m-1/cancel"),
+]
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Item:
+    """A request, of which its caller has written some parts otherwise."""
+    made = copy.deepcopy(draw(st.sampled_from(REQUESTS)))
+    for _ in range(draw(st.integers(1, 4))):
+        part = draw(
+            st.sampled_from(("rawPath", "body", "headers", "queryStringParameters", "isBase64Encoded"))
+        )
+        if part == "isBase64Encoded":
+            made[part] = not made[part]
+        elif part in ("rawPath", "body"):
+            made[part] = draw(texts([made.get(part) or "/messages"])).encode("utf-8", "replace").decode()
+        else:
+            name = draw(
+                st.sampled_from(("content-type", "idempotency-key", "accept-encoding", "id", "event_type"))
+            )
+            made[part] = {**made.get(part, {}), name: draw(scalar_texts)}
+    return made
+
+
+def _requested(value: str) -> Item:
+    return event("POST", "/messages", value, {"Content-Type": "application/json", "Idempotency-Key": "k"})
+
+
+def _twilio(_aws: Aws) -> Callable[[Any], object]:
+    def ask(made: Any) -> None:
+        door = feedback_callbacks.Door(FakeClock())
+        door.created[feedback_words.SID] = NOW
+        _answered(door.answers(made))
+
+    return ask
+
+
+def _signed(fields: Mapping[str, str]) -> Item:
+    path = "/twilio/inbound" if "Body" in fields else feedback_callbacks.PATH
+    return feedback_callbacks.post({**fields}, path=path)
+
+
+TEXT_FIELDS = {
+    "MessageSid": feedback_words.SID,
+    "From": "+16175551234",
+    "To": "+12025550123",
+    "Body": "STOP",
+    "AccountSid": feedback_callbacks.ACCOUNT,
+}
+_FORMS = [unsubscribing.ONE_CLICK, "choice=unsubscribe", unsubscribing.multipart(("choice", "subscribe"))[0]]
+_MULTIPART = unsubscribing.multipart(("List-Unsubscribe", "One-Click"))
+PAGES = [
+    unsubscribing.request(unsubscribing.token()),
+    unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK),
+    unsubscribing.post(unsubscribing.token(), unsubscribing.ONE_CLICK, encoded=True),
+    unsubscribing.post(unsubscribing.token(), *_MULTIPART),
+]
+
+
+def _page(aws: Aws) -> Callable[[Any], object]:
+    door = unsubscribing.Door(aws, FakeClock())
+    return lambda made: _answered(door.status(made))
+
+
+def _link(text: str) -> None:
+    unsubscribing.tokens().read(text)
+
+
+def _of_secret(right: list[Any], read: Callable[[Any], object], refusal: type[Exception]) -> Parser:
+    return of_json(right, read, refusal, private=True)
+
+
+def python(
+    right: list[Any], open_: Callable[[Aws], Callable[[Any], object]], *refusals: type[Exception]
+) -> Parser:
+    """Takes what Lambda has made of JSON."""
+    return Parser(right, bent(right), open_, refusals)
+
+
+_STAGES = [STAGES["dev"], STAGES["prod"]]
+PARSERS: dict[str, Parser] = {
+    "item": of_json([*ITEMS, *TEMPLATED], _items, Invalid, Malformed),
+    "fax gateway": of_json([fax_body()], _faxes, Invalid, Malformed),
+    "schedule": of_json(CAMPAIGN, scheduled, Malformed, private=True),
+    "collect": of_json(CAMPAIGN, collect_body, Malformed),
+    "audience chunk": of_json([CHUNK], chunk_of, Malformed),
+    "provider event": of_json(EVENTS, _events, Malformed, private=True),
+    "provider answer": of_json([{"sid": "SM1", "message": "no", "code": 21211}], _answer, Unclear),
+    "provider date": of_text(["Sat, 21 Nov 2026 09:00:00 +0000", "2026-11-21T09:00:00Z"], _date, Unclear),
+    "dead letter": of_json([*ITEMS, *EVENTS, *CAMPAIGN, CHUNK, fax_body()], _dead_letter),
+    "reference": of_text(["bS0x", "bS0x.2"], Reference.read, Malformed),
+    "mail address": of_text(ADDRESSES, _address, ValueError),
+    "phone number": of_text(PHONES, _phone, ValueError),
+    "url": of_text(URLS, _url, BadUrl),
+    "unsubscribe link": of_text([unsubscribing.token()], _link, Malformed),
+    "payload object": of_json(
+        [{"text": "Hi", "subject": "Hello", "headers": {"X-A": "1"}}], _payload, Invalid
+    ),
+    "template variables": python([VARIABLES], _templates, Invalid),
+    "template": Parser(TEMPLATES, texts(TEMPLATES), _sources, (Invalid,), grown=None),
+    "csv audience": Parser(
+        FILES,
+        texts(FILES) | st.lists(st.sampled_from(PIECES_OF_FILES)).map(lambda each: FILES[0] + "".join(each)),
+        lambda _aws: _audience("csv"),
+        (Invalid,),
+    ),
+    "json lines audience": Parser(LINES, texts(LINES), lambda _aws: _audience("jsonl"), (Invalid,)),
+    "csv import": Parser(FILES, texts(FILES), _imported("csv"), (Refused,)),
+    "json lines import": Parser(
+        LINES,
+        texts(LINES) | bodies([json.loads(each) for text in LINES for each in text.splitlines()]),
+        _imported("jsonl", channel="", maps={"User.Names.0": "first_name"}, only={"id": ["7", "8"]}),
+        (Refused,),
+    ),
+    "api request": Parser(REQUESTS, requests(), _api, (), grown=None),
+    "api body": Parser(
+        [*ITEMS, {"messages": ITEMS}],
+        bodies([*ITEMS, *TEMPLATED, {"messages": ITEMS}]).map(_requested),
+        _api,
+        (),
+        grown=lambda value: _requested(json.dumps(value)),
+    ),
+    "twilio request": python([feedback_callbacks.post(), feedback_callbacks.text()], _twilio),
+    "twilio form": Parser(
+        [feedback_callbacks.FIELDS, TEXT_FIELDS],
+        bent([feedback_callbacks.FIELDS, TEXT_FIELDS], scalar_texts).map(
+            lambda fields: _signed({name: str(value) for name, value in fields.items()})
+        ),
+        _twilio,
+        (),
+        grown=lambda fields: _signed({name: str(value) for name, value in fields.items()}),
+    ),
+    "unsubscribe page": python(PAGES, _page),
+    "settings": Parser(_STAGES, bent(_STAGES), lambda _aws: _settings, (SettingsError,), grown=None),
+    "secret of twilio": _of_secret(
+        [{"account_sid": "AC1", "auth_token": SECRET, "api_key": "", "api_key_secret": ""}],
+        _account,
+        Unconfigured,
+    ),
+    "secret of links": _of_secret([{"key": SECRET * 3, "previous": [SECRET * 4]}], _links, InvalidSigningKey),
+    "secret of webhooks": Parser(
+        [KEY, f"whsec_{KEY}"],
+        texts([KEY, f"whsec_{KEY}", SECRET]),
+        lambda _aws: lambda text: host_key(text, "a.example"),
+        (UnusableKey,),
+        private=True,
+    ),
+    "secret of a database": _of_secret(
+        [{"host": "h", "port": 5432, "username": "u", "password": SECRET, "dbname": "d"}], _login, LookupError
+    ),
+}

@@ -1,0 +1,150 @@
+"""Whatever parses, fed with what is nearly right: no crash that is no refusal, no blocked neighbour, and no
+more work than in proportion to the input. `make fuzz` tries the same with new examples, for as long as it is
+told to."""
+
+import io
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+
+from mailroom import telemetry
+from mailroom.errors import MAX_FIELD, MAX_PROBLEM
+from tests.support.fuzz.batches import BATCHES, GOOD
+from tests.support.fuzz.inputs import SECRET
+from tests.support.fuzz.parsers import PARSERS
+from tests.support.fuzz.work import assert_linear
+from tests.support.run_report import FUZZED
+from tests.support.unit.shared import Aws
+
+GROWING = [name for name, parser in PARSERS.items() if parser.grown is not None]
+MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
+"""For how long all tests together try new examples; 0: each tries the same few."""
+SHARE = MINUTES * 60 / (len(PARSERS) + len(BATCHES) + len(GROWING))
+SIZE = 32_000 if MINUTES else 8_000
+FEW = settings(
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+MANY = settings(max_examples=200, database=None, suppress_health_check=list(HealthCheck))
+
+
+class Log(io.StringIO):
+    """What was logged since the last look."""
+
+    def look(self) -> list[dict[str, Any]]:
+        """The lines."""
+        found = [json.loads(line) for line in self.getvalue().split("\n") if line]
+        self.seek(0)
+        self.truncate()
+        return found
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> Log:
+    stream = Log()
+    monkeypatch.setattr(telemetry.logger.registered_handler, "stream", stream)
+    return stream
+
+
+Note = Callable[[str, object], None]
+
+
+def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], examples: int, note_: Note) -> None:
+    """Try inputs; `tried` says whether one was refused. How many there were is noted for the table."""
+    counts: Counter[bool] = Counter()
+
+    def one(value: Any) -> None:
+        note(f"{value!r:.3000}")
+        telemetry.metrics.clear_metrics()
+        counts[tried(value)] += 1
+
+    ends = time.monotonic() + SHARE
+    try:
+        while True:
+            (MANY if MINUTES else settings(FEW, max_examples=examples))(given(inputs)(one))()
+            if time.monotonic() >= ends:
+                break
+    finally:
+        note_(FUZZED, [counts.total(), counts[True]])
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_takes_an_input_or_refuses_it_with_a_sentence(
+    aws: Aws, log: Log, record_property: Note, name: str
+) -> None:
+    parser = PARSERS[name]
+    take = parser.open(aws)
+
+    def tried(value: Any) -> bool:
+        refused = False
+        try:
+            take(value)
+        except parser.refusals as fault:
+            said, refused = str(fault), True
+            assert 3 < len(said) <= MAX_FIELD + MAX_PROBLEM + 2
+            assert not (parser.private and SECRET in said), said
+        lines = log.look()
+        assert not [line for line in lines if "exception" in line]
+        assert not (parser.private and SECRET in json.dumps(lines)), lines
+        return refused
+
+    fuzzed(parser.inputs, tried, 25, record_property)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_bad_record_keeps_no_neighbour_from_being_done_and_is_not_lost(
+    aws: Aws, log: Log, record_property: Note, name: str
+) -> None:
+    run = BATCHES[name].open(aws)
+
+    def tried(bad: Any) -> bool:
+        ended = run(bad)
+        lines = log.look()
+        note(json.dumps(lines, indent=1)[:4000])
+        assert not [line["exception"] for line in lines if "exception" in line]
+        assert ended.done == {*GOOD}
+        assert not ended.good_back
+        assert ended.back or ended.kept
+        return ended.back
+
+    fuzzed(BATCHES[name].inputs, tried, 25, record_property)
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_parser_makes_no_more_work_than_in_proportion_to_its_input(
+    aws: Aws, log: Log, record_property: Note, name: str
+) -> None:
+    parser = PARSERS[name]
+    take, as_input = parser.open(aws), parser.grown
+    assert as_input is not None
+
+    def tried(growing: Any) -> bool:
+        refused = False
+
+        def work(size: int) -> Callable[[], None]:
+            value = as_input(growing.of(size))
+
+            def once() -> None:
+                nonlocal refused
+                try:
+                    take(value)
+                except parser.refusals:
+                    refused = True
+
+            return once
+
+        assert_linear(work, SIZE)
+        log.look()
+        return refused
+
+    fuzzed(parser.growing, tried, 10, record_property)
