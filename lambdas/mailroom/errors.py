@@ -1,4 +1,7 @@
-"""Faults that a person can act on."""
+"""Faults that a person can act on, and one that any JSON may have."""
+
+from collections.abc import Iterable
+from typing import Any
 
 MAX_FIELD = 200
 MAX_PROBLEM = 1000
@@ -29,3 +32,32 @@ class Unsendable(RuntimeError):
 
 class ClaimLost(RuntimeError):
     """Another worker holds the message now: this one's lease was over before it recorded an outcome."""
+
+
+MAX_DEPTH = 500
+"""How deep lists and maps of a body may lie in each other. An item of DynamoDB has 32 levels. What reads one
+level by one call of Python must not run out of calls: that would be a fault of ours, and end the batch."""
+
+
+def too_deep(text: str | bytes, value: Any) -> bool:
+    """Whether `value`, which the JSON text `text` says, has more than MAX_DEPTH levels."""
+    brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
+    if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # nearly always; texts have few of them
+        return False
+    return lies_too_deep(value)
+
+
+def lies_too_deep(value: Any) -> bool:
+    """Whether a value of JSON has more than MAX_DEPTH levels of lists and maps."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

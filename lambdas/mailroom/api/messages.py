@@ -12,12 +12,12 @@ from mailroom.api.requests import href_of
 from mailroom.channels.contracts import CONTRACTS
 from mailroom.clock import Clock
 from mailroom.dispatch.dispatcher import Validator
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import Invalid, Malformed, lies_too_deep
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.reader import READY, LedgerReader, MessageStatus
 from mailroom.mailbox import MailboxWriter, PutResult
 from mailroom.message.address import has_control
-from mailroom.message.message import MAX_ID_BYTES, Key, Message, lies_too_deep, parse
+from mailroom.message.message import MAX_ID_BYTES, Key, Message, parse
 from mailroom.telemetry import about, count, logger
 
 WORKERS = 16

@@ -15,8 +15,7 @@ import msgspec
 from boto3.dynamodb.types import DYNAMODB_CONTEXT
 from msgspec import Struct
 
-from mailroom.errors import Invalid
-from mailroom.message.message import MAX_DEPTH, too_deep
+from mailroom.errors import MAX_DEPTH, Invalid, too_deep
 
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""

@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from mailroom.errors import Invalid
+from mailroom.errors import MAX_DEPTH, Invalid, too_deep
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
@@ -74,8 +74,6 @@ class Payloads:
         """The item with the attributes of its payload. Raises Invalid, also for an attribute that counts in
         the item alone: one by which the message was routed, or that says whom it reaches."""
         import msgspec  # producers, who keep to the same bounds, have boto3 alone
-
-        from mailroom.message.message import MAX_DEPTH, too_deep
 
         content = self.read("payload_ref", ref, MAX_PAYLOAD_BYTES)
         values = values_in(content)

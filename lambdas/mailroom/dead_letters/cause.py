@@ -9,8 +9,8 @@ from msgspec import Struct
 from mailroom.campaigns.bodies import Chunk, Next, Start, chunk_of, collect_body
 from mailroom.channels.fax import contract as fax
 from mailroom.dead_letters.queue import DeadLetter
-from mailroom.errors import Malformed
-from mailroom.message.message import MAX_DEPTH, Key, Reference, decode, key_of, scheduled, too_deep
+from mailroom.errors import MAX_DEPTH, Malformed, too_deep
+from mailroom.message.message import Key, Reference, decode, key_of, scheduled
 
 _DEEP = 5
 """Envelopes around an event: an array, Lambda's records, SNS's notification, the event."""

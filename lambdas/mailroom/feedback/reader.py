@@ -6,11 +6,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mailroom.errors import Malformed
+from mailroom.errors import MAX_DEPTH, Malformed, too_deep
 from mailroom.feedback import aws_sms, keywords, ses, twilio, values
 from mailroom.feedback.keywords import KNOWN, Keywords, KeywordText
 from mailroom.feedback.ses import READERS
-from mailroom.message.message import MAX_DEPTH, too_deep
 from mailroom.message.outcome import Event
 from mailroom.telemetry import count, logger
 

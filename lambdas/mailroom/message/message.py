@@ -5,7 +5,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta, Struct, structs
 
 from mailroom.clock import epoch
-from mailroom.errors import Invalid, Malformed
+from mailroom.errors import MAX_DEPTH, Invalid, Malformed, too_deep
 from mailroom.message.address import has_control
 
 MAX_ID_BYTES = 180
@@ -336,35 +336,6 @@ def _explain(error: msgspec.ValidationError) -> Invalid:
 def _words(types: str) -> str:
     names = types.removesuffix(" | null").split(" | ")  # what may be null may as well be left out
     return " or ".join(_TYPE_NAMES.get(name, name) for name in names)
-
-
-MAX_DEPTH = 500
-"""How deep lists and maps of a body may lie in each other. An item of DynamoDB has 32 levels. What reads one
-level by one call of Python must not run out of calls: that would be a fault of ours, and end the batch."""
-
-
-def too_deep(text: str | bytes, value: Any) -> bool:
-    """Whether `value`, which the JSON text `text` says, has more than MAX_DEPTH levels."""
-    brackets = (b"[", b"{") if isinstance(text, bytes) else ("[", "{")
-    if sum(map(text.count, brackets)) <= MAX_DEPTH:  # type: ignore[arg-type] # nearly always; texts have few of them
-        return False
-    return lies_too_deep(value)
-
-
-def lies_too_deep(value: Any) -> bool:
-    """Whether a value of JSON has more than MAX_DEPTH levels of lists and maps."""
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        level = [inner for each in level for inner in _inside(each) if isinstance(inner, dict | list)]
-        if not level:
-            return False
-    return True
-
-
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 _encoder = msgspec.json.Encoder(decimal_format="number")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.errors import Malformed
-from mailroom.message.message import MAX_DEPTH, decode, encode
+from mailroom.errors import MAX_DEPTH, Malformed
+from mailroom.message.message import decode, encode
 
 REFUSED_BY_SQS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
