@@ -29,13 +29,12 @@ MINUTES = float(os.environ.get("FUZZ_MINUTES", "0"))
 SHARE = MINUTES * 60 / (len(PARSERS) + len(BATCHES) + len(GROWING))
 SIZE = 32_000 if MINUTES else 8_000
 FEW = settings(
-    max_examples=25,
     derandomize=True,
     database=None,
-    phases=[Phase.generate],
+    phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),
 )
-MANY = settings(max_examples=200, database=None, suppress_health_check=list(HealthCheck))
+MANY = settings(database=None, suppress_health_check=list(HealthCheck))
 
 
 class Log(io.StringIO):
@@ -60,7 +59,8 @@ Note = Callable[[str, object], None]
 
 
 def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], examples: int, note_: Note) -> None:
-    """Try inputs; `tried` says whether one was refused. How many there were is noted for the table."""
+    """Try so many inputs, or more where there is time; `tried` says whether one was refused. How many there
+    were is noted for the table."""
     counts: Counter[bool] = Counter()
 
     def one(value: Any) -> None:
@@ -71,7 +71,10 @@ def fuzzed(inputs: st.SearchStrategy[Any], tried: Callable[[Any], bool], example
     ends = time.monotonic() + SHARE
     try:
         while True:
-            (MANY if MINUTES else settings(FEW, max_examples=examples))(given(inputs)(one))()
+            chosen = (
+                settings(MANY, max_examples=8 * examples) if MINUTES else settings(FEW, max_examples=examples)
+            )
+            chosen(given(inputs)(one))()
             if time.monotonic() >= ends:
                 break
     finally:

@@ -348,7 +348,7 @@ def _read_on(lines: Lines, quoted: "_Quoted") -> None:
         lines.learn(_NOT_CLOSED, -math.inf)
     else:
         # Another record may be whole that begins later and has the same end, or ends a little later.
-        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES if len(quoted.text) > MAX_RECORD_BYTES else 0)
+        lines.learn(_NOT_CLOSED, MAX_RECORD_BYTES + len(more) if len(quoted.text) > MAX_RECORD_BYTES else 0)
     raise Unreadable(len(quoted.cells) if cell is None else cell, _NOT_CLOSED)
 
 
