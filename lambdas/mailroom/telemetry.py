@@ -26,7 +26,11 @@ Handler = Callable[[dict[str, Any], Any], Any]
 
 _MARKS = r".!#$%&'*+/=?^`{|}~-"
 # From its beginning on or not at all: were it tried from each letter on, a long text would take minutes.
-_ADDRESS = re.compile(rf"(?<![\w{_MARKS}])([{_MARKS}]*+\w)[\w{_MARKS}]*+@(?=[\w-])")
+# A line is masked as JSON, where letters beyond ASCII and control characters are escapes: each stays whole.
+_ESCAPE = r"\\u[0-9a-f]{4}"
+_ADDRESS = re.compile(
+    rf"((?:\\[^u]|(?<![\w\\{_MARKS}]))[{_MARKS}]*+(?:\w|{_ESCAPE}))(?:[\w{_MARKS}]|{_ESCAPE})*+@(?=[\w\\-])"
+)
 MAX_READ = 4000
 """Characters of a provider's words that are looked at: over ten times what is shown, for a URL becomes one
 word."""

@@ -137,3 +137,14 @@ def test_behind_it_there_are_metrics_again(counted: Callable[[], dict[str, float
         count("Sent")
     count("Sent", 2)
     assert counted() == {"Sent": 2}
+
+
+@pytest.mark.parametrize("before", ["\x0b", "\x00", "\n", "\\", '"', "\\u00", "a\x0b.!"])
+def test_a_line_stays_json_where_an_address_follows_a_character_that_json_escapes(
+    log: Callable[[], list[dict[str, Any]]], before: str
+) -> None:
+    """A line that is no JSON is seen by no filter, and so by no alarm."""
+    logger.warning("refused", kind=f"{before}vincent@example.com")
+    (line,) = log()
+    assert line["kind"].endswith("***@example.com")
+    assert "incent" not in line["kind"]
