@@ -3,6 +3,7 @@ send local data to a real account."""
 
 import json
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any, cast
@@ -79,9 +80,11 @@ def open_url(url: str | urllib.request.Request, seconds: float) -> HTTPResponse:
     return cast(HTTPResponse, opener.open(url, timeout=seconds))
 
 
-def fetch(url: str, method: str = "GET") -> Any:
-    """What the simulators answer, read as JSON; None for an empty answer."""
-    with open_url(urllib.request.Request(url, method=method), 30) as reply:  # noqa: S310 - the stage's own
+def fetch(url: str, method: str = "GET", body: Mapping[str, Any] | None = None) -> Any:
+    """What the simulators answer, read as JSON; None for an empty answer. `body` is sent as JSON."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - the stage's own
+    with open_url(request, 30) as reply:
         return json.loads(reply.read() or b"null")
 
 

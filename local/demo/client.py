@@ -169,6 +169,21 @@ class StageClient:
         """Let the providers' events and callbacks go."""
         fetch(f"{self.running.endpoints.providers}/events/resume", "POST")
 
+    def disorder_events(self, spread_seconds: float, doubled: float) -> None:
+        """Let each report of a message come at any time within so long, and a part of 1 of them twice."""
+        body = {"spread_seconds": spread_seconds, "doubled": doubled}
+        fetch(f"{self.running.endpoints.providers}/events/disorder", "POST", body)
+
+    def trouble(self, provider: str, shares: Mapping[str, float]) -> None:
+        """From now on a provider is in trouble; without shares it is in none. `local/providers/trouble.py`
+        has the words."""
+        body = {"provider": provider, "shares": dict(shares)}
+        fetch(f"{self.running.endpoints.providers}/trouble", "POST", body)
+
+    def troubles(self) -> dict[str, dict[str, int]]:
+        """How often each provider has had each trouble."""
+        return dict(fetch(f"{self.running.endpoints.providers}/trouble")["had"])
+
     # What the pipeline holds.
 
     def depth(self, url: str) -> int:

@@ -1,16 +1,27 @@
 """What simulated providers report later, in another order than it happened."""
 
 import heapq
+import json
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from local.providers.http import Pages
+from local.providers.http import Pages, Request
 
 T = TypeVar("T")
 AGAIN_SECONDS = 0.5
+
+
+@dataclass
+class Disorder:
+    """A provider's reports of a message come within `spread_seconds`, each at a time of its own; `doubled`, a
+    part of 1, come twice."""
+
+    spread_seconds: float
+    doubled: float
 
 
 class DelayQueue(Generic[T]):
@@ -94,9 +105,11 @@ class DelayQueue(Generic[T]):
             return things
 
 
-def pages(queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, Any]]) -> Pages:
-    """GET /events, POST /events/pause, POST /events/resume. `queues` are by the provider's name, `counts` are
-    SES's."""
+def pages(
+    queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, Any]], *disorders: Disorder
+) -> Pages:
+    """GET /events, POST /events/pause, POST /events/resume, and POST /events/disorder with the values of a
+    Disorder, which then count for all. `queues` are by the provider's name, `counts` are SES's."""
 
     def shown() -> dict[str, Any]:
         waiting = {name: queue.waiting for name, queue in queues.items()}
@@ -108,11 +121,18 @@ def pages(queues: Mapping[str, DelayQueue[Any]], counts: Callable[[], dict[str, 
             change(queue)
         return shown()
 
+    def disorder(request: Request) -> dict[str, Any]:
+        wanted = json.loads(request.body)
+        for each in disorders:
+            each.spread_seconds, each.doubled = float(wanted["spread_seconds"]), float(wanted["doubled"])
+        return shown()
+
     return Pages(
         "/events",
         {
             "GET /events": lambda _: shown(),
             "POST /events/pause": lambda _: after(DelayQueue.pause),
             "POST /events/resume": lambda _: after(DelayQueue.resume),
+            "POST /events/disorder": disorder,
         },
     )

@@ -17,6 +17,7 @@ from local.providers.signalwire import SignalWireSimulator
 from local.providers.sms import SmsNetwork
 from local.providers.sns import SnsSimulator
 from local.providers.telnyx import TelnyxSimulator
+from local.providers.trouble import Trouble
 from local.providers.twilio import SECRET as TWILIO_SECRET
 from local.providers.twilio import TwilioSimulator
 from local.providers.twilio_callbacks import StatusCallbacks
@@ -47,22 +48,24 @@ def simulators(upstream: Upstream, emulator_url: str) -> dict[str, Simulator]:
     suppressed = SuppressionList()
     feedback = SesFeedback(upstream, suppressed)
     callbacks = StatusCallbacks(emulator_url)
+    trouble = Trouble()
     queues: dict[str, DelayQueue[Any]] = {"ses": feedback.queue, "twilio": callbacks.queue}
     for queue in queues.values():
         queue.start()
     return {
-        "ses": SesSimulator(inbox, upstream, suppressed, feedback),
-        "sns": SnsSimulator(inbox, upstream),
-        "twilio": TwilioSimulator(network, callbacks.accepted),
-        "signalwire": SignalWireSimulator(line),
+        "ses": trouble.around("ses", SesSimulator(inbox, upstream, suppressed, feedback)),
+        "sns": trouble.around("sns", SnsSimulator(inbox, upstream)),
+        "twilio": trouble.around("twilio", TwilioSimulator(network, callbacks.accepted)),
+        "signalwire": trouble.around("signalwire", SignalWireSimulator(line)),
         "telnyx": TelnyxSimulator(line),
-        "webhook receiver": WebhookReceiver(),
+        "webhook receiver": trouble.around("webhook", WebhookReceiver()),
         "stage's own API": PublicApi(upstream),
         "pages: inbox": inbox.pages(),
         "pages: faxes": line.pages(),
         "pages: callbacks": callbacks.pages(),
         "pages: texts": InboundTexts(network).pages(),
-        "pages: events": delay_queue.pages(queues, feedback.counts),
+        "pages: events": delay_queue.pages(queues, feedback.counts, feedback.disorder, callbacks.disorder),
+        "pages: trouble": trouble.pages(),
     }
 
 

@@ -17,7 +17,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from local.providers.delay_queue import DelayQueue
+from local.providers.delay_queue import DelayQueue, Disorder
 from local.providers.http import Reply, Request, json_reply
 from local.providers.ses_events import EVENT_TYPES, AcceptedMail, Address, Event, Kind, event, send
 from local.providers.sns import batch
@@ -94,6 +94,7 @@ class SesFeedback:
         self._published: Counter[str] = Counter()
         self._doubled = 0
         self._lock = threading.Lock()
+        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
         self.queue: DelayQueue[TopicMessage] = DelayQueue(self._publish, BATCH, clock)
 
     def accepted(self, message_id: str, content: Mapping[str, Any], request: Request) -> None:
@@ -117,7 +118,7 @@ class SesFeedback:
         for each in events[first:]:
             for message in self._messages(each, destinations):
                 with self._lock:
-                    delay = self._random.uniform(0, SPREAD_SECONDS)
+                    delay = self._random.uniform(0, self.disorder.spread_seconds)
                 self.queue.add(message, delay)
 
     def counts(self) -> dict[str, Any]:
@@ -153,7 +154,7 @@ class SesFeedback:
             if wanted in each["MatchingEventTypes"]
         ]
         with self._lock:
-            times = 2 if self._random.random() < DOUBLED else 1
+            times = 2 if self._random.random() < self.disorder.doubled else 1
             self._doubled += (times - 1) * len(topics)
         text = json.dumps(published)
         return [TopicMessage(topic, text, name) for topic in topics for _ in range(times)]

@@ -21,7 +21,7 @@ from urllib.request import Request
 from twilio.request_validator import RequestValidator
 
 from local.aws import open_url
-from local.providers.delay_queue import DelayQueue
+from local.providers.delay_queue import DelayQueue, Disorder
 from local.providers.http import Pages
 from local.providers.sms import SimulatedSms, is_silent
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN, VERSION
@@ -64,6 +64,7 @@ class StatusCallbacks:
         self._validator = RequestValidator(AUTH_TOKEN)
         self._posted: list[StatusCallback] = []
         self._lock = threading.Lock()
+        self.disorder = Disorder(SPREAD_SECONDS, DOUBLED)
         self.queue = DelayQueue(self._post_all, clock=clock)
 
     def accepted(self, sms: SimulatedSms) -> None:
@@ -72,8 +73,8 @@ class StatusCallbacks:
             return
         for status in sms.statuses:
             with self._lock:
-                times = 2 if self._random.random() < DOUBLED else 1
-                delays = [self._random.uniform(0, SPREAD_SECONDS) for _ in range(times)]
+                times = 2 if self._random.random() < self.disorder.doubled else 1
+                delays = [self._random.uniform(0, self.disorder.spread_seconds) for _ in range(times)]
             for delay in delays:
                 self.queue.add(
                     StatusCallback(sms.sid, status, sms.order.callback, fields(sms, status)), delay

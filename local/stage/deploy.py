@@ -64,6 +64,12 @@ def read_assembly(folder: Path) -> list[StackArtifact]:
     return [_stack(folder, name, artifacts) for name in ordered.static_order() if name in stacks]
 
 
+def bundle_of(folder: Path, handler: str) -> bytes:
+    """The archive that the function of a handler's file, such as `send_mail.py`, is deployed with."""
+    assets = [asset for stack in read_assembly(folder) for asset in stack.assets if asset.zipped]
+    return next(asset for asset in assets if (asset.source / handler).exists()).content()
+
+
 def _stack(folder: Path, name: str, artifacts: dict[str, Any]) -> StackArtifact:
     properties = artifacts[name]["properties"]
     manifests = [
@@ -139,6 +145,17 @@ class EmulatorDeployment:
                 secret = json.dumps(credentials)
                 self._secrets.put_secret_value(SecretId=outputs[output], SecretString=secret)
         return outputs
+
+    def replace_functions(self, folder: Path) -> int:
+        """Give each function its code anew, as a deployment does: the processes that run it end, also in the
+        midst of an invocation. How many functions there are."""
+        replaced = 0
+        for page in self._lambda.get_paginator("list_functions").paginate():
+            for function in page["Functions"]:
+                code = bundle_of(folder, f"{function['Handler'].partition('.')[0]}.py")
+                self._lambda.update_function_code(FunctionName=function["FunctionName"], ZipFile=code)
+                replaced += 1
+        return replaced
 
     def _create(self, stack: StackArtifact, providers: str) -> dict[str, str]:
         url = ""

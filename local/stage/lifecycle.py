@@ -27,6 +27,7 @@ MODULES = {
     "providers": "local.providers.server",
     "postgres": "local.database.postgres",
     "pump": "local.pump.driver",
+    "second-pump": "local.pump.driver",
 }
 """The programs of a stage, by the names of their logs."""
 PEOPLE = 50
@@ -107,6 +108,12 @@ def _run_app(context: Mapping[str, object], output: str, _campaigns: Path) -> No
         raise StartError(
             f"The stacks of stage local could not be synthesized:\n{answer.stdout}{answer.stderr}"
         )
+
+
+def start_second_pump(workspace: Workspace, running: State) -> None:
+    """Start a pump beside the first one of a running stage. It delivers both streams from their beginning on,
+    so everything once more. `stop` ends it as well."""
+    _start_module(workspace, running, "second-pump", "--emulator", running.endpoints.aws)
 
 
 def stop(workspace: Workspace) -> bool:

@@ -2,7 +2,8 @@
 
 import threading
 
-from local.providers.delay_queue import AGAIN_SECONDS, DelayQueue
+from local.providers.delay_queue import AGAIN_SECONDS, DelayQueue, Disorder, pages
+from local.providers.http import Request
 
 
 class Stage:
@@ -59,6 +60,14 @@ def test_nothing_is_handed_on_while_it_is_paused_and_all_of_it_afterwards() -> N
     stage.queue.resume()
     assert (stage.queue.run_due(), stage.queue.paused) == (2, False)
     assert stage.batches == [["before", "meanwhile"]]
+
+
+def test_the_page_changes_the_disorder_of_all_providers() -> None:
+    mail, text = Disorder(0.6, 0.1), Disorder(0.6, 0.2)
+    shown = pages({"ses": Stage().queue}, dict, mail, text)
+    body = b'{"spread_seconds": 3, "doubled": 0.5}'
+    assert shown.handle(Request("POST", "/events/disorder", {}, body)).status == 200
+    assert mail == text == Disorder(3.0, 0.5)
 
 
 def test_it_goes_on_by_itself_and_what_is_added_later_but_due_earlier_comes_first() -> None:

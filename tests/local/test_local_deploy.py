@@ -9,7 +9,7 @@ from typing import Any
 from local.aws import LocalSession, patient
 from local.providers.twilio import ACCOUNT_SID, AUTH_TOKEN
 from local.stage.deploy import PROVIDERS, EmulatorDeployment, read_assembly
-from tests.support.local.emulator import create_function, emulated
+from tests.support.local.emulator import create_function, emulated, functions
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 
@@ -100,3 +100,16 @@ def test_a_deployment_puts_urls_and_credentials_and_creates_what_functions_send_
         assert [each["PlatformApplicationArn"] for each in applications] == [application]
         assert [each["TopicArn"] for each in sns.list_topics()["Topics"]] == [topic]
         assert ses.get_email_identity(EmailIdentity="mailroom@example.com")
+
+
+def test_replaced_functions_run_the_assemblys_code_from_the_next_invocation_on(tmp_path: Path) -> None:
+    write_assembly(tmp_path / "assembly")
+    answer = "def handler(event, context):\n    return {!r}\n"
+    (tmp_path / "assembly" / "asset.code" / "index.py").write_text(answer.format("new"))
+    with emulated(tmp_path / "emulator") as url:
+        create_function(url, "one", answer.format("old"), {})
+        invoked = functions(url).invoke(FunctionName="one")
+        assert json.loads(invoked["Payload"].read()) == "old"
+        assert EmulatorDeployment(url).replace_functions(tmp_path / "assembly") == 1
+        invoked = functions(url).invoke(FunctionName="one")
+        assert json.loads(invoked["Payload"].read()) == "new"

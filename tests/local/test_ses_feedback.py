@@ -162,6 +162,18 @@ def test_hard_bounces_and_complaints_are_listed_and_a_later_mail_to_them_bounces
     assert summary(bench.settle()) == [("Bounce", "Permanent", "OnAccountSuppressionList"), ("Send",)]
 
 
+def test_events_spread_and_double_as_the_disorder_says() -> None:
+    bench = Bench()
+    bench.feedback.disorder.spread_seconds, bench.feedback.disorder.doubled = 10.0, 1.0
+    for number in range(20):
+        bench.accept(f"{number}@example.com", message_id=f"m-{number}")
+    bench.settle(SPREAD_SECONDS)
+    soon = len(bench.emulated.events)
+    bench.settle(10)
+    assert soon < 20
+    assert len(bench.emulated.events) == 20 * 2 * 2
+
+
 def test_many_events_come_in_another_order_some_twice_and_ten_at_a_time() -> None:
     bench = Bench()
     for number in range(100):

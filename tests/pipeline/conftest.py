@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from local.stage import lifecycle
-from local.stage.deploy import read_assembly
+from local.stage.deploy import bundle_of
 from local.stage.workspace import Workspace
 from tests.support.pipeline.faxes import Faxed, faxed
 from tests.support.pipeline.recorded import record
@@ -58,7 +58,7 @@ def faxes(ended: tuple[Trouble, Faxed]) -> Faxed:
 
 def add_harmful_templates(pipeline: Pipeline) -> None:
     """Deploy both senders anew, with templates beside the repository's own."""
-    code = bundle_of(pipeline, "send_mail.py")
+    code = io.BytesIO(bundle_of(pipeline.workspace.assembly, "send_mail.py"))
     with zipfile.ZipFile(code, "a") as archive:
         for name, text in HARMFUL.items():
             archive.writestr(f"templates/mail/{name}/subject.txt", "A letter")
@@ -67,15 +67,3 @@ def add_harmful_templates(pipeline: Pipeline) -> None:
         pipeline.functions.update_function_code(
             FunctionName=pipeline.output(function), ZipFile=code.getvalue()
         )
-
-
-def bundle_of(pipeline: Pipeline, handler: str) -> io.BytesIO:
-    """The archive that a handler was deployed with."""
-    stacks = read_assembly(pipeline.workspace.assembly)
-    bundle = next(
-        asset
-        for each in stacks
-        for asset in each.assets
-        if asset.zipped and (asset.source / handler).exists()
-    )
-    return io.BytesIO(bundle.content())

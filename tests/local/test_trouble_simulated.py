@@ -1,0 +1,108 @@
+"""Providers in trouble: what befalls a submit, and that nothing befalls anything else."""
+
+import json
+from typing import Any
+
+import pytest
+
+from local.providers.http import NoAnswer, Reply, Request
+from local.providers.trouble import PROVIDERS, SLOW_SECONDS, TIMEOUT_SECONDS, Trouble
+
+SUBMITS = {
+    "ses": ("/v2/email/outbound-emails", b"{}"),
+    "sns": ("/sns", b"Action=Publish&Message=hello"),
+    "twilio": ("/twilio/2010-04-01/Accounts/AC1/Messages.json", b"To=1"),
+    "signalwire": ("/signalwire/api/laml/2010-04-01/Accounts/local/Faxes", b"To=1"),
+    "webhook": ("/receiver/ok/7", b"{}"),
+}
+OTHERS = {
+    "ses": ("POST", "/v2/email/identities", b"{}"),
+    "sns": ("POST", "/sns", b"Action=CreatePlatformEndpoint"),
+    "twilio": ("GET", "/twilio/2010-04-01/Accounts/AC1/Messages.json", b""),
+    "signalwire": ("GET", "/signalwire/api/laml/2010-04-01/Accounts/local/Faxes", b""),
+    "webhook": ("GET", "/receiver/received", b""),
+}
+
+
+class Bench:
+    """A simulator in trouble, what it was asked, and how long it slept."""
+
+    def __init__(self, provider: str) -> None:
+        self.prefix = "/"
+        self.asked: list[Request] = []
+        self.slept: list[float] = []
+        self.trouble = Trouble(sleep=self.slept.append)
+        self.provider = provider
+        self._around = self.trouble.around(provider, self)
+
+    def handle(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return Reply(200, b"taken")
+
+    def set(self, **shares: float) -> dict[str, Any]:
+        return self.post({"provider": self.provider, "shares": shares})[1]
+
+    def post(self, body: Any) -> tuple[int, Any]:
+        reply = self.trouble.pages().handle(Request("POST", "/trouble", {}, json.dumps(body).encode()))
+        return reply.status, json.loads(reply.body)
+
+    def submit(self) -> Reply:
+        path, body = SUBMITS[self.provider]
+        return self._around.handle(Request("POST", path, {}, body))
+
+    def ask(self) -> Reply:
+        method, path, body = OTHERS[self.provider]
+        return self._around.handle(Request(method, path, {}, body))
+
+
+@pytest.fixture(params=PROVIDERS)
+def bench(request: pytest.FixtureRequest) -> Bench:
+    return Bench(request.param)
+
+
+@pytest.mark.parametrize(("kind", "status"), [("throttled", 429), ("error", 500)])
+def test_a_provider_that_refuses_takes_nothing(bench: Bench, kind: str, status: int) -> None:
+    bench.set(**{kind: 1})
+    assert (bench.submit().status, bench.asked) == (status, [])
+
+
+def test_a_timeout_takes_the_message_and_answers_nothing(bench: Bench) -> None:
+    bench.set(timeout=1)
+    with pytest.raises(NoAnswer):
+        bench.submit()
+    assert (len(bench.asked), bench.slept) == (1, [TIMEOUT_SECONDS])
+
+
+def test_a_slow_provider_answers_late(bench: Bench) -> None:
+    bench.set(slow=1)
+    assert (bench.submit().body, bench.slept) == (b"taken", [SLOW_SECONDS])
+
+
+def test_nothing_befalls_what_is_no_submit(bench: Bench) -> None:
+    bench.set(error=1)
+    assert bench.ask().body == b"taken"
+
+
+def test_a_part_of_the_submits_has_trouble_until_the_provider_works_again() -> None:
+    bench = Bench("ses")
+    bench.set(throttled=0.3, error=0.2)
+    statuses = [bench.submit().status for _ in range(1000)]
+    had = bench.set()["had"]["ses"]
+    assert had == {"throttled": statuses.count(429), "error": statuses.count(500)}
+    assert 250 < had["throttled"] < 350
+    assert 150 < had["error"] < 250
+    assert {bench.submit().status for _ in range(100)} == {200}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"provider": "nobody"},
+        {"provider": "ses", "shares": {"sleepy": 0.1}},
+        {"provider": "ses", "shares": {"slow": 0.6, "error": 0.6}},
+    ],
+)
+def test_a_wrong_trouble_is_refused_with_what_may_be_given(wrong: dict[str, Any]) -> None:
+    status, answer = Bench("ses").post(wrong)
+    assert status == 400
+    assert "give" in answer["message"]
