@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick fuzz check audit format hooks schema bench proof least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick fuzz check audit format hooks schema bench proof chaos least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -127,6 +127,9 @@ bench: setup .local/bench/.ready ## measure the figures of docs/measured.md; wri
 
 proof: .venv/.ready .local/proof/.ready ## let senders die at every call, and count what was sent twice, lost or stuck
 	@$(PY) -m proof
+
+chaos: setup .local/bench/.ready ## kill functions and break providers under load for ten minutes; count what was lost or sent twice
+	@$(PY) -m chaos
 
 least: .venv/.ready ## keep counts that fell in bench/least.json; says which grew, and what to do
 	@$(PY) -m bench.least

@@ -1,7 +1,7 @@
 """The demo tells right from wrong about callbacks: signatures, repeats, what is missing, what is too much."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from standardwebhooks.webhooks import Webhook
@@ -15,17 +15,26 @@ MOST = 20
 FAX = FaxScenario("7", "+14155550130", fails=2)
 WANTED = {"7": FAX.callbacks(MOST)}
 WEBHOOKS = {"w": {"order": 7}}
+NOW = datetime(2026, 11, 21, 9, tzinfo=UTC)
+"""Long ago: a run may be judged at any time after it."""
 
 
-def request(webhook_id: str, path: str, payload: Any, key: str = KEY) -> dict[str, Any]:
+def request(
+    webhook_id: str, path: str, payload: Any, key: str = KEY, signed: datetime = NOW, received: datetime = NOW
+) -> dict[str, Any]:
     """A request as the receiver keeps it."""
-    body, now = json.dumps(payload), datetime.now(UTC)
+    body = json.dumps(payload)
     headers = {
         "webhook-id": webhook_id,
-        "webhook-timestamp": str(int(now.timestamp())),
-        "webhook-signature": Webhook(key).sign(webhook_id, now, body),
+        "webhook-timestamp": str(int(signed.timestamp())),
+        "webhook-signature": Webhook(key).sign(webhook_id, signed, body),
     }
-    return {"path": f"/receiver/ok/{path}", "headers": headers, "body": body}
+    return {
+        "path": f"/receiver/ok/{path}",
+        "headers": headers,
+        "body": body,
+        "received_at": received.isoformat(),
+    }
 
 
 def told(nth: int, what: Notice, timestamp: int = 1) -> ReceivedCallback:
@@ -118,6 +127,13 @@ def test_a_signature_by_another_key_is_seen() -> None:
     assert (right.verified, right.about, right.kind, right.payload) == (True, "7", "callbacks", payload)
     assert not wrong.verified
     assert "wrong signature" in check([*ALL, wrong]).failures[0]
+
+
+def test_a_signature_that_was_old_when_it_came_is_seen() -> None:
+    payload = {"fax_id": "7", "status": "sent"}
+    times = (timedelta(minutes=-6), timedelta(minutes=-4), timedelta(minutes=6))
+    came = read([request("a", "callbacks/7", payload, signed=NOW + each) for each in times], KEY)
+    assert [each.verified for each in came] == [False, True, False]
 
 
 def test_a_body_that_was_changed_on_its_way_is_seen() -> None:

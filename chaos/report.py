@@ -1,0 +1,124 @@
+"""What a run found: bench/chaos.json for programs, and a table for people."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+from rich.table import Table
+
+from bench import REPOSITORY
+from chaos.faults import Done
+from chaos.judge import Judgement
+from ops.terminal import Terminal
+
+RESULTS = REPOSITORY / "bench" / "chaos.json"
+TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")
+STEP_SECONDS = 5
+"""The timeline's."""
+SHOWN = 20
+FAULTS = {"kill": "processes killed", "pump": "second pump", "deploy": "deployments of all functions"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run that was judged. Times are epoch seconds; `troubles` counts what befell submits, by provider."""
+
+    judgement: Judgement
+    seed: int
+    rate: float
+    began: float
+    ended: float
+    put_at: Sequence[float]
+    done: Sequence[Done]
+    troubles: Mapping[str, Mapping[str, int]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of bench/chaos.json. `timeline` has seconds, and what was put, accepted and killed by
+        then; `marks` have the second of each other fault, `windows` a provider's trouble with its first and
+        last second."""
+        judgement = self.judgement
+        counts = Counter(each.kind for each in self.done)
+        return {
+            "messages": judgement.total("put"),
+            "kills": counts["kill"],
+            **{name: judgement.total(name) for name in ("sent_twice", "declared", "lost")},
+            "by_channel": {name: asdict(each) for name, each in judgement.by_channel.items()},
+            "seed": self.seed,
+            "rate": self.rate,
+            "seconds": round(self.ended - self.began),
+            "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
+            "faults": {kind: counts[kind] for kind in (*FAULTS, "trouble")},
+            "troubles": self.troubles,
+            "killed": dict(Counter(each.what for each in self.done if each.kind == "kill").most_common()),
+            "marks": [
+                [round(each.at - self.began), each.kind]
+                for each in self.done
+                if each.kind in ("pump", "deploy")
+            ],
+            "windows": windows(self.done, self.began),
+            "timeline": self._timeline(),
+        }
+
+    def _timeline(self) -> list[list[int]]:
+        kills = [each.at for each in self.done if each.kind == "kill"]
+        series = (self.put_at, self.judgement.accepted_at, kills)
+        last = max(chain.from_iterable(series)) - self.began
+        return [
+            [second, *(sum(each <= self.began + second for each in moments) for moments in series)]
+            for second in range(0, int(last) + 2 * STEP_SECONDS, STEP_SECONDS)
+        ]
+
+    def write(self) -> None:
+        """Write the file, a line for each name: the timeline would fill pages."""
+        lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in self.as_json().items()]
+        RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+    def show(self, console: Terminal) -> None:
+        """Print the table, the faults, and what is wrong."""
+        figures, judgement = self.as_json(), self.judgement
+        console.print(self._table())
+        for name, where in (("waiting", "wait as dead letters"), ("failed", "failed with a reason")):
+            if count := judgement.total(name):
+                console.print(f"{count:,} of the messages {where}.")
+        said = [f"{figures['faults'][kind]} {words}" for kind, words in FAULTS.items()]
+        console.print(f"In {figures['seconds']} seconds: {', '.join(said)}.")
+        console.print(f"Killed: {_counts(figures['killed'])}.", soft_wrap=True)
+        for provider, had in self.troubles.items():
+            console.print(f"Submits to {provider}: {_counts(had)}.")
+        for sentence in judgement.wrong[:SHOWN]:
+            console.print(f"WRONG: {sentence}", style="red", soft_wrap=True)
+        if len(judgement.wrong) > SHOWN:
+            console.print(f"and {len(judgement.wrong) - SHOWN} more", style="red")
+        if not judgement.wrong:
+            console.print("Nothing lost, and nothing sent twice that was not declared.", style="green")
+
+    def _table(self) -> Table:
+        table = Table(title=f"written to {RESULTS.relative_to(REPOSITORY)}", title_justify="left")
+        table.add_column("")
+        for heading in (*TOTALS, "median", "worst"):
+            table.add_column(heading.replace("_", " "), justify="right")
+        for channel, each in self.judgement.by_channel.items():
+            counts = [f"{getattr(each, name):,}" for name in TOTALS]
+            table.add_row(channel, *counts, f"{each.median_seconds:.1f} s", f"{each.worst_seconds:.0f} s")
+        table.add_row("all", *(f"{self.judgement.total(name):,}" for name in TOTALS), "", "")
+        return table
+
+
+def windows(done: Sequence[Done], began: float) -> list[list[Any]]:
+    """When each provider was in trouble: provider, trouble, first and last second."""
+    found: list[list[Any]] = []
+    for at, each in enumerate(done):
+        if each.kind == "trouble":
+            provider, kind = each.what.split()
+            ends = next(later.at for later in done[at:] if later.kind == "calm" and later.what == provider)
+            found.append([provider, kind, round(each.at - began), round(ends - began)])
+    return found
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())

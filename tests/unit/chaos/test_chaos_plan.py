@@ -1,0 +1,78 @@
+"""The load and the faults of a run follow from the seed."""
+
+from collections import Counter
+
+from chaos.faults import DEPLOYMENTS, FUNCTIONS, plan, workers_in
+from chaos.load import PARTS, draw, put_steadily
+from local.providers import trouble
+
+LISTED = """
+    70     1 Ss   /bin/uvicorn local.stage.emulated.application:app
+    71    70 S    /bin/python3 /scratch/ministack-lambda-mailroom-local-send-mail-ab_1cd2e/_worker.py
+    72    70 R    /bin/python3 /scratch/ministack-lambda-mailroom-local-send-mail-bulk-abcdefgh/_worker.py
+    73    70 Z    /bin/python3 /scratch/ministack-lambda-mailroom-local-send-mail-zzzzzzzz/_worker.py
+    74    70 S    /bin/python3 /scratch/ministack-lambda-mailroom-local-send-mail-12345678/_worker.py
+    75    60 S    /bin/python3 /scratch/ministack-lambda-mailroom-local-send-mail-abcdefgh/_worker.py
+""".strip("\n")
+
+
+def test_the_same_seed_draws_the_same_messages_and_faults_and_another_one_others() -> None:
+    assert draw(1, 500, "http://here") == draw(1, 500, "http://here") != draw(2, 500, "http://here")
+    assert plan(1, 500, 20) == plan(1, 500, 20) != plan(2, 500, 20)
+
+
+def test_each_message_is_put_once_and_all_channels_have_their_part() -> None:
+    load = draw(1, 2000, "http://here")
+    assert len(set(load.keys)) == 2000
+    counts = Counter(channel for _, channel in load.keys)
+    assert all(abs(counts[channel] / 2000 - part) < 0.03 for channel, part in PARTS.items())
+    named = {*(each.key for each in load.people), *(fax.key for fax in load.faxes)}
+    assert named | {(id_, "webhook") for id_ in load.webhooks} == set(load.keys)
+
+
+def test_no_two_texts_to_a_number_are_alike() -> None:
+    texts = [(item["to"], item["text"]) for item in draw(1, 2000, "").items if item["event_type"] == "sms"]
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_plan_has_all_kills_and_each_trouble_of_each_provider_in_the_order_of_the_messages() -> None:
+    faults = plan(1, 1000, 50)
+    counts = Counter(fault.kind for fault in faults)
+    each = len(trouble.PROVIDERS) * len(trouble.KINDS)
+    assert counts == {"kill": 50, "pump": 1, "deploy": DEPLOYMENTS, "trouble": each, "calm": each}
+    assert [fault.at for fault in faults] == sorted(fault.at for fault in faults)
+    assert all(0 <= fault.at <= 1000 for fault in faults)
+    assert {(fault.provider, fault.trouble) for fault in faults if fault.kind == "trouble"} == {
+        (provider, kind) for provider in trouble.PROVIDERS for kind in trouble.KINDS
+    }
+
+
+def test_a_provider_has_one_trouble_at_a_time() -> None:
+    for provider in trouble.PROVIDERS:
+        kinds = [fault.kind for fault in plan(3, 1000, 0) if fault.provider == provider]
+        assert kinds == ["trouble", "calm"] * len(trouble.KINDS)
+
+
+def test_a_kill_knows_an_order_of_all_functions() -> None:
+    for fault in plan(1, 1000, 50):
+        if fault.kind == "kill":
+            assert sorted(fault.functions) == sorted(FUNCTIONS)
+
+
+def test_only_living_workers_of_this_stage_are_killed() -> None:
+    assert workers_in(LISTED, 70) == {"send-mail": [71, 74], "send-mail-bulk": [72]}
+
+
+def test_messages_are_put_at_a_steady_rate_and_at_once_where_the_stage_is_behind() -> None:
+    now, put = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    def take(item: dict[str, int]) -> None:
+        put.append((item["id"], now[0]))
+        now[0] += 5 if item["id"] == 1 else 0
+
+    put_steadily([{"id": at} for at in range(14)], 2, take, lambda: now[0], sleep)
+    assert put[:3] == [(0, 0.0), (1, 0.5), (2, 5.5)]
+    assert put[10:] == [(10, 5.5), (11, 5.5), (12, 6.0), (13, 6.5)]
