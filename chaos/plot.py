@@ -49,7 +49,7 @@ def main() -> None:
         f"{figures['lost']} lost, {figures['sent_twice']} sent twice, {figures['declared']} declared",
         loc="left",
     )
-    above.legend(loc="center right", frameon=False)
+    above.legend(loc="upper left", frameon=False)
     providers = sorted({each[0] for each in figures["windows"]}, reverse=True)
     for provider, kind, begins, ends in figures["windows"]:
         at = providers.index(provider)
