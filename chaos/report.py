@@ -12,7 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from bench import REPOSITORY
-from chaos.faults import Done
+from chaos.faults import Done, Kind
 from chaos.judge import Judgement
 from ops.terminal import Terminal
 
@@ -21,7 +21,11 @@ TOTALS = ("put", "accepted", "sent_twice", "declared", "lost")
 STEP_SECONDS = 5
 """The timeline's."""
 SHOWN = 20
-FAULTS = {"kill": "processes killed", "pump": "second pump", "deploy": "deployments of all functions"}
+FAULTS: dict[Kind, str] = {
+    "kill": "processes killed",
+    "pump": "second pump",
+    "deploy": "deployments of all functions",
+}
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Report:
             "rate": self.rate,
             "seconds": round(self.ended - self.began),
             "measured": f"{datetime.now().astimezone():%Y-%m-%d}, {os.cpu_count()} cores",
-            "faults": {kind: counts[kind] for kind in (*FAULTS, "trouble")},
+            "faults": {**{kind: counts[kind] for kind in FAULTS}, "trouble": counts["trouble"]},
             "troubles": self.troubles,
             "killed": dict(Counter(each.what for each in self.done if each.kind == "kill").most_common()),
             "marks": [

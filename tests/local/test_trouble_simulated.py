@@ -40,7 +40,8 @@ class Bench:
         return Reply(200, b"taken")
 
     def set(self, **shares: float) -> dict[str, Any]:
-        return self.post({"provider": self.provider, "shares": shares})[1]
+        shown: dict[str, Any] = self.post({"provider": self.provider, "shares": shares})[1]
+        return shown
 
     def post(self, body: Any) -> tuple[int, Any]:
         reply = self.trouble.pages().handle(Request("POST", "/trouble", {}, json.dumps(body).encode()))

@@ -136,7 +136,7 @@ def test_a_mail_that_nobody_accepted_is_lost_whatever_the_ledger_says() -> None:
 
 
 def test_a_mail_in_a_dead_letter_queue_waits() -> None:
-    ledger = seen().ledger | {MAIL: {"status": "sending"}}
+    ledger = dict(seen().ledger) | {MAIL: {"status": "sending"}}
     judgement = judged(seen(inbox=[], ledger=ledger, dead='{"id": "m"}'))
     assert (judgement.by_channel["mail"].waiting, judgement.total("lost")) == (1, 0)
 
@@ -160,7 +160,7 @@ def test_a_webhook_that_comes_again_is_declared_by_its_id_and_by_nothing_else() 
 
 
 def test_what_was_accepted_once_must_pass_the_demos_checks() -> None:
-    unrecorded = judged(seen(ledger=seen().ledger | {MAIL: {"status": "sending"}}))
+    unrecorded = judged(seen(ledger=dict(seen().ledger) | {MAIL: {"status": "sending"}}))
     assert "m is lost: sending, no error." in unrecorded.wrong
     other = judged(seen(webhooks=[webhook("msg_1", {"order": 8})]))
     assert other.wrong == ["The webhook w arrived with another payload."]
