@@ -13,14 +13,11 @@ from botocore.exceptions import (
 
 from mailroom.aws.secret import unreadable
 from mailroom.errors import Unsendable
-from mailroom.message.outcome import Misconfigured, Outcome, Rejected, Retry
+from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Retry
 from mailroom.telemetry import redact
 
 T = TypeVar("T")
 R_contra = TypeVar("R_contra", contravariant=True)
-Refusal = Retry | Rejected | Misconfigured
-"""Proved not sent."""
-
 _THROTTLED = ("Throttl", "TooManyRequests", "RequestLimitExceeded", "SlowDown")
 
 
@@ -58,25 +55,16 @@ class OpenedProvider(Generic[P]):
         self._api: P | None = None
 
     @property
-    def account(self) -> str:
-        """The provider, and our account there. While its credentials cannot be read, only the provider: the
-        submit will say what is wrong."""
-        try:
-            return f"{self._name}/{self._opened().account}"
-        except Exception:  # noqa: BLE001 - the submit reports it
-            return self._name
+    def account(self) -> str | Refusal:
+        """The provider, and our account there; or why nothing can be submitted."""
+        api = self._usable()
+        return api if isinstance(api, Refusal) else f"{self._name}/{api.account}"
 
     def submit(self, request: object) -> Outcome:
         """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
-        try:
-            api = self._opened()
-        except Unconfigured as fault:
-            return Misconfigured(str(fault))
-        except (ClientError, BotoCoreError) as error:
-            return unreadable(self._secret, error)
-        except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
-            # Its kind only: the words of an error may quote the secret.
-            return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
+        api = self._usable()
+        if isinstance(api, Refusal):
+            return api
         try:
             outcome = api.submit(request)
         except Unsendable as fault:
@@ -92,6 +80,17 @@ class OpenedProvider(Generic[P]):
         except Exception:
             self._api = None  # whatever it was: the next one asks with the credentials of its time
             raise
+
+    def _usable(self) -> P | Refusal:
+        try:
+            return self._opened()
+        except Unconfigured as fault:
+            return Misconfigured(str(fault))
+        except (ClientError, BotoCoreError) as error:
+            return unreadable(self._secret, error)
+        except Exception as fault:  # noqa: BLE001 - whatever it is, it came before any request
+            # Its kind only: the words of an error may quote the secret.
+            return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
 
     def _opened(self) -> P:
         api = self._api  # another thread may forget it meanwhile

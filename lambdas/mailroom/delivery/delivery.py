@@ -12,7 +12,7 @@ from mailroom.clock import milliseconds
 from mailroom.delivery.worker import QueueRecord, Tools, Wait
 from mailroom.environment import Sender, SuppressingSender
 from mailroom.errors import ClaimLost, Invalid
-from mailroom.ledger.items import Claim, Claimed, InProgress, OutOfSequence
+from mailroom.ledger.items import NOWHERE, Claim, Claimed, InProgress, OutOfSequence
 from mailroom.ledger.ledger import NewClaim
 from mailroom.message.message import Message, parse
 from mailroom.message.outcome import (
@@ -20,6 +20,7 @@ from mailroom.message.outcome import (
     Misconfigured,
     NotFound,
     Outcome,
+    Refusal,
     Rejected,
     Retry,
     Sent,
@@ -55,9 +56,9 @@ class Adapter(Protocol[M, R]):
         """Its name in the ledger."""
 
     @property
-    def account(self) -> str | None:
+    def account(self) -> str | Refusal | None:
         """Where the next submit goes, as far as that one's answer counts later: the provider, and our account
-        there. None: nobody will be asked."""
+        there; or why nothing can be submitted. None: nobody will be asked."""
 
     @property
     def contract(self) -> type[M]:
@@ -194,7 +195,7 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 
-    def _wanted(self, message: M, account: str | None) -> NewClaim:
+    def _wanted(self, message: M, account: str | Refusal | None) -> NewClaim:
         elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
         return NewClaim(message, _account(account, elsewhere), elsewhere, self._ledger.new_token())
 
@@ -273,7 +274,7 @@ class Delivery(Generic[M, R]):
             known = self._ledger.ids_on_line(submitted.line, since - self._steps.line_seconds * 1000)
         found = self._adapter.look_up(submitted, since, known)
         account = _account(self._adapter.account, claim.redirected_to)
-        if isinstance(found, NotFound) and account is not None and claim.accounts != {account}:
+        if isinstance(found, NotFound) and account is not None and not claim.accounts <= {account}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
         return found
@@ -284,12 +285,12 @@ class Delivery(Generic[M, R]):
         return self._tally.note("Held", "held: the outcome of an earlier try is unknown")
 
     def _send(self, claim: Claimed, message: M, record: QueueRecord) -> Wait:
-        unsure = claim.since is not None
         try:
             whole = self._whole(message)
             permitted = self._permitted(claim, whole)
             if isinstance(permitted, Unwanted):
-                return self._hold(claim) if unsure else self._suppress(claim, permitted)
+                in_doubt = claim.since is not None
+                return self._hold(claim) if in_doubt else self._suppress(claim, permitted)
             request = self._adapter.prepare(_submitted(claim, permitted))
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
@@ -301,7 +302,16 @@ class Delivery(Generic[M, R]):
             return self._unsent(claim, self.retry_wait(record.receives), "unprepared", type(trouble).__name__)
         if not self._may_submit(record):
             return self._unsent(claim, 0)
-        if unsure:
+        return self._submit(claim, message, request, record)
+
+    def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Wait:
+        account = self._adapter.account
+        if isinstance(account, Refusal):
+            return self._conclude(claim, message, account, record)
+        if _account(account, claim.redirected_to) != claim.account:
+            # After a crash, "not found" would be taken for proof from the account that the claim names.
+            return self._unsent(claim, 0, "retry", "the provider's account was another one at the claim")
+        if claim.since is not None:
             said = "resending: the outcome of an earlier try is unknown"
             self._tally.note("Resent", said, since=claim.since)
         return self._conclude(claim, message, self._adapter.submit(request), record)
@@ -460,8 +470,10 @@ def to_people(
     return Delivery(settings, adapter, tools, steps)
 
 
-def _account(account: str | None, redirected_to: str | None) -> str | None:
+def _account(account: str | Refusal | None, redirected_to: str | None) -> str | None:
     """Where a submit goes. A look-up asks for one recipient: what went to another is elsewhere."""
+    if isinstance(account, Refusal):
+        return NOWHERE
     return account if account is None or redirected_to is None else f"{account} for {redirected_to}"
 
 

@@ -294,7 +294,7 @@ class Claimed(Struct, frozen=True):
     `accounts` are those at which something may have been done since then: what one of them does not know,
     another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
     it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:
-    they get it.
+    they get it. `account` is the one that this claim names: nothing may be submitted at another.
     """
 
     key: Key
@@ -305,6 +305,7 @@ class Claimed(Struct, frozen=True):
     provider: str | None = None
     accounts: frozenset[str] = frozenset()
     redirected_to: str | None = None
+    account: str | None = None
 
 
 class Completed(Struct, frozen=True):
@@ -327,6 +328,8 @@ class OutOfSequence(Struct, frozen=True):
 
 UNKNOWN_ACCOUNT = ""
 """Among `accounts`: one that a version of before did not write down."""
+NOWHERE = "-"
+"""The account of a try whose account could not be told. Such a try submits nothing."""
 
 
 def tried(now_ms: int, account: str) -> str:
@@ -339,7 +342,7 @@ def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
     if since is None:
         return frozenset()
     tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
-    accounts = {account for _, account in tries}
+    accounts = {account for _, account in tries if account != NOWHERE}
     if str(since) not in {began for began, _ in tries}:
         accounts.add(UNKNOWN_ACCOUNT)
     return frozenset(accounts)

@@ -55,8 +55,9 @@ _SETTLED_BY_OPERATOR = "an operator settled it as failed, for nobody could tell 
 
 
 class NewClaim(NamedTuple):
-    """A claim to make. `account`: where the message is going to be submitted; None where nobody will be asked
-    what became of it. `redirected_to`: see `Claimed`. `token`: by it a repeat knows its own first try."""
+    """A claim to make. `account`: where the message is going to be submitted, or NOWHERE; None where nobody
+    will be asked what became of it. `redirected_to`: see `Claimed`. `token`: by it a repeat knows its own
+    first try."""
 
     message: Message
     account: str | None
@@ -388,6 +389,7 @@ def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Cl
         item.get("provider"),
         accounts_of(item, since),
         wanted.redirected_to,
+        wanted.account,
     )
 
 

@@ -52,7 +52,9 @@ class Unknowable(Struct, frozen=True):
     """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
 
 
-Outcome = Sent | Retry | Rejected | Misconfigured
+Refusal = Retry | Rejected | Misconfigured
+"""Proved not sent."""
+Outcome = Sent | Refusal
 Evidence = Sent | NotFound | Unknowable
 
 

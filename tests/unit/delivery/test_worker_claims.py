@@ -104,15 +104,21 @@ def test_what_keeps_a_claim_from_being_made_with_the_others_is_logged(
 
 def test_an_account_that_is_slow_to_tell_is_asked_once_before_the_batch(aws: Aws, clock: FakeClock) -> None:
     class SlowAccount(FakeAdapter):
+        read = 0
+
         @property
         def account(self) -> str:  # type: ignore[override]
-            clock.advance(7)
+            if not self.submitted:  # by its first submit it is known
+                clock.advance(7)
+                self.read += 1
             return "provider/1"
 
     deadline = clock() + 60
-    worker = Post(aws, clock, SlowAccount(Sent("p-1")))
+    adapter = SlowAccount(Sent("p-1"))
+    worker = Post(aws, clock, adapter)
     worker.handle(*(item(id=f"m-{at}") for at in range(10)), remaining=until(clock, deadline))
     assert clock() < deadline
+    assert adapter.read == 2, "before the batch, and before the first submit"
     assert len(worker.submitted) == 10
 
 

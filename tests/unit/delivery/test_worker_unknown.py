@@ -8,9 +8,10 @@ import pytest
 
 from mailroom.channels.mail.contract import Mail
 from mailroom.clock import iso
+from mailroom.ledger.items import NOWHERE
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
-from mailroom.message.outcome import NotFound, Retry, Sent, Unknowable
+from mailroom.message.outcome import Misconfigured, NotFound, Retry, Sent, Unknowable
 from tests.support.told import told
 from tests.support.unit.events import lines_about
 from tests.support.unit.fakes import FakeAdapter, Meddler, client_error
@@ -83,6 +84,37 @@ def test_after_a_crash_what_another_account_may_have_is_sent_again_where_the_sta
     worker.adapter.account = "this/account"
     assert worker.handle(item()) == {}
     assert (worker.submitted, counted()) == (["m-1"], {"Resent": 1, "Sent": 1})
+
+
+def test_what_was_claimed_without_an_account_is_not_submitted(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """So after a crash "not found" is proof, whoever is asked."""
+    worker = post(on_unknown="hold")
+    worker.adapter.account = Misconfigured("no secret")
+    worker.handle(item())
+    assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "misconfigured")
+    claimed(ledger, account=NOWHERE)
+    clock.advance(LEASE)
+    again = post(evidence=NotFound(), on_unknown="hold")
+    again.adapter.account = "this/account"
+    assert again.handle(item()) == {}
+    assert again.submitted == ["m-1"]
+
+
+@pytest.mark.parametrize("at_claim", [Misconfigured("no secret"), "another/account"])
+def test_a_message_is_not_submitted_at_another_account_than_its_claim_names(
+    post: Make, aws: Aws, at_claim: str | Misconfigured
+) -> None:
+    def known_now(_: Mail) -> None:
+        worker.adapter.account = "this/account"
+
+    worker = post(prepare=known_now)
+    worker.adapter.account = at_claim
+    assert worker.handle(item()) == {"r-0": 0}
+    assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "retry")
+    assert worker.handle(item()) == {}
+    assert worker.submitted == ["m-1"]
 
 
 def test_after_a_crash_without_evidence_resend_sends_again(

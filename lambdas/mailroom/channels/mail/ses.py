@@ -19,13 +19,13 @@ from mailroom.channels.mail.contract import (
     listed,
     normalised,
 )
-from mailroom.channels.provider import Refusal, ask_aws, refused
+from mailroom.channels.provider import ask_aws, refused
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.environment import MailSender
 from mailroom.errors import Invalid
 from mailroom.message import address
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Retry, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Retry, Sent, Unknowable
 from mailroom.recipients.unsubscribe_links import ONE_CLICK, InvalidSigningKey, Links
 
 if TYPE_CHECKING:

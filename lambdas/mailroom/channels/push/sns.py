@@ -10,13 +10,13 @@ from botocore.exceptions import ClientError
 from msgspec import Struct
 
 from mailroom.aws import clients
-from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
+from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
 from mailroom.channels.push.contract import ENDPOINT, Push, push_to
 from mailroom.clock import Clock, epoch
 from mailroom.environment import PushSender
 from mailroom.errors import Invalid
 from mailroom.message.message import Key, encode
-from mailroom.message.outcome import Evidence, Facts, Outcome, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Facts, Outcome, Refusal, Rejected, Sent, Unknowable
 
 if TYPE_CHECKING:
     from types_boto3_sns import SNSClient

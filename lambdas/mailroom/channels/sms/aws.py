@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from botocore.exceptions import ClientError
 
-from mailroom.channels.provider import Refusal, ask_aws, code_of, reason_of, refused
+from mailroom.channels.provider import ask_aws, code_of, reason_of, refused
 from mailroom.channels.sms.contract import SmsRequest, seconds_left
 from mailroom.clock import Clock
-from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Rejected, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, Outcome, Refusal, Rejected, Sent, Unknowable
 from mailroom.telemetry import redact
 
 if TYPE_CHECKING:

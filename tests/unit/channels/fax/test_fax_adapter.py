@@ -9,7 +9,7 @@ from mailroom.channels.fax.adapter import FaxAdapter, FaxProvider
 from mailroom.channels.provider import Unconfigured
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
-from mailroom.message.outcome import Evidence, NotFound, Sent, Unknowable
+from mailroom.message.outcome import Evidence, Misconfigured, NotFound, Sent, Unknowable
 from tests.support.unit.fax import FAX_SETTINGS, LINE, PDF, SENDERS, FakeLine, fax
 from tests.support.unit.fax_post import adapter_of
 from tests.support.unit.shared import BUCKET, NOW_MS, Aws
@@ -86,13 +86,13 @@ def test_the_account_is_the_one_whose_credentials_are_there(aws: Aws) -> None:
     assert adapter_of(FakeLine(), aws).account == "fake/ours"
 
 
-def test_without_credentials_there_is_no_account_and_no_error_yet() -> None:
+def test_without_credentials_the_account_says_why_nothing_can_be_submitted() -> None:
     def nobody() -> FaxProvider:
         raise Unconfigured("no secret")
 
     no_bucket: Any = None
     settings = FaxSender(**FAX_SETTINGS)
-    assert FaxAdapter(settings, nobody, no_bucket).account == "signalwire"
+    assert FaxAdapter(settings, nobody, no_bucket).account == Misconfigured("no secret")
 
 
 def test_a_provider_that_cannot_tell_is_no_evidence_of_anything(aws: Aws) -> None:

@@ -225,15 +225,15 @@ def test_without_credentials_nothing_was_sent() -> None:
 def test_credentials_that_cannot_be_used_are_a_fault_of_ours_and_nothing_was_sent(fault: Exception) -> None:
     of, _ = opened(fault, fault, FakeSms())
     request = of.prepare(sms())
-    assert of.account == "twilio"
     reason = f"the SMS provider's secret cannot be used: {type(fault).__name__}"
+    assert of.account == Misconfigured(reason)
     assert of.submit(request) == Misconfigured(reason)
     assert of.submit(request) == Sent("SM1")
 
 
-def test_the_account_is_named_by_its_provider_alone_while_its_credentials_cannot_be_read() -> None:
+def test_the_account_is_known_as_soon_as_its_credentials_can_be_read() -> None:
     of, _ = opened(Unconfigured("no secret"), FakeSms())
-    assert (of.account, of.account) == ("twilio", "twilio/ours")
+    assert (of.account, of.account) == (Misconfigured("no secret"), "twilio/ours")
 
 
 def test_the_settings_choose_the_provider(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
