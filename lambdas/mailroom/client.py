@@ -13,13 +13,13 @@ Sending the same again, after a crash or an answer that was lost, is always safe
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 
 from mailroom.ledger.reader import LedgerReader, MessageStatus
-from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutResult, in_order
+from mailroom.mailbox import DAY, MailboxWriter, Oversize, PutState, in_order
 
 if TYPE_CHECKING:
     from boto3.session import Session
@@ -29,8 +29,6 @@ __all__ = ["Ambiguous", "Mailroom", "MessageStatus", "SendResult", "Summary"]
 
 KEPT_PROBLEMS = 1000
 """How many problems a summary lists; it counts all."""
-
-State = Literal["accepted", "existed", "conflict", "refused", "failed"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class SendResult:
 
     id: str
     event_type: str
-    state: State
+    state: PutState
     error: str = ""
 
     @property
@@ -149,7 +147,8 @@ class Mailroom:
         fault = _fault(item)
         if fault:
             return SendResult(str(item.get("id")), str(item.get("event_type")), "refused", fault)
-        return _result(item, self._writer.put(item, if_new=if_new))
+        written = self._writer.put(item, if_new=if_new)
+        return SendResult(item["id"], item["event_type"], written.state, written.error)
 
     def send_many(
         self,
@@ -200,20 +199,3 @@ def _fault(item: Mapping[str, Any]) -> str:
             return f"{name}: is missing, or no string; give one"
     length = len(item["id"].encode("utf-8", "replace"))
     return f"id: is {length} bytes long; use at most {MAX_ID_BYTES}" if length > MAX_ID_BYTES else ""
-
-
-def _result(item: Mapping[str, Any], written: PutResult) -> SendResult:
-    state: State
-    error = written.error
-    match written.state:
-        case "put":
-            state = "accepted"
-        case "existed" if written.same:
-            state = "existed"
-        case "existed":
-            state, error = "conflict", "id: is used for another message; use a new one"
-        case "refused":
-            state = "refused"
-        case "failed":
-            state = "failed"
-    return SendResult(item["id"], item["event_type"], state, error)

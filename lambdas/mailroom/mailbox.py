@@ -155,23 +155,22 @@ def _quoted(value: Any) -> str:
 
 T = TypeVar("T")
 R = TypeVar("R")
-State = Literal["put", "existed", "refused", "failed"]
+PutState = Literal["accepted", "existed", "conflict", "refused", "failed"]
 
 
 @dataclass(frozen=True)
 class PutResult:
     """What became of one put.
 
-    existed: `found` is the item that stands there, in plain Python, and `same` says whether it is what was
-    to be put. refused: DynamoDB cannot hold it; `field` is the attribute at fault and `error` the whole
-    sentence. failed: AWS was out of reach or throttled, `error` says how; putting it again is safe.
+    accepted: the item is in the mailbox. existed: the very same was there. conflict: its id and event_type
+    stand for another message, which stays. refused: DynamoDB cannot hold the item. failed: AWS was out of
+    reach or throttled; putting the item again is safe. `error` is the whole sentence, and `field` the
+    attribute at fault.
     """
 
-    state: State
-    found: dict[str, Any] | None = None
+    state: PutState
     error: str = ""
     field: str = ""
-    same: bool = False
 
     @property
     def problem(self) -> str:
@@ -219,9 +218,9 @@ class MailboxWriter:
             light = image if self._oversize is None else self._oversize.lightened(image)
             return self._put({**light}, if_new)
         except Invalid as fault:
-            return PutResult("refused", None, str(fault), fault.field)
+            return _at_fault("refused", fault)
         except (ClientError, BotoCoreError) as error:
-            return PutResult("failed", None, _said(error))
+            return PutResult("failed", _said(error))
 
     def put_all(self, items: Iterable[Mapping[str, Any]], workers: int = 1) -> list[PutResult]:
         """Put many, `workers` at a time; what became of each, in their order."""
@@ -239,7 +238,7 @@ class MailboxWriter:
             self._client.put_item(TableName=self._table, Item=image, **condition)
         except ClientError as error:
             return _refused(error, image, left_out)
-        return PutResult("put")
+        return PutResult("accepted")
 
     def _settle_ttl(self, image: dict[str, Value]) -> frozenset[str]:
         """Give it a ttl where the mailbox wants one and the item says none. Returns what does not count where
@@ -256,12 +255,16 @@ def _refused(error: ClientError, image: dict[str, Value], left_out: frozenset[st
     if code == "ConditionalCheckFailedException":
         answer: Mapping[str, Any] = error.response  # the item is missing from its own description
         found: Mapping[str, Value] = answer.get("Item", {})
-        equal = same(_without(image, left_out), _without(found, left_out))
-        return PutResult("existed", plain(found), same=equal)
+        if same(_without(image, left_out), _without(found, left_out)):
+            return PutResult("existed")
+        return _at_fault("conflict", Invalid("id", "is used for another message; use a new one"))
     if code == "ValidationException":
-        fault = _explained(error.response["Error"].get("Message", ""))
-        return PutResult("refused", None, str(fault), fault.field)
+        return _at_fault("refused", _explained(error.response["Error"].get("Message", "")))
     raise error
+
+
+def _at_fault(state: PutState, fault: Invalid) -> PutResult:
+    return PutResult(state, str(fault), fault.field)
 
 
 def _without(image: Mapping[str, Value], names: frozenset[str]) -> dict[str, Value]:

@@ -31,7 +31,6 @@ AHEAD = 4
 """Entries that wait for each worker: so many at most lie in the memory."""
 SHOWN_FAULTS = 20
 SAMPLES = 3
-CONFLICT = "is used for another message; use a new one"
 FIRST_WAIT = 0.05
 LONGEST_WAIT = 5.0
 RECOVERY = 0.9
@@ -249,16 +248,14 @@ class Import:
         if begun.put is None:
             return "refused" if begun.fault else "left_out", begun.fault
         line, written = begun.entry.begin.line, begun.put.result()
-        if written.state == "refused":
-            return "refused", self._job.items.fault(line, written.field, written.problem)
-        if written.state == "existed" and not written.same:
-            return "conflict", self._job.items.fault(line, "id", CONFLICT)
+        if written.state in ("refused", "conflict"):
+            return written.state, self._job.items.fault(line, written.field, written.problem)
         if written.state == "failed":
             self._state = "stopped"
             if written.error != STOPPED:
                 self._progress.counts.failed += 1
                 self._trouble = self._trouble or written.error
-        return written.state, None
+        return "put" if written.state == "accepted" else written.state, None
 
     def _note(self) -> None:
         if self._job.source.touched():
@@ -325,7 +322,7 @@ class PacedWriter:
             if not self._may_pass(written):
                 self.stop()
                 return written
-        return PutResult("failed", None, STOPPED)
+        return PutResult("failed", STOPPED)
 
     def _speed_up(self) -> None:
         with self._lock:

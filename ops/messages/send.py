@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import boto3
 import typer
@@ -22,9 +22,6 @@ from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, print_answer, print_line, screen, status
 from ops.stage import config_for_puts
-
-if TYPE_CHECKING:
-    from mailroom.client import State
 
 STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
@@ -148,10 +145,7 @@ def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAns
     written = rules.writer(dynamodb, s3).put(item)
     if written.state in ("refused", "failed"):
         raise Refused(f"Not put: {written.error}.")
-    result: State = "accepted"
-    if written.state == "existed":
-        result = "existed" if written.same else "conflict"
-    return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=result)
+    return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=written.state)
 
 
 def _read(place: str) -> dict[str, Any]:

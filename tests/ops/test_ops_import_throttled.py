@@ -8,7 +8,7 @@ import pytest
 from mailroom.mailbox import PutResult
 from ops.imports.importing import FIRST_WAIT, GIVE_UP_AFTER, LONGEST_WAIT, PacedWriter
 
-PUT, THROTTLED = PutResult("put"), PutResult("failed", None, "PutItem: ThrottlingException")
+PUT, THROTTLED = PutResult("accepted"), PutResult("failed", "PutItem: ThrottlingException")
 ITEM: dict[str, Any] = {"id": "a", "event_type": "mail"}
 
 
@@ -92,14 +92,14 @@ def test_patience_counts_from_the_first_put_that_fails_and_not_from_before_there
 
 @pytest.mark.parametrize("code", ["AccessDeniedException", "ResourceNotFoundException", "ExpiredToken"])
 def test_what_no_waiting_mends_ends_it_at_once(code: str) -> None:
-    refused = PutResult("failed", None, f"PutItem: {code}")
+    refused = PutResult("failed", f"PutItem: {code}")
     brake, writer, time = braked(refused)
     assert brake.put(ITEM) == refused
     assert (writer.puts, time.slept) == (1, [])
 
 
 def test_what_dynamodb_refuses_is_the_lines_own_fault_and_stops_nobody() -> None:
-    refused = PutResult("refused", None, "item: is over 400 KB", "item")
+    refused = PutResult("refused", "item: is over 400 KB", "item")
     brake, _, _ = braked(refused)
     assert brake.put(ITEM) == refused
     assert brake.put(ITEM) == PUT

@@ -22,7 +22,6 @@ from mailroom.telemetry import about, count, logger
 
 WORKERS = 16
 """Puts at a time: 1,000 of 10 ms each take less than a second of waiting."""
-CONFLICT = "is used for another message; use a new one"
 _METRICS: dict[Result, str] = {
     "accepted": "ApiAccepted",
     "existed": "ApiExisted",
@@ -108,14 +107,10 @@ def _check_key(entry: Any) -> None:
 def _taken(entry: Mapping[str, Any], written: PutResult) -> EntryResult:
     key = Key(entry["id"], entry["event_type"])
     match written.state:
-        case "put":
-            return EntryResult("accepted", key.id, key.event_type, href=href_of(key.id, key.event_type))
-        case "existed" if written.same:
-            return EntryResult("existed", key.id, key.event_type, href=href_of(key.id, key.event_type))
-        case "existed":
-            return _faulty("conflict", entry, "id", CONFLICT)
-        case "refused":
-            return _faulty("refused", entry, written.field, written.problem)
+        case "accepted" | "existed":
+            return EntryResult(written.state, key.id, key.event_type, href=href_of(key.id, key.event_type))
+        case "conflict" | "refused":
+            return _faulty(written.state, entry, written.field, written.problem)
     logger.error("not put into the mailbox", extra=about(key), error=written.error)
     return _faulty("failed", entry, "item", "could not be put into the mailbox; send it again")
 

@@ -177,9 +177,9 @@ class Composer:
         written = self._mailbox.put_all([draft.item for draft in drafts], self._puts_at_once)
         for draft, each in zip(drafts, written, strict=True):
             match each.state:
-                case "put":
+                case "accepted":
                     tally["composed"] += 1
-                case "existed":
+                case "existed" | "conflict":
                     tally["existed"] += 1
                 case _:
                     logger.warning("not put into the mailbox", key=draft.key, reason=each.error)

@@ -16,29 +16,29 @@ def writer(aws: Aws, clock: FakeClock) -> MailboxWriter:
 
 
 def test_an_item_is_put_once(writer: MailboxWriter, aws: Aws) -> None:
-    assert writer.put(item()).state == "put"
-    again = writer.put(item())
-    assert (again.state, again.same, again.found) == ("existed", True, item())
+    assert writer.put(item()).state == "accepted"
+    assert writer.put(item()).state == "existed"
 
 
-def test_what_stands_there_stays_and_is_told(writer: MailboxWriter, aws: Aws) -> None:
+def test_another_message_of_that_id_stays_and_is_a_conflict(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
     other = writer.put(item(text="No"))
-    assert (other.state, other.same, other.found) == ("existed", False, item())
+    assert (other.state, other.field) == ("conflict", "id")
+    assert other.error == "id: is used for another message; use a new one"
     assert aws.item(table=MAILBOX) == item()
 
 
 def test_an_item_is_replaced_where_that_is_asked_for(writer: MailboxWriter, aws: Aws) -> None:
     writer.put(item())
-    assert writer.put(item(text="No"), if_new=False).state == "put"
+    assert writer.put(item(text="No"), if_new=False).state == "accepted"
     assert aws.item(table=MAILBOX)["text"] == "No"
 
 
 def test_the_same_in_another_spelling_is_the_same(writer: MailboxWriter) -> None:
     writer.put(item(n=1.0, many={"a", "b"}))
-    assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).same
-    assert writer.put(item(n=1, many={"a", "b"})).same
-    assert not writer.put(item(n=True, many={"a", "b"})).same
+    assert writer.put(item(n=Decimal("1.00"), many={"b", "a"})).state == "existed"
+    assert writer.put(item(n=1, many={"a", "b"})).state == "existed"
+    assert writer.put(item(n=True, many={"a", "b"})).state == "conflict"
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_many_are_put_and_told_in_their_order(writer: MailboxWriter, workers: in
     items = [item(id=f"m-{at}") for at in range(20)]
     writer.put(items[7])
     states = [each.state for each in writer.put_all([*items, item(v=object())], workers)]
-    assert states == [*["put"] * 7, "existed", *["put"] * 12, "refused"]
+    assert states == [*["accepted"] * 7, "existed", *["accepted"] * 12, "refused"]
 
 
 def test_nothing_to_put_is_nothing(writer: MailboxWriter) -> None:
@@ -98,7 +98,7 @@ def test_an_item_without_a_ttl_gets_the_mailboxs(aws: Aws, clock: FakeClock) -> 
     assert "ttl" not in given
     assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
     clock.advance(60)
-    assert writer.put(item()).same
+    assert writer.put(item()).state == "existed"
 
 
 def test_an_item_that_waits_stays_until_its_time_and_then_as_long_as_any(aws: Aws, clock: FakeClock) -> None:
@@ -113,7 +113,7 @@ def test_an_items_own_ttl_is_part_of_it(aws: Aws, clock: FakeClock) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(ttl=5))
     assert aws.item(table=MAILBOX)["ttl"] == 5
-    assert not writer.put(item(ttl=6)).same
+    assert writer.put(item(ttl=6)).state == "conflict"
 
 
 @pytest.mark.parametrize("says", [..., None])
@@ -122,17 +122,16 @@ def test_an_item_that_says_no_ttl_is_the_same_whatever_ttl_stands_there(
 ) -> None:
     """As where a mailbox came to keep everything, or another of its producers adds a ttl."""
     MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock).put(item())
-    written = writer.put(item(ttl=says))
-    assert (written.state, written.same) == ("existed", True)
-    assert not writer.put(item(ttl=says, text="No")).same
-    assert not writer.put(item(ttl=int(NOW) + 3601)).same
+    assert writer.put(item(ttl=says)).state == "existed"
+    assert writer.put(item(ttl=says, text="No")).state == "conflict"
+    assert writer.put(item(ttl=int(NOW) + 3601)).state == "conflict"
 
 
 def test_an_item_whose_ttl_is_null_gets_the_mailboxs_as_well(aws: Aws, clock: FakeClock) -> None:
     writer = MailboxWriter(aws.dynamodb, MAILBOX, 3600, clock=clock)
     writer.put(item(ttl=None))
     assert aws.item(table=MAILBOX)["ttl"] == NOW + 3600
-    assert writer.put(item(ttl=None)).same
+    assert writer.put(item(ttl=None)).state == "existed"
 
 
 @pytest.mark.parametrize("ttl", [None, 0])
