@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import Sets, batch_get, number, plain, string
+from mailroom.aws.dynamo import Sets, batch_get, number, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.dead_letters.cause import Cause, Subject, cause_of, subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, DeadLetter, DeadLetterQueue
@@ -28,21 +28,6 @@ KEPT_SECONDS = 15 * 86400
 
 class NotLookedAt(RuntimeError):
     """Some dead letters could not be looked at. They lie where they were, and the next pass comes to them."""
-
-
-class CallbackResults:
-    """Why callbacks were not taken. The ledger is only read: a callback that died says nothing about its
-    message."""
-
-    def __init__(self, client: "DynamoDBClient", table: str) -> None:
-        self._client = client
-        self._table = table
-
-    def find(self, key: Key) -> dict[str, Any]:
-        """Its message's item, with only `callbacks`; {} where there are none."""
-        where = {"id": string(key.id), "event_type": string(key.event_type)}
-        reply = self._client.get_item(TableName=self._table, Key=where, ProjectionExpression="callbacks")
-        return plain(reply.get("Item", {}))
 
 
 class DeadLetterLog:
@@ -99,9 +84,8 @@ class Inspection:
     letters that were logged, `failed` those that could not be.
     """
 
-    def __init__(self, ledger: Ledger, callbacks: CallbackResults, log: DeadLetterLog) -> None:
+    def __init__(self, ledger: Ledger, log: DeadLetterLog) -> None:
         self._ledger = ledger
-        self._callbacks = callbacks
         self._log = log
         self.new = 0
         self.failed = 0
@@ -142,7 +126,8 @@ class Inspection:
         if subject.key is None or subject.kind == "event":
             return {}
         if subject.kind == "callback":
-            return self._callbacks.find(subject.key)
+            # The message is not marked: a callback that died says nothing about its message.
+            return self._ledger.callbacks(subject.key)
         return self._ledger.dead_lettered(subject.key)
 
 
@@ -155,7 +140,6 @@ class DeadLetterInspector:
         stage: str,
         *,
         ledger: Ledger,
-        callbacks: CallbackResults,
         log: DeadLetterLog,
         sqs: "SQSClient",
         long_poll: int,
@@ -163,7 +147,6 @@ class DeadLetterInspector:
         self._urls = urls
         self._alarms = {f"mailroom-{stage}-{each.removesuffix('.fifo')}-not-empty": each for each in urls}
         self._ledger = ledger
-        self._callbacks = callbacks
         self._log = log
         self._sqs = sqs
         self._long_poll = long_poll
@@ -175,7 +158,6 @@ class DeadLetterInspector:
             settings.dead_letter_queues,
             settings.stage,
             ledger=Ledger.of(settings),
-            callbacks=CallbackResults(clients.dynamodb(), settings.ledger_table),
             log=DeadLetterLog(clients.dynamodb(), settings.dead_letters_table, clock),
             sqs=clients.sqs(),
             long_poll=LONG_POLL_SECONDS,
@@ -222,7 +204,7 @@ class DeadLetterInspector:
         self, queue: DeadLetterQueue, waiting: int, share: float, remaining: Callable[[], int]
     ) -> Inspection:
         """Look through one queue for `share` seconds at most, and put back all that it handed out."""
-        inspection = Inspection(self._ledger, self._callbacks, self._log)
+        inspection = Inspection(self._ledger, self._log)
         end = remaining() / 1000 - share
 
         def in_time() -> bool:

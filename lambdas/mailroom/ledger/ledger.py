@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mailroom.aws import clients
-from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, string
+from mailroom.aws.dynamo import ONCE, Change, ConditionFailed, Sets, image_of, number, plain, string
 from mailroom.clock import Clock, iso, milliseconds
 from mailroom.environment import Common
 from mailroom.errors import ClaimLost
@@ -31,6 +31,7 @@ from mailroom.ledger.items import (
     provider_of,
     tried,
     trouble_of,
+    where,
     why_not_claimed,
 )
 from mailroom.message.message import Key, Message, key_of
@@ -232,6 +233,11 @@ class Ledger(LedgerItems):
             return self.write(key, mark, returns="ALL_NEW")
         except ConditionFailed as failed:
             return failed.item
+
+    def callbacks(self, key: Key) -> dict[str, Any]:
+        """A message's item with only `callbacks`: why they were not taken; {}: nothing is known."""
+        reply = self._client.get_item(TableName=self._table, Key=where(key), ProjectionExpression="callbacks")
+        return plain(reply.get("Item", {}))
 
     def refuse(self, item: Mapping[str, Any], code: str, message: str) -> bool:
         """Record an item that can never be sent, before any claim. Nothing but its key needs to be right.

@@ -11,7 +11,7 @@ from mailroom import telemetry
 from mailroom.aws.dynamo import plain
 from mailroom.channels.fax.contract import Fax
 from mailroom.channels.mail.contract import Mail
-from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
+from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.items import Claimed
 from mailroom.ledger.ledger import Ledger
 from mailroom.message.message import Key, Message
@@ -143,7 +143,6 @@ class DeadLettersWorld:
             URLS,
             "test",
             ledger=Ledger(self._watched, "ledger", lease=0, ttl=1e6, clock=self.clock),
-            callbacks=CallbackResults(self._watched, "ledger"),
             log=DeadLetterLog(self._watched, "dead-letters", self.clock),
             sqs=self._sqs,
             long_poll=0,

@@ -23,7 +23,7 @@ from mailroom.channels.sms.adapter import SmsAdapter, text_delivery
 from mailroom.channels.webhook.delivery import WebhookDelivery
 from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
-from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
+from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Delivers, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
@@ -480,7 +480,6 @@ def _dead_letters(queue: str) -> Callable[[Aws], Run]:
                 {queue: "https://sqs/dlq"},
                 "test",
                 ledger=_ledger(aws, clock),
-                callbacks=CallbackResults(aws.dynamodb, LEDGER),
                 log=DeadLetterLog(aws.dynamodb, DEAD_LETTERS, clock),
                 sqs=client,
                 long_poll=0,

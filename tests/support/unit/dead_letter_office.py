@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mailroom.aws.dynamo import plain
-from mailroom.dead_letters.passes import CallbackResults, DeadLetterInspector, DeadLetterLog
+from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.events import plenty
 from tests.support.unit.fakes import Meddler
@@ -47,7 +47,6 @@ class Office:
             self.urls,
             "test",
             ledger=Ledger(database, LEDGER, lease=0, ttl=TTL, clock=self.clock),
-            callbacks=CallbackResults(database, LEDGER),
             log=DeadLetterLog(database, TABLE, self.clock),
             sqs=sqs,
             long_poll=0,
