@@ -37,20 +37,3 @@ def parts(values: Iterable[T], most: int) -> Iterator[list[T]]:
     left = iter(values)
     while run := list(islice(left, most)):
         yield run
-
-
-def batches(
-    values: Iterable[T], size_of: Callable[[T], int], most: int, most_bytes: int
-) -> Iterator[list[T]]:
-    """Runs of values, in order, of so many and of so many bytes together at most."""
-    batch: list[T] = []
-    size = 0
-    for each in values:
-        bytes_ = size_of(each)
-        if batch and (len(batch) == most or size + bytes_ > most_bytes):
-            yield batch
-            batch, size = [], 0
-        batch.append(each)
-        size += bytes_
-    if batch:
-        yield batch

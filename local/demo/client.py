@@ -5,11 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+from boto3.dynamodb.types import TypeSerializer
 
 from local.aws import ACCOUNT, REGION, STAGE, LocalSession, fetch, patient
 from local.stage.workspace import LEDGER, MAILBOX, State
+from mailroom.aws.dynamo import plain
 from mailroom.recipients.choices import Suppressions
+from ops.stage import depth
 
 if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
@@ -25,23 +27,13 @@ THREADS = 4
 UNPROCESSED = f"mailroom-{STAGE}-unprocessed-{ACCOUNT}-{REGION}"
 SUPPRESSIONS = f"mailroom-{STAGE}-suppressions"
 DEAD_LETTERS = ("-dlq", "-dlq.fifo")
-DEPTHS = (
-    "ApproximateNumberOfMessages",
-    "ApproximateNumberOfMessagesNotVisible",
-    "ApproximateNumberOfMessagesDelayed",
-)
 
-_serialize, _deserialize = TypeSerializer().serialize, TypeDeserializer().deserialize
+_serialize = TypeSerializer().serialize
 
 
 def typed(item: Mapping[str, Any]) -> dict[str, Any]:
     """An item in DynamoDB's own form."""
     return {name: _serialize(value) for name, value in item.items()}
-
-
-def plain(image: Mapping[str, Any]) -> Item:
-    """DynamoDB's form as an item."""
-    return {name: _deserialize(value) for name, value in image.items()}
 
 
 class StageClient:
@@ -188,9 +180,7 @@ class StageClient:
 
     def depth(self, url: str) -> int:
         """Messages in a queue (its URL): visible, in flight and delayed."""
-        answer = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        attributes = {str(name): value for name, value in answer["Attributes"].items()}
-        return sum(int(attributes[name]) for name in DEPTHS)
+        return depth(self.sqs, url).all
 
     def depths(self, *, dead: bool = False) -> dict[str, int]:
         """Messages in each queue, or in each dead-letter queue."""

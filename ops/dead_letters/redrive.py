@@ -21,7 +21,6 @@ from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
 from ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
 from ops.screen import Advance
-from ops.tables import batches
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -148,7 +147,7 @@ class DeadLetterMover(DeadLetterQueue):
             while (most is None or moved < most) and (dead_letters := self.receive(HIDDEN_SECONDS)):
                 chosen = self._chosen(dead_letters, only)[: None if most is None else most - moved]
                 self.kept += len(chosen)
-                for batch in batches(chosen, _size, self._batch, queues.MAX_BYTES):
+                for batch in queues.batches(chosen, _size, self._batch):
                     began = self._clock()
                     gone = self._send(batch)
                     moved += gone

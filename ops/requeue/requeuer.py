@@ -25,7 +25,6 @@ from mailroom.ledger.items import LedgerChange
 from mailroom.message.message import Key, Message, encode, parse
 from mailroom.outcomes import RetrySchedule, retry_of
 from ops.requeue.stage import DeployedStage
-from ops.tables import batches
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
@@ -140,7 +139,7 @@ class Requeuer:
 
     def _hand_over(self, function: str, records: Iterable[dict[str, Any]]) -> int:
         failed = 0
-        for batch in batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
+        for batch in queues.batches(_texts(records), lambda each: len(each.encode()), _RECORDS, _BYTES):
             event = f'{{"Records":[{",".join(batch)}]}}'.encode()
             try:
                 failed += hand_over(self._stage.functions, self._stage.name(function), event)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from local.demo.client import plain
 from local.stage.workspace import REPOSITORY
+from mailroom.aws.dynamo import plain
 from tests.support.pipeline.shared import Pipeline
 from tests.support.pipeline.trouble import NEIGHBOURS, POISONED, Trouble, unprocessed
 

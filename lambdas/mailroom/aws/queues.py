@@ -1,8 +1,8 @@
 """SQS in batches: as few calls as there can be, and one entry's failure never another's."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -12,6 +12,8 @@ from mailroom.telemetry import count, logger
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
     from types_boto3_sqs.type_defs import ChangeMessageVisibilityBatchRequestEntryTypeDef
+
+T = TypeVar("T")
 
 MAX_ENTRIES = 10
 MAX_BYTES = 1024 * 1024
@@ -49,16 +51,20 @@ class Entry:
         )
 
 
-def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Runs of entries that fit one SendMessageBatch, in order."""
-    batch: list[Entry] = []
-    size = 0
-    for entry in entries:
-        if batch and (len(batch) == MAX_ENTRIES or size + entry.size > MAX_BYTES):
+def batches(
+    values: Iterable[T], size_of: Callable[[T], int], most: int = MAX_ENTRIES, most_bytes: int = MAX_BYTES
+) -> Iterator[list[T]]:
+    """Runs of values, in order, of so many and of so many bytes together at most: by default what fits one
+    SendMessageBatch."""
+    batch: list[T] = []
+    bytes_ = 0
+    for value in values:
+        size = size_of(value)
+        if batch and (len(batch) == most or bytes_ + size > most_bytes):
             yield batch
-            batch, size = [], 0
-        batch.append(entry)
-        size += entry.size
+            batch, bytes_ = [], 0
+        batch.append(value)
+        bytes_ += size
     if batch:
         yield batch
 
@@ -66,7 +72,7 @@ def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 def send(client: "SQSClient", url: str, entries: Sequence[Entry]) -> set[str]:
     """Send all; the references of those that SQS would not take, after a second try of each alone."""
     failed: set[str] = set()
-    for batch in batches(entries):
+    for batch in batches(entries, lambda each: each.size):
         left = _send(client, url, batch)
         for entry in batch:
             if entry.reference in left and _send(client, url, [entry]):

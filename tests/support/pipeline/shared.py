@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from local.aws import LocalSession, patient
 from local.demo.checks import callbacks
 from local.demo.checks.callbacks import ReceivedCallback
-from local.demo.client import Item, StageClient, plain, typed
+from local.demo.client import Item, StageClient, typed
 from local.stage.workspace import LEDGER, MAILBOX, State, Workspace
+from mailroom.aws.dynamo import plain
 from mailroom.channels.webhook.standard_webhooks import host_key
 from mailroom.http.url_policy import host_of
 from tests.support.pipeline.items import correlation

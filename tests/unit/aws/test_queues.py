@@ -1,6 +1,6 @@
 """SQS in batches: limits held, nothing lost, and one entry's failure never another's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +9,8 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailroom.aws.queues import MAX_BYTES, MAX_ENTRIES, Entry, batches, send
+from mailroom.aws.queues import MAX_BYTES, MAX_ENTRIES, Entry, send
+from mailroom.aws.queues import batches as batches_by
 from tests.support.unit.fakes import Meddler, client_error, failing
 from tests.support.unit.shared import Aws
 
@@ -22,6 +23,10 @@ def entries(count: int, body: str = "{}") -> list[Entry]:
 
 
 # Batches
+
+
+def batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    return batches_by(entries, lambda each: each.size)
 
 
 @given(st.lists(st.integers(0, MAX_BYTES) | st.integers(0, 200), max_size=40))
