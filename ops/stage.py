@@ -66,6 +66,12 @@ def is_dead(queue: str) -> bool:
     return queue.removesuffix(".fifo").endswith("-dlq")
 
 
+def source_url(url: str) -> str:
+    """The URL of the queue that a dead-letter queue belongs to: the names differ only by -dlq."""
+    ending = ".fifo" if url.endswith(".fifo") else ""
+    return url.removesuffix(f"-dlq{ending}") + ending
+
+
 def depth(sqs: "SQSClient", url: str) -> Depth:
     """How full a queue is."""
     found: dict[Any, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS)).get(

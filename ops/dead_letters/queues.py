@@ -39,12 +39,6 @@ class DeadQueue(Struct, frozen=True):
         return self.name.removesuffix(".fifo").removesuffix("-dlq")
 
     @property
-    def source_url(self) -> str:
-        """That queue's URL: the names differ only by -dlq."""
-        ending = ".fifo" if self.fifo else ""
-        return self.url.removesuffix(f"-dlq{ending}") + ending
-
-    @property
     def fifo(self) -> bool:
         """Whether it keeps an order within groups."""
         return self.name.endswith(".fifo")

@@ -21,6 +21,7 @@ from mailroom.dead_letters.cause import subject_of
 from mailroom.dead_letters.queue import LONG_POLL_SECONDS, OF_THE_SCHEDULER, DeadLetter, DeadLetterQueue
 from ops.dead_letters.queues import HIDDEN_SECONDS, DeadQueue, DeadQueues
 from ops.screen import Advance
+from ops.stage import source_url
 
 if TYPE_CHECKING:
     from types_boto3_sqs import SQSClient
@@ -87,7 +88,7 @@ class Redrive:
         return Redriven(
             self.stage,
             self.queue.queue,
-            self.queue.source_url.rpartition("/")[2],
+            source_url(self.queue.url).rpartition("/")[2],
             dry_run,
             state,
             self.found,
@@ -182,7 +183,7 @@ class DeadLetterMover(DeadLetterQueue):
     def _send(self, batch: list[DeadLetter]) -> int:
         """How many the queue took; they are out of the dead-letter queue then."""
         entries = [self._entry(at, each) for at, each in enumerate(batch)]
-        reply = self._client.send_message_batch(QueueUrl=self._queue.source_url, Entries=entries)
+        reply = self._client.send_message_batch(QueueUrl=source_url(self._queue.url), Entries=entries)
         taken = reply.get("Successful", ())
         gone = [batch[int(each["Id"])] for each in taken]
         # A message keeps its id when it dies: what was moved once is not moved twice.

@@ -10,8 +10,8 @@ import boto3
 import typer
 
 from ops.options import AsJson, Stage, Yes
-from ops.reconcile.reconciler import Candidates, Reconciled, Reconciler
-from ops.reconcile.states import StaleAfter, State
+from ops.reconcile.judge import State
+from ops.reconcile.reconciler import Candidates, Reconciled, Reconciler, stale_after_of
 from ops.requeue.selection import selected
 from ops.requeue.stage import DeployedStage
 from ops.screen import Refused, aws_faults, bar, confirm, errors, print_answer, print_line, screen, status
@@ -25,7 +25,8 @@ _SENTENCES: dict[State, str] = {
     "queued: ask the provider, then end them with mailroom settle. If you put one again under a new id, it "
     "may be sent twice",
     "undated": "are unknown to the ledger, which may have forgotten them, so they may have been sent. If you "
-    "know that messages were never sent, requeue them with mailroom reconcile ID..., or all with --undated",
+    "know that messages were never sent, requeue them with mailroom reconcile ID..., or all with "
+    "--include-forgotten",
 }
 _NAMED: dict[str, str] = {
     "moving": "on its way, or over; mailroom status says which",
@@ -50,23 +51,27 @@ def reconcile(
     older_than: Annotated[
         str, typer.Option(help="Call a message stuck after this time: 90s, 15m, 2h, 1d.")
     ] = "15m",
-    undated: Annotated[
-        bool, typer.Option("--undated", help="Also requeue all messages that the ledger may have forgotten.")
+    include_forgotten: Annotated[
+        bool,
+        typer.Option(
+            "--include-forgotten", help="Also requeue all messages that the ledger may have forgotten."
+        ),
     ] = False,
+    undated: Annotated[bool, typer.Option("--undated", hidden=True)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what there is; requeue nothing.")] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
     """Requeue orphans: messages that no queue, schedule or worker holds any more.
 
-    An orphan is an item of the mailbox that the ledger does not know at two looks, --older-than apart, or an
-    item of the ledger whose next step is overdue by that time. The function or queue that would have had the
-    message gets it again. A message that still waits in a queue is then queued twice, and sent once. Dead
+    An orphan is an item of the mailbox that is missing from the ledger in two checks, --older-than apart, or
+    an item of the ledger whose next step is overdue by that time. The function or queue that would have had
+    the message gets it again. A message that still waits in a queue is then queued twice, and sent once. Dead
     letters stay in their queue. A message that is marked as a dead letter is requeued once its dead letter is
     gone, because its retention ended or the queue was purged.
 
     With ids, the command looks only at these messages, and one look is enough. It also requeues messages that
-    the ledger may have forgotten: by naming a message you vouch that it was never sent.
+    the ledger may have forgotten: by naming a message you confirm that it was never sent.
 
     Without ids, the command reads both tables as a whole. A run that is stopped leaves nothing behind; the
     next run starts again from the beginning. Several runs at once may queue a message twice; it is sent once.
@@ -83,7 +88,9 @@ def reconcile(
         refs = selected(ids, channel, sys.stdin, stage) if ids else None
         deployed = DeployedStage.of(boto3.Session(), stage)
         reconciler = Reconciler(
-            deployed, StaleAfter.of(deployed, seconds), vouched=undated or refs is not None
+            deployed,
+            stale_after_of(deployed, seconds),
+            confirmed=include_forgotten or undated or refs is not None,
         )
         candidates = _scan(reconciler, stage, quiet=as_json) if refs is None else reconciler.named(refs)
         with status("looking at what was found", quiet=as_json):
@@ -115,11 +122,11 @@ def _scan(reconciler: Reconciler, stage: str, *, quiet: bool) -> Candidates:
 
 def _question(answer: Reconciled) -> str:
     asked = f"Requeue {answer.stuck:,} message{'' if answer.stuck == 1 else 's'} of {answer.stage}?"
-    if not answer.vouched:
+    if not answer.confirmed_count:
         return asked
     return (
-        f"{asked} The ledger may have forgotten {answer.vouched:,} of them: you vouch that they were never "
-        "sent. A message that was sent would be sent again."
+        f"{asked} The ledger may have forgotten {answer.confirmed_count:,} of them. Confirm that they were "
+        "never sent. A message that was sent would be sent again."
     )
 
 

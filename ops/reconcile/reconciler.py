@@ -1,30 +1,24 @@
 """One run of `reconcile`: find candidates, look at each of them a second time, and requeue what is stuck."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import Struct, field, structs
 
 from mailroom.aws.dynamo import plain
+from mailroom.environment import OutcomesSettings
 from mailroom.message.message import Key
-from ops.reconcile.states import (
-    JUDGED_BY,
-    DeadLetterQueues,
-    Finding,
-    Memory,
-    StaleAfter,
-    State,
-    is_overdue,
-    judge,
-)
-from ops.requeue.requeuer import Requeuer, StoredMessage
+from mailroom.outcomes import RetrySchedule
+from ops.reconcile.judge import JUDGED_BY, Finding, Memory, StaleAfter, State, is_overdue, judge
+from ops.requeue.requeuer import Requeuer
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage
+from ops.requeue.stage import DeployedStage, StoredMessage
 from ops.screen import Refused
-from ops.stage import depth
+from ops.stage import depth, function_settings, function_variables, is_dead, queue_urls, source_url
 from ops.tables import key_of, parts, segments
 
 TOGETHER = 100
@@ -32,7 +26,14 @@ TOGETHER = 100
 SEGMENTS = 8
 """Of a table, read side by side."""
 _WORKERS = 8
-
+_DEAD_LETTER_VISIBLE_SECONDS = 900.0
+"""For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and
+while an operator moves a dead letter, neither queue counts it for a moment."""
+_WAITS = (
+    *("LEASE_SECONDS", "BACKOFF_CAP_SECONDS", "MISCONFIGURED_SECONDS", "RETRY_AFTER_CAP_SECONDS"),
+    *("LONGEST_FAX_SECONDS", "DELAYS"),
+)
+"""The settings of a sender that say how long a message may stay unchanged."""
 
 Table = Literal["mailbox", "ledger"]
 
@@ -44,22 +45,22 @@ class NamedMessage(Struct, frozen=True):
     id: str
     event_type: str
     state: State | Literal["unknown"]
-    vouched: bool = False
+    may_be_forgotten: bool = field(default=False, name="vouched")
 
 
 class Reconciled(Struct, frozen=True, kw_only=True):
     """`looked_at`: items, by table. `found`: messages by state and channel, as they stood before; those that
-    had moved on by themselves are left out. `vouched`: so many of the missing ones may be older than the
-    ledger remembers, and are requeued on the operator's word. `messages`: each message that was named; empty
-    if the whole stage was scanned. `queues`: messages in each channel's queues, roughly. `put_back`: how many
-    were requeued, by channel; `failed`: how many could not be."""
+    had moved on by themselves are left out. `vouched`: the ledger may have forgotten so many of the missing
+    ones, and the operator has confirmed that they were never sent. `messages`: each message that was named;
+    empty if the whole stage was scanned. `queues`: messages in each channel's queues, roughly. `put_back`:
+    how many were requeued, by channel; `failed`: how many could not be."""
 
     stage: str
     dry_run: bool
     older_than_seconds: int
     looked_at: dict[Table, int]
     found: dict[State, dict[str, int]]
-    vouched: int
+    confirmed_count: int = field(name="vouched")
     messages: list[NamedMessage]
     queues: dict[str, int]
     put_back: dict[str, int]
@@ -91,9 +92,10 @@ class Candidates(Struct):
 
 
 class Reconciler:
-    """Works for one stage. `vouched`: the operator's word stands for what the ledger may have forgotten."""
+    """Works for one stage. `confirmed`: an operator has confirmed that messages which the ledger may have
+    forgotten were never sent."""
 
-    def __init__(self, stage: DeployedStage, stale_after: StaleAfter, *, vouched: bool) -> None:
+    def __init__(self, stage: DeployedStage, stale_after: StaleAfter, *, confirmed: bool) -> None:
         self._stage = stage
         self._stale_after = stale_after
         self._names: dict[Table, str] = {"mailbox": stage.mailbox_table, "ledger": stage.ledger_table}
@@ -102,7 +104,7 @@ class Reconciler:
         )
         self._items = mailbox.get("ItemCount", 0) + ledger.get("ItemCount", 0)
         ttl = stage.dispatch.ledger_ttl_seconds
-        self._memory = Memory.of(mailbox, ledger, ttl, stage.clock(), vouched=vouched)
+        self._memory = Memory.of(mailbox, ledger, ttl, stage.clock(), confirmed=confirmed)
 
     def scan(self, progress: Callable[[int, int], None] = lambda _seen, _items: None) -> Candidates:
         """Find what is missing from the ledger or overdue in it. `progress` takes how many items were read,
@@ -139,13 +141,13 @@ class Reconciler:
     def evaluate(self, candidates: Candidates, *, dry_run: bool) -> Reconciled:
         """The state of each candidate now. Nothing is requeued."""
         counts: dict[State, Counter[str]] = {}
-        vouched, messages = 0, []
+        confirmed_count, messages = 0, []
         for finding, message in (each for batch in self._judged(candidates) for each in batch):
             id_, event_type = message.key.id, message.key.event_type
             counts.setdefault(finding.state, Counter())[event_type] += 1
-            vouched += finding.vouched
+            confirmed_count += finding.may_be_forgotten
             if candidates.named:
-                messages.append(NamedMessage(id_, event_type, finding.state, finding.vouched))
+                messages.append(NamedMessage(id_, event_type, finding.state, finding.may_be_forgotten))
         messages += [NamedMessage(key.id, key.event_type, "unknown") for key in candidates.unknown]
         counts.pop("moving", None)
         return Reconciled(
@@ -154,7 +156,7 @@ class Reconciler:
             older_than_seconds=round(self._stale_after.older_than),
             looked_at=candidates.looked_at,
             found={state: dict(sorted(counts[state].items())) for state in sorted(counts)},
-            vouched=vouched,
+            confirmed_count=confirmed_count,
             messages=messages,
             queues={
                 channel: sum(depth(self._stage.sqs, url).all for url in lanes.values())
@@ -211,3 +213,66 @@ class Reconciler:
             now = self._stage.clock()
             messages = [StoredMessage(key, ledger.get(key), mailbox.get(key)) for key in part]
             yield [(judge(each, now, self._stale_after, self._memory, may_hold), each) for each in messages]
+
+
+def stale_after_of(stage: DeployedStage, older_than: float) -> StaleAfter:
+    """Read the bounds of a stage from how its senders are set up. Raises Refused."""
+    found = function_settings(stage.functions, stage.name("outcomes"), OutcomesSettings)
+    retries = RetrySchedule(found.retry_delay_seconds, found.retry_growth, found.retry_delay_cap_seconds)
+    longest = {
+        channel: max(each for url in lanes.values() for each in _waits(stage, url))
+        for channel, lanes in stage.dispatch.routes.items()
+    }
+    return StaleAfter(older_than, longest, retries)
+
+
+def _waits(stage: DeployedStage, url: str) -> Iterator[float]:
+    """The visibility time-out of a queue, and the waits of its senders."""
+    reply = stage.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout", "QueueArn"])
+    yield float(reply["Attributes"]["VisibilityTimeout"])
+    mappings = stage.functions.get_paginator("list_event_source_mappings")
+    for page in mappings.paginate(EventSourceArn=reply["Attributes"]["QueueArn"]):
+        for mapping in page["EventSourceMappings"]:
+            # arn:aws:lambda:region:account:function:name
+            variables = function_variables(stage.functions, mapping["FunctionArn"].split(":")[6])
+            for name in _WAITS:
+                value = json.loads(variables.get(name, "0"))
+                yield from map(float, value if isinstance(value, list) else [value])
+
+
+class DeadLetterQueues:
+    """The dead-letter queues of a stage. Each is read once, and only if a message is marked as a dead letter.
+
+    The ledger's mark stays until a worker claims the message. A dead letter does not: SQS deletes it when its
+    retention is over, and people purge queues. A marked message without a dead letter is stuck.
+    """
+
+    def __init__(self, stage: DeployedStage) -> None:
+        self._stage = stage
+        self._held: dict[str, list[tuple[int, float]]] = {}
+        """By channel, of each of its queues: how many dead letters it holds, and for how many seconds."""
+
+    def may_hold(self, channel: str, marked_at: float) -> bool:
+        """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""
+        age = self._stage.clock() - marked_at
+        if age < _DEAD_LETTER_VISIBLE_SECONDS:
+            return True
+        if channel not in self._held:
+            self._held[channel] = [self._holds(url) for url in sorted(self._urls(channel))]
+        # The mark is made after the message died, and SQS counts the retention from then or from before.
+        return any(count and age < kept for count, kept in self._held[channel])
+
+    def _urls(self, channel: str) -> set[str]:
+        """The dead-letter queues in which a message of the channel can lie: its own, and the schedules'."""
+        dispatch, found = self._stage.dispatch, queue_urls(self._stage.sqs, self._stage.stage)
+        sources = {*dispatch.routes.get(channel, {}).values(), dispatch.delayed_routes.get(channel, "")}
+        names = {url.rpartition("/")[2] for url in sources} | {
+            dispatch.schedule_target_arn.rpartition(":")[2]
+        }
+        dead = (url for name, url in found.items() if is_dead(name))
+        return {url for url in dead if source_url(url).rpartition("/")[2] in names}
+
+    def _holds(self, url: str) -> tuple[int, float]:
+        sqs = self._stage.sqs
+        reply = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["MessageRetentionPeriod"])
+        return depth(sqs, url).all, float(reply["Attributes"]["MessageRetentionPeriod"])

@@ -5,16 +5,22 @@ outcomes     a change of a fax's ledger item ─▶ retry queue
 queue        the mailbox's item and its attempt ─▶ the queue of its channel
 scheduled    its key                        ─▶ the queue that its schedule would have written to
 
-A queue message too many is harmless: the claim takes one of each attempt, and drops the others.
+Each route may be repeated, and a message may still be on its way. No route sends twice:
+
+dispatch     The copy has the first attempt's number, and the claim lets one worker have it. A schedule has a
+             name that its message decides, and a refusal is written once.
+outcomes     The copy has the next attempt's number, which one worker claims. A callback that is repeated has
+             the same `webhook-id`.
+queue        The copy has the next attempt's number, which one worker claims.
+scheduled    The function reads the item back and dispatches it, as above.
 """
 
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
-from msgspec import Struct
 
 from mailroom.aws import queues
 from mailroom.aws.dynamo import image_of
@@ -22,27 +28,18 @@ from mailroom.aws.queues import Entry
 from mailroom.channels.fax import contract as fax
 from mailroom.errors import Invalid
 from mailroom.ledger.items import LedgerChange
-from mailroom.message.message import Key, Message, encode, parse
+from mailroom.message.message import Message, encode, parse
 from mailroom.outcomes import RetrySchedule, retry_of
-from ops.requeue.stage import DeployedStage
+from ops.requeue.stage import DeployedStage, Route, StoredMessage
 
 if TYPE_CHECKING:
     from types_boto3_lambda import LambdaClient
 
 Item = Mapping[str, Any]
-Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
 """Of one invocation, which takes 6 MB."""
 _AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
-
-
-class StoredMessage(Struct, frozen=True):
-    """A message as both tables have it; None: there is no item."""
-
-    key: Key
-    ledger: Item | None
-    mailbox: Item | None
 
 
 class NotHandedOver(Exception):
@@ -63,12 +60,6 @@ def hand_over(functions: "LambdaClient", name: str, event: bytes) -> int:
 def next_attempt(item: Item) -> int:
     """The number of the attempt that follows, by the ledger's item."""
     return int(item.get("attempts", 0)) + 1
-
-
-def awaits_queuing(item: Item) -> bool:
-    """Whether a message was reopened and no worker has begun the attempt, so that its queue message may be
-    missing. A fax's is made of the ledger's stream."""
-    return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 
 def fax_of(item: Item) -> dict[str, Any]:

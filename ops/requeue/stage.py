@@ -3,9 +3,10 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import boto3
+from msgspec import Struct
 
 from mailroom.aws.dynamo import batch_get, plain, string
 from mailroom.channels.contracts import contracts_of
@@ -22,6 +23,25 @@ if TYPE_CHECKING:
     from types_boto3_dynamodb import DynamoDBClient
     from types_boto3_lambda import LambdaClient
     from types_boto3_sqs import SQSClient
+
+
+Item = Mapping[str, Any]
+Route = Literal["dispatch", "outcomes", "queue", "scheduled"]
+"""Who requeues a message: Requeuer says how."""
+
+
+class StoredMessage(Struct, frozen=True):
+    """A message as both tables have it; None: there is no item."""
+
+    key: Key
+    ledger: Item | None
+    mailbox: Item | None
+
+
+def awaits_queuing(item: Item) -> bool:
+    """Whether a message was reopened and no worker has begun the attempt, so that its queue message may be
+    missing. A fax's is made of the ledger's stream."""
+    return item.get("status") == "retrying" and "startedAt" not in item and item["event_type"] != "fax"
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from mailroom.ledger.items import ERASED_AT
 from mailroom.ledger.reader import REMEMBERED_SECONDS
 from mailroom.message.message import Key, Message
 from mailroom.recipients.choices import Choices, Preferences, Suppressions, Wanted
-from ops.requeue.requeuer import Requeuer, awaits_queuing, fax_of, next_attempt
+from ops.requeue.requeuer import Requeuer, fax_of, next_attempt
 from ops.requeue.selection import MessageRef
-from ops.requeue.stage import DeployedStage
+from ops.requeue.stage import DeployedStage, awaits_queuing
 from ops.tables import parts
 
 Item = Mapping[str, Any]

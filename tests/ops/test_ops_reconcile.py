@@ -12,9 +12,10 @@ from mailroom.aws.dynamo import plain
 from mailroom.clock import iso
 from mailroom.message.message import Key
 from mailroom.outcomes import RetrySchedule
-from ops.reconcile.states import DAY, Finding, Memory, StaleAfter, judge
-from ops.requeue.requeuer import Requeuer, StoredMessage
-from ops.requeue.stage import DeployedStage
+from ops.reconcile.judge import DAY, Finding, Memory, StaleAfter, judge
+from ops.reconcile.reconciler import stale_after_of
+from ops.requeue.requeuer import Requeuer
+from ops.requeue.stage import DeployedStage, StoredMessage
 from ops.screen import Refused
 from ops.times import seconds_of, written
 from tests.support.ops.answers import valid
@@ -100,8 +101,8 @@ def test_what_the_ledger_does_not_know_is_missing_only_if_it_would_remember_it()
     assert verdict(None, ITEM) == Finding("missing", "dispatch")
     assert verdict(None, None) == MOVING
     assert verdict(None, ITEM, FORGETFUL) == Finding("undated")
-    assert verdict(None, ITEM, Memory(complete=False, vouched=True)) == Finding(
-        "missing", "dispatch", vouched=True
+    assert verdict(None, ITEM, Memory(complete=False, confirmed=True)) == Finding(
+        "missing", "dispatch", may_be_forgotten=True
     )
 
 
@@ -341,7 +342,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
     stage: RepairStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage.put(mail("a"))
-    monkeypatch.setattr("ops.reconcile.states.Memory.of", lambda *_, **__: FORGETFUL)
+    monkeypatch.setattr("ops.reconcile.judge.Memory.of", lambda *_, **__: FORGETFUL)
     result = run("reconcile", "--older-than", "0s")
     assert result.exit_code == 1
     assert "1 (mail 1) are unknown to the ledger, which may have forgotten them" in result.stdout
@@ -352,7 +353,7 @@ def test_what_may_be_older_than_the_ledgers_memory_is_left_said_and_exits_with_1
 
 
 def test_the_longest_wait_is_that_of_the_queue_and_of_its_senders_settings(stage: RepairStage) -> None:
-    stale_after = StaleAfter.of(DeployedStage.of(stage.session, "dev"), 900)
+    stale_after = stale_after_of(DeployedStage.of(stage.session, "dev"), 900)
     assert stale_after.longest == {"mail": 900, "sms": 360, "webhook": 39_600, "fax": 360}
     assert stale_after.retries == RetrySchedule(600, 1, 600)
 

@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from mailroom.clock import iso
-from ops.reconcile.states import DAY, Memory
+from ops.reconcile.judge import DAY, Memory
 from tests.support.ops.repair import LEDGER, MAILBOX, RepairStage, reconciled, repair_stage, run
 from tests.support.ops.shared import REGION
 from tests.support.pipeline.items import mail
@@ -35,7 +35,7 @@ def table(since: float, *, restored: bool = False) -> Any:
 
 def complete(mailbox: Any, ledger: Any, ttl: float = YEAR) -> bool:
     """Whether such a ledger has forgotten nothing."""
-    return Memory.of(mailbox, ledger, ttl, NOW, vouched=False).complete
+    return Memory.of(mailbox, ledger, ttl, NOW, confirmed=False).complete
 
 
 def test_a_young_ledger_that_was_made_with_its_mailbox_knows_all() -> None:
@@ -73,7 +73,7 @@ def test_a_table_that_was_made_of_a_backup_is_older_than_it_says(which: str) -> 
 def known(client: Any) -> bool:
     """Whether a ledger that was made just now has forgotten nothing."""
     made = client.describe_table(TableName=LEDGER)["Table"]
-    return Memory.of(made, made, YEAR, time.time(), vouched=False).complete
+    return Memory.of(made, made, YEAR, time.time(), confirmed=False).complete
 
 
 @mock_aws
@@ -118,13 +118,13 @@ def test_a_raised_setting_brings_back_nothing_of_what_was_forgotten_before(stage
     assert (code, answer["found"], answer["put_back"]) == (1, {"undated": {"mail": 2}}, {})
 
 
-def test_undated_puts_back_what_the_operator_vouches_for_and_the_question_says_so(
+def test_forgotten_messages_go_back_when_the_operator_confirms_and_the_question_says_so(
     stage: RepairStage,
 ) -> None:
     stage.put(mail("a"))
     stage.made(MAILBOX, time.time() - 30 * DAY)
-    asked = run("reconcile", "--older-than", "0s", "--undated", typed="n\n")
-    assert "The ledger may have forgotten 1 of them: you vouch that they were never sent" in asked.stderr
+    asked = run("reconcile", "--older-than", "0s", "--include-forgotten", typed="n\n")
+    assert "The ledger may have forgotten 1 of them. Confirm that they were never sent" in asked.stderr
     assert not stage.functions.invoked
     code, answer = reconciled("--undated", "--yes")
     assert (code, answer["vouched"], answer["put_back"]) == (0, 1, {"mail": 1})

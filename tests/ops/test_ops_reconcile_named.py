@@ -51,13 +51,13 @@ def test_only_a_named_message_is_requeued_and_at_once(stage: RepairStage) -> Non
     )
 
 
-def test_it_asks_and_says_what_the_operator_vouches_for(stage: RepairStage) -> None:
+def test_it_asks_the_operator_to_confirm_that_the_messages_were_never_sent(stage: RepairStage) -> None:
     stage.put(mail("lost"))
     result = run("reconcile", "lost", typed="n\n")
     assert result.exit_code == 1
     assert "lost (mail): missing" in result.stdout
     assert (
-        "Requeue 1 message of dev? The ledger may have forgotten 1 of them: you vouch that they were never "
+        "Requeue 1 message of dev? The ledger may have forgotten 1 of them. Confirm that they were never "
         "sent. A message that was sent would be sent again." in result.stderr
     )
     assert not stage.functions.invoked

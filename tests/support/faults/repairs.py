@@ -17,8 +17,8 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.environment import DispatchSettings, OutcomesSettings
 from mailroom.message.message import Reference
 from mailroom.outcomes import Outcomes, RetrySchedule
+from ops.reconcile.judge import StaleAfter
 from ops.reconcile.reconciler import Candidates, Reconciler
-from ops.reconcile.states import StaleAfter
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
 from ops.resend.resender import Resender, ResentMessage
@@ -170,22 +170,22 @@ def reconcile(stage: Here, sleep: Callable[[float], None]) -> tuple[int, int] | 
         sleep(reconciler.second_look_in(candidates))
         return candidates
 
-    return _requeued(stage, scanned, vouched=False)
+    return _requeued(stage, scanned, confirmed=False)
 
 
 def reconcile_messages(stage: Here, *ids: str) -> tuple[int, int] | None:
     """The same of mails that are named."""
     asked = [MessageRef(each, "mail") for each in ids]
-    return _requeued(stage, lambda reconciler: reconciler.named(asked), vouched=True)
+    return _requeued(stage, lambda reconciler: reconciler.named(asked), confirmed=True)
 
 
 def _requeued(
-    stage: Here, find: Callable[[Reconciler], Candidates], *, vouched: bool
+    stage: Here, find: Callable[[Reconciler], Candidates], *, confirmed: bool
 ) -> tuple[int, int] | None:
     longest = {"mail": max(VISIBILITY, LEASE), "fax": fax_world.VISIBILITY}
     stale_after = StaleAfter(OLDER_THAN, longest, RetrySchedule(fax_world.RETRY_SECONDS, 1, 900))
     with suppress(Stopped):
-        reconciler = Reconciler(stage, stale_after, vouched=vouched)
+        reconciler = Reconciler(stage, stale_after, confirmed=confirmed)
         candidates = find(reconciler)
         answer = reconciler.evaluate(candidates, dry_run=False)
         answer = reconciler.requeue(candidates, answer)
