@@ -23,8 +23,8 @@ from bench import (
     emulator,
     feedback,
     history,
+    idle_stage_wait,
     latency,
-    lone,
     profile,
     scale,
 )
@@ -46,7 +46,7 @@ SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "gateway": lambda: counted.faxes() | emulator.webhooks(_announce),
     "imports_of_files": lambda: emulator.imports(_announce),
     "latency": latency.measure,
-    "lone_mail": lone.measure,
+    "lone_mail": idle_stage_wait.measure,
     "profile": profile.measure,
     "rate": lambda: emulator.mails(_announce),
     "scale": scale.measure,

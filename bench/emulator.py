@@ -44,9 +44,9 @@ FUNCTION = "mailroom-local-send-mail"
 HANDLERS = {
     "mailroom": "send_mail.handler",
     "powertools": "bench.powertools_sender.handler",
-    "pattern": "bench.pattern_sender.handler",
+    "pattern": "bench.handwritten_sender.handler",
 }
-BASELINES = ("adapter", "pattern_sender", "powertools_sender")
+BASELINES = ("adapter", "handwritten_sender", "powertools_sender")
 PUT_BATCH = 25
 """BatchWriteItem's own bound."""
 WEBHOOKS = 500

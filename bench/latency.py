@@ -21,7 +21,7 @@ DELAYS_MS = {"aws": (5, 70, 8), "far": (20, 200, 20)}
 VARIANTS = {
     **{f"mailroom_{n}": ("send_mail", n) for n in (1, 2, 5, 10)},
     "powertools": ("bench.powertools_sender", 1),
-    "pattern": ("bench.pattern_sender", 1),
+    "pattern": ("bench.handwritten_sender", 1),
 }
 FAR = ("mailroom_1", "mailroom_10", "powertools")
 MEMORY_MB = (128, 256, 512, 1024, 1769)

@@ -1,10 +1,10 @@
 """Dispatches messages whose `send_at` has come: keys in, queue messages out."""
 
 from mailroom import environment
-from mailroom.dispatch.due import Due
+from mailroom.dispatch.due import DueDispatcher
 from mailroom.environment import DispatchScheduledSettings
 from mailroom.telemetry import instrumented
 
-due = Due.of(environment.read(DispatchScheduledSettings))
+due = DueDispatcher.of(environment.read(DispatchScheduledSettings))
 handler = instrumented(lambda event, _context: due.handle(event))
 """One batch of the scheduled queue; the records that must come back."""

@@ -70,7 +70,7 @@ def unsigned(error: Exception) -> bool:
 
 @contextmanager
 def aws_faults(stage: str) -> Iterator[None]:
-    """Exit code 2, and what to check, where AWS is out of reach or refuses, or a command does."""
+    """Exits with 2 and a hint if AWS cannot be reached or refuses, or the command raises Refused."""
     try:
         yield
     except (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError) as error:

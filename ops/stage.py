@@ -103,7 +103,7 @@ def function_settings(functions: "LambdaClient", name: str, kind: type[T]) -> T:
 
 
 def config_for_puts(workers: int) -> Config:
-    """For many puts at once. What is repeated meets its own first."""
+    """For many puts at once. A retried put finds the item that the first one wrote."""
     return Config(
         connect_timeout=5,
         read_timeout=20,

@@ -16,7 +16,7 @@ from aws_lambda_powertools.utilities.idempotency import base
 from aws_lambda_powertools.utilities.idempotency.persistence import base as persistence
 from aws_lambda_powertools.utilities.idempotency.persistence import datarecord, dynamodb
 
-from bench import pattern_sender, plain_sender, powertools_sender
+from bench import handwritten_sender, plain_sender, powertools_sender
 from bench.functions import context, create_table, report
 from proof.counting import NAMES, Trial, count
 from tests.support.faults.world import MAIL, OnUnknown, World, mail
@@ -58,8 +58,8 @@ class Baseline(Mailroom):
         """The same process again: the senders keep nothing in it."""
         tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
         self._sender.adapter._client = self.outside.watch(self.ses, "send_email")
-        if self._sender is pattern_sender:
-            pattern_sender.dynamodb = tables
+        if self._sender is handwritten_sender:
+            handwritten_sender.dynamodb = tables
         if self._sender is powertools_sender:
             powertools_sender.layer.client = tables
         return self
@@ -78,7 +78,7 @@ VARIANTS: dict[str, Callable[[], Trial]] = {
     "mailroom_without_evidence": Mailroom,
     "mailroom_hold": partial(Mailroom, "hold"),
     "powertools": partial(Baseline, powertools_sender),
-    "pattern": partial(Baseline, pattern_sender),
+    "pattern": partial(Baseline, handwritten_sender),
     "plain": partial(Baseline, plain_sender),
 }
 

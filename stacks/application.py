@@ -11,8 +11,8 @@ from cdk_nag import AwsSolutionsChecks
 from stacks.api import ApiStack
 from stacks.campaigns import CampaignsStack
 from stacks.channels import ChannelsStack, StageContext
+from stacks.ci_roles import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.dead_letters import DeadLettersStack
-from stacks.deploy import DeployStack, set_deploy_context, warn_where_unpinned
 from stacks.fax import FaxStack
 from stacks.feedback import FeedbackStack
 from stacks.mailbox import MailboxStack

@@ -129,7 +129,7 @@ def _pair(
             kind=f"{kind}{suffix}",
             page=kind,
             meaning=f"{threshold:.2%} or more of the account's mails {meaning}.",
-            look=look,
+            next_step=look,
         )
         # As SES's developer guide has it: where nothing is reported, the rate is the one before.
         name = f"{of}Rate{'Warning' if suffix else ''}"

@@ -68,7 +68,7 @@ class MonitoringStack(StageStack):
             kind="concurrency",
             meaning=f"{NEARLY_ALL:.0%} of the {quota:,} functions that Lambda lets this account run at once "
             "in this region are in use, by all applications together. At all of them Lambda runs no more.",
-            look="aws lambda get-account-settings, then raise the quota in Service Quotas and "
+            next_step="aws lambda get-account-settings, then raise the quota in Service Quotas and "
             "monitoring.concurrency_quota, or lower maximum_concurrency (mailroom plan --channel mail "
             f"--messages 100000 --stage {settings.stage})",
         )

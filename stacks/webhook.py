@@ -128,8 +128,8 @@ def keeps_failing(stack: WebhookStack, settings: Settings) -> None:
         meaning=f"An endpoint goes on failing: try {tries_that_may_fail(settings) + 1} of "
         f"{len(webhook.delays_seconds) + 1}, or a later one, has failed. Callbacks to other endpoints go on. "
         "Those to this one wait for their next tries, and become dead letters after the last.",
-        look=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name the "
-        "host), and ask its owner; an owner who wants no more callbacks answers 410",
+        next_step=f"{read_log(settings, 'send-webhook')} (lines that say 'an endpoint keeps failing' name "
+        "the host), and ask its owner; an owner who wants no more callbacks answers 410",
     )
     tries = metric("Mailroom", "WebhooksFailing", "Sum", {"service": "send-webhook", "stage": settings.stage})
     StageAlarm(stack, "KeepsFailing", settings, about, tries, 1, periods=periods, at_least=1)

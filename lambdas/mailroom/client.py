@@ -113,7 +113,7 @@ class Mailroom:
         self.workers = workers
         self._session = session or boto3.Session()
         self._payload_bucket = payload_bucket
-        # A repeated put meets its own first and is told apart by its content.
+        # A retried put finds the item that the first one wrote.
         retries: Any = {"mode": "standard", "total_max_attempts": 5}
         config = Config(retries=retries, max_pool_connections=workers, user_agent_extra="mailroom-client")
         self._config = config

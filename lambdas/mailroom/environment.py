@@ -87,7 +87,7 @@ class PushSender(SuppressingSender, frozen=True, kw_only=True, rename="upper"):
 
 
 class FaxSender(Sender, frozen=True, kw_only=True, rename="upper"):
-    """A fax sender's: its provider, and how long it may be patient with a fax."""
+    """A fax sender's: its provider, and the longest it follows a fax."""
 
     fax_provider: Literal["signalwire", "telnyx"]
     fax_secret_arn: str

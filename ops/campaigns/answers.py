@@ -113,10 +113,10 @@ def runs_table(runs: Iterable[Run]) -> Table:
 
 def campaigns_table(rows: Iterable[CampaignRow]) -> Table:
     """The campaigns, a line each."""
-    headings = ("campaign", "channel", "audience", "schedule", "standing", "last run")
+    headings = ("campaign", "channel", "audience", "schedule", "deployment", "last run")
     table = table_of(*map(fold, headings))
     for row in rows:
-        shown = structs.replace(row, standing=row.standing.replace("_", " "))
+        shown = structs.replace(row, deployment=row.deployment.replace("_", " "))
         table.add_row(*map(plain, structs.astuple(shown)))
     return table
 

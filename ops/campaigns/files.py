@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ops.campaigns.deployed import DeployedCampaigns
 from ops.screen import NotDeployed, Refused
@@ -71,14 +71,14 @@ do not enable it any more, and its schedule goes on."""
 
 
 class CampaignRow(Struct, frozen=True):
-    """One campaign: `standing` is how it stands in the stage, `last_run` the latest run and its state ("":
+    """One campaign: `standing` is its state in the stage, `last_run` the latest run and its state ("":
     none)."""
 
     campaign: str
     channel: str
     audience: str
     schedule: str
-    standing: Deployment
+    deployment: Deployment = field(name="standing")
     last_run: str
 
 
@@ -91,20 +91,20 @@ def campaign_rows(files: CampaignFiles, campaigns: DeployedCampaigns) -> list[Ca
     for name in files.names():
         settings = files.of_stage(name, campaigns.stage)
         schedule = settings.get("schedule")
-        standing: Deployment = "still_deployed" if name in schedules else "not_enabled"
+        deployment: Deployment = "still_deployed" if name in schedules else "not_enabled"
         last_run = ""
         if name in enabled:
-            standing = schedules.get(name, "not_deployed") if schedule else "enabled"
+            deployment = schedules.get(name, "not_deployed") if schedule else "enabled"
             try:
                 last_run = " ".join(f"{each.run} {each.state}" for each in campaigns.runs(name, 1))
             except NotDeployed:
-                standing = "not_deployed"
+                deployment = "not_deployed"
         row = CampaignRow(
             campaign=name,
             channel=str(settings.get("channel", "")),
             audience=str(settings.get("audience", {}).get("kind", "")),
             schedule=f"{schedule.get('cron')} {schedule.get('time_zone', 'UTC')}" if schedule else "by hand",
-            standing=standing,
+            deployment=deployment,
             last_run=last_run,
         )
         rows.append(row)

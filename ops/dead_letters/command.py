@@ -146,7 +146,7 @@ def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts
 
 def _table(found: list[DeadLetterCounts]) -> Table:
     table = table_of(
-        whole("queue"), right("letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
+        whole("queue"), right("dead letters"), right("hidden"), whole("oldest"), fold("causes", ratio=1)
     )
     for each in found:
         causes = ", ".join(f"{count} {code}" for code, count in each.causes.items())

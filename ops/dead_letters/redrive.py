@@ -31,8 +31,7 @@ _NAMED = 3
 
 
 State = Literal["done", "nothing"]
-"""How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run. `running`: it goes on
-without this process."""
+"""How a redrive ended. `nothing` was moved: nothing lay there, or it was a dry run."""
 
 
 class Redriven(Struct, frozen=True):

@@ -48,7 +48,7 @@ def warning(sentence: str, fix: str = "") -> CheckFinding:
 
 
 def failed(sentence: str, fix: str = "") -> CheckFinding:
-    """Messages do not go out, or what went wrong already waits to be mended."""
+    """Messages do not go out, or an earlier failure still needs repair."""
     return CheckFinding("failed", sentence, fix)
 
 

@@ -211,7 +211,7 @@ class MessageErasure:
 
     def _waits(self, item: Image, request: Image | None) -> bool:
         """Whether it waits for its `send_at` for a while yet: when that has come, the mailbox's item is read
-        anew. The ledger is told nothing when its time comes, nor where it is put anew and goes at once."""
+        anew. Neither the due time nor a new put updates the ledger."""
         if item["status"] != {"S": "scheduled"} or item.keys() & {"startedAt", "claim_token", ERASED_AT}:
             return False
         ahead = self._clock() + AHEAD

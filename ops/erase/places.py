@@ -303,7 +303,7 @@ class _DeadLetters:
                     dead_letters.delete(seen.dead_letter)
                     deleted += 1
                 else:
-                    what = f"{queue.queue}, letter {seen.dead_letter.message_id}"
+                    what = f"{queue.queue}, dead letter {seen.dead_letter.message_id}"
                     self._run.leave("dead-letter queues", what, _DEAD_LETTER[seen.subject.kind])
             if not dead_letters.complete():
                 self._run.leave("dead-letter queues", queue.queue, _INCOMPLETE)

@@ -226,7 +226,7 @@ def _show_changes(lines: Sequence[str]) -> None:
 
 
 def _show(answer: "Initialized") -> None:
-    done = "is written to" if answer.written else "stands already in"
+    done = "is written to" if answer.written else "is already in"
     print_line(f"Stage {answer.stage} {done} cdk.json.", "bold")
     for note in answer.notes:
         print_line(note, "yellow")

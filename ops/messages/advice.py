@@ -33,7 +33,7 @@ def advice(found: MessageStatus, stage: str, now: float, since: str | None) -> I
     dead = found.times.get("dead_lettered_at")
     if dead:
         yield (
-            f"It lies in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
+            f"It has been in a dead-letter queue since {short(dead)}: mailroom dead-letters show "
             f"{quote(found.id)} --stage {stage} says why; mend that, then redrive it."
         )
         if found.provider_id:

@@ -32,7 +32,7 @@ _MAX_METRICS = 500
 
 class QueueSnapshot(Struct, frozen=True):
     """One queue by its short name. `oldest_seconds` is how long the oldest message waits, as CloudWatch has
-    it; null: it does not say. `change` is how many more it holds than at the first look."""
+    it; null: it does not say. `change` is the difference from the first reading."""
 
     name: str
     visible: int
@@ -76,8 +76,8 @@ def watch(
 ) -> None:
     """Show what waits in each queue, the dead letters, and the alarms that ring, until Ctrl-C.
 
-    The column of changes compares with the first look. Numbers come from SQS, which approximates them. Ages
-    and alarms come from CloudWatch, some minutes late. --json prints one object a line. Exit code 2: the
+    The column of changes compares with the first reading. Numbers come from SQS, which approximates them.
+    Ages and alarms come from CloudWatch, some minutes late. --json prints one object a line. Exit code 2: the
     stage does not exist, or has no such channel.
 
     Example: mailroom watch --channel mail --stage prod

@@ -162,7 +162,8 @@ def _print(found: list[OptedOut], otherwise: str) -> None:
 
 
 def _sentence(found: OptedOut) -> str:
-    return f"{found.recipient} gets no {found.topic} since {short(found.since)}: opted out {_BY[found.by]}."
+    since = short(found.since)
+    return f"{found.recipient} has received no {found.topic} since {since}: opted out {_BY[found.by]}."
 
 
 def _opted_out(found: OptOut) -> OptedOut:

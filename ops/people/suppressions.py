@@ -247,7 +247,7 @@ def _sentence(found: SuppressedRecipient) -> str:
     cause = f" Caused by message {found.message_id}." if found.message_id else ""
     detail = f" ({found.detail})" if found.detail else ""
     since = f"since {short(found.since)}: {_WHY[found.reason]}{detail}"
-    return f"{found.recipient} gets no {found.channel} {since}.{cause}"
+    return f"{found.recipient} has received no {found.channel} {since}.{cause}"
 
 
 def _table(found: list[SuppressedRecipient]) -> Table:

@@ -54,7 +54,7 @@ class AlarmText:
     """Such as dlq-not-empty: the end of its name, and what its page is called."""
     meaning: str
     """Sentences: what has happened, and what that means."""
-    look: str
+    next_step: str
     """What to run or to do next, without a full stop."""
     subject: str = ""
     """The short name of what it watches; "": the stage, or the account."""
@@ -71,7 +71,7 @@ class AlarmText:
     @property
     def description(self) -> str:
         """What it says. Raises ValueError where that is longer than CloudWatch takes."""
-        text = f"{self.meaning} Next: {self.look}. See docs/operating/{self.page or self.kind}.md."
+        text = f"{self.meaning} Next: {self.next_step}. See docs/operating/{self.page or self.kind}.md."
         if len(text) > LONGEST_DESCRIPTION:
             raise ValueError(f"the description of {self.short} has {len(text)} characters: {text}")
         return text

@@ -25,12 +25,12 @@ from stacks.settings.campaigns import Network
 from stacks.settings.sections import Function
 from stacks.settings.stage import Settings
 
-LOOK = ("DescribeNetworkInterfaces", "DescribeSubnets")
-CHANGE = (
+NETWORK_READS = ("DescribeNetworkInterfaces", "DescribeSubnets")
+NETWORK_WRITES = (
     *("CreateNetworkInterface", "DeleteNetworkInterface"),
     *("AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"),
 )
-WHY = (
+REASON = (
     "Lambda makes and removes the interfaces itself, with the function's role, and asks for these on all "
     "resources; the function's own code is denied every one of them."
 )
@@ -39,11 +39,11 @@ WHY = (
 def in_network(function_arn: str) -> list[Grant]:
     """What Lambda needs of a function's role to connect it, and what keeps the function from using it:
     https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html."""
-    actions = [f"ec2:{action}" for action in (*CHANGE, *LOOK)]
+    actions = [f"ec2:{action}" for action in (*NETWORK_WRITES, *NETWORK_READS)]
     own = {"ArnEquals": {"lambda:SourceFunctionArn": function_arn}}
     return [
-        Grant(actions, ["*"], wildcard=WHY),
-        Grant(actions, ["*"], conditions=own, wildcard=WHY, denied=True),
+        Grant(actions, ["*"], wildcard=REASON),
+        Grant(actions, ["*"], conditions=own, wildcard=REASON, denied=True),
     ]
 
 
@@ -218,7 +218,7 @@ class HandlerFunction(Construct):
             kind="errors",
             meaning=f"Invocations of {name} fail, {spec.lasting}: its variables, its bundle, its "
             f"time-out or its memory is wrong, or AWS refuses a call. {further}",
-            look=read_log(settings, name),
+            next_step=read_log(settings, name),
         )
 
     def _throttles(self, settings: Settings) -> AlarmText:
@@ -230,8 +230,9 @@ class HandlerFunction(Construct):
             kind="throttles",
             meaning=f"Lambda refuses to run {name}, {spec.lasting}: the account's concurrency is used "
             f"up, or reserved for others. {late if spec.comes_back_seconds else refused}",
-            look="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency where "
-            f"it is not needed (mailroom plan --channel mail --messages 100000 --stage {settings.stage})",
+            next_step="aws lambda get-account-settings, then raise the quota, or lower maximum_concurrency "
+            "where it is not needed (mailroom plan --channel mail --messages 100000 --stage "
+            f"{settings.stage})",
         )
 
     def _slow(self, settings: Settings, seconds: float) -> AlarmText:
@@ -243,7 +244,7 @@ class HandlerFunction(Construct):
             meaning=f"Invocations of {name} take over {seconds:g} of the {timeout} s that "
             f"they may take, {spec.lasting}: at the time-out Lambda ends them in the middle of their work. A "
             "provider or a database answers slowly, or the batch is too large.",
-            look=read_log(settings, name),
+            next_step=read_log(settings, name),
         )
 
 

@@ -124,8 +124,8 @@ def _put_aside(
         kind="gave-up",
         meaning=f"{name} failed on records of its stream again and again. Lambda put them into the bucket of "
         f"unprocessed records, which keeps them for {days} days; nothing sends them on by itself.",
-        look=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, then "
-        f"{_end(settings, f'{name}-gave-up', 'replayed')}",
+        next_step=f"{read_log(settings, name)}, mend the cause, mailroom replay --stage {settings.stage}, "
+        f"then {_end(settings, f'{name}-gave-up', 'replayed')}",
     )
     count = _count(mapping, "OnFailureDestinationDeliveredEventCount")
     # Nothing more given up does not mean that it was put back on its way.
@@ -141,7 +141,7 @@ def _dropped(scope: Construct, settings: Settings, name: str, mapping: lambda_.C
         meaning=f"{name} gave up on records of its stream. Lambda could not put them into the bucket of "
         "unprocessed records, and dropped them. Somebody has changed the bucket, its policy or the "
         "function's role since the deployment.",
-        look=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
+        next_step=f"{read_log(settings, name)}, aws cloudformation detect-stack-drift --stack-name "
         f"{Stack.of(scope).stack_name} (what has changed since?), deploy that stack with "
         f"--revert-drift, mailroom reconcile --stage {settings.stage}, then "
         f"{_end(settings, f'{name}-dropped', 'reconciled')}",
@@ -171,8 +171,8 @@ def _iterator_age(scope: Construct, settings: Settings, name: str, function: lam
         meaning=f"{name} is over {seconds} s behind its table: records fail and are tried again, which holds "
         "up the records behind them in their shard, or more is written than it reads. The stream forgets "
         "records after a day. If nothing reads the stream at all, this alarm is silent.",
-        look=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or .batch_size. "
-        f"For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
+        next_step=f"{read_log(settings, name)}; if nothing fails, raise {name}.parallelization or "
+        f".batch_size. For records that the stream forgot: mailroom reconcile --stage {settings.stage}",
     )
     age = metric("AWS/Lambda", "IteratorAge", "Maximum", {"FunctionName": function.function_name})
     # Measured of what is read: an idle table has nothing to be late with.

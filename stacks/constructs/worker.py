@@ -163,8 +163,8 @@ def _not_empty(worker: Worker, settings: Settings) -> None:
         meaning=f"{function} could not finish messages: they lie in the dead-letter queue of {queue}, which "
         f"keeps them for {settings.retention.dead_letter_days} days. The cause is a fault of ours, of a "
         "provider's or of AWS's. The alarm rings until the queue is empty.",
-        look=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters redrive "
-        f"{of_stage}",
+        next_step=f"mailroom dead-letters list {of_stage}, mend the cause, then mailroom dead-letters "
+        f"redrive {of_stage}",
         # No other alarm of a queue is meant where people say "the queue's alarm".
         output=f"{pascal(queue)}Dlq",
     )
@@ -188,7 +188,7 @@ def _waiting_long(worker: Worker, settings: Settings) -> None:
         meaning=f"The oldest message in {queue} has waited for over {worker.waiting_seconds // 60} "
         f"minutes: more comes in than {function} may send, or {function} does not run, or {function} fails."
         f"{'' if worker.work.fifo else RECEIVED}",
-        look=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
+        next_step=f"mailroom doctor --stage {settings.stage}, then {read_log(settings, function)}",
     )
     # An empty queue reports no age.
     StageAlarm(worker, "WaitingLong", settings, about, _metric(worker.queue, AGE), worker.waiting_seconds)
@@ -204,9 +204,9 @@ def _backlog_old(worker: Worker, settings: Settings) -> None:
         meaning=f"The oldest message in {queue} has waited for half of the {worker.kept_days} days that "
         "SQS keeps it. After those days SQS deletes it, without a dead letter. The ledger still lacks the "
         f"message then, so mailroom reconcile --stage {settings.stage} puts it back.",
-        look=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate or "
-        f"the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or pause "
-        "the producer",
+        next_step=f"mailroom watch --once --stage {settings.stage} (does anything read it?), raise the rate "
+        f"or the concurrency, mailroom campaign list --stage {settings.stage} (stop what is too much), or "
+        "pause the producer",
     )
     StageAlarm(worker, "BacklogOld", settings, about, _metric(worker.queue, AGE), half)
 
@@ -219,7 +219,7 @@ def _in_flight_many(worker: Worker, settings: Settings) -> None:
         kind="in-flight-many",
         meaning=f"Over {IN_FLIGHT_MANY:,} messages of {queue} are in flight, which includes those that "
         f"wait for their next try: at {IN_FLIGHT_MOST:,} SQS hands out no message, and returns no error.",
-        look=f"mailroom failures --stage {settings.stage} --since 1h and "
+        next_step=f"mailroom failures --stage {settings.stage} --since 1h and "
         f"{read_log(settings, function)}: end what fails again and again, or pause the producer",
     )
     in_flight = _metric(worker.queue, "ApproximateNumberOfMessagesNotVisible")

@@ -12,7 +12,7 @@ from aws_cdk.region_info import RegionInfo
 
 from stacks.application import NagError
 from stacks.assemblies import NO_BUNDLES, assembly
-from stacks.deploy import QUALIFIER
+from stacks.ci_roles import QUALIFIER
 from stacks.deploy_policy.actions import needed_actions
 from stacks.deploy_policy.document import documents, size
 from stacks.deploy_policy.scopes import Place, UnscopedError, statements

@@ -102,7 +102,7 @@ def test_run_again_with_the_same_answers_it_writes_nothing(file: Path) -> None:
     again, bare = run(*given, "--set", "sms.sender=+12025550123"), run("--stage", "trial")
     assert (first.exit_code, again.exit_code, bare.exit_code) == (0, 0, 0)
     assert (file.read_text(), file.stat().st_mtime_ns) == (before, stamp)
-    assert "Stage trial stands already in cdk.json." in again.stdout
+    assert "Stage trial is already in cdk.json." in again.stdout
     assert again.stderr == ""
 
 

@@ -43,21 +43,21 @@ def test_what_somebody_has_opted_out_of_is_shown_however_the_address_is_written(
     assert result.exit_code == 0
     since = "since 2026-11-21 14:00:34 UTC: opted out"
     assert result.stdout.splitlines() == [
-        f"ada@example.com gets no followers {since} by their mail program's button.",
-        f"ada@example.com gets no news {since} on the page behind a mail's link.",
+        f"ada@example.com has received no followers {since} by their mail program's button.",
+        f"ada@example.com has received no news {since} on the page behind a mail's link.",
     ]
 
 
 def test_a_choice_is_shown_and_undone_by_the_spelling_of_before_as_well(preferences: Preferences) -> None:
     preferences.opt_out("v@strasse.example", "news", "page")
-    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example gets no news ")
+    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example has received no news ")
     assert run("opt-in", "v@straße.example", "--topic", "news").exit_code == 0
     assert run("show", "v@straße.example").exit_code == 1
 
 
 def test_of_one_topic_alone_nothing_else_is_shown(preferences: Preferences) -> None:
     preferences.opt_out(ADA, "news", "page")
-    assert "gets no news" in run("show", ADA, "--topic", "news").stdout
+    assert "has received no news" in run("show", ADA, "--topic", "news").stdout
     result = run("show", ADA, "--topic", "followers")
     assert (result.exit_code, result.stdout) == (1, f"{ADA} has not opted out of followers in dev.\n")
 
@@ -74,7 +74,7 @@ def test_an_operator_opts_somebody_out_in_the_form_that_messages_are_compared_wi
 ) -> None:
     result = run("opt-out", "Ada <ADA@Example.com>", "--topic", "followers")
     assert result.exit_code == 0
-    assert "ada@example.com gets no followers since" in result.stdout
+    assert "ada@example.com has received no followers since" in result.stdout
     assert "by an operator, for them" in result.stdout
     assert (ADA, "followers") in preferences.find([(ADA, "followers")])
 

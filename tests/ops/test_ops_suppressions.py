@@ -112,7 +112,8 @@ def test_a_number_that_sent_stop_is_shown_with_the_number_that_it_sent_it_to_and
     shown = run("show", NUMBER)
     assert shown.exit_code == 0
     assert shown.stdout == (
-        f"{NUMBER} gets no sms since 2026-11-21 09:00:00 UTC: it opted out (STOP sent to +12025550123).\n"
+        f"{NUMBER} has received no sms since 2026-11-21 09:00:00 UTC: it opted out "
+        "(STOP sent to +12025550123).\n"
     )
     (found,) = valid("suppressions list", run("list", "--json").stdout)["suppressions"]
     assert (found["reason"], found["message_id"]) == ("stop", "")
@@ -173,7 +174,7 @@ def test_a_stage_that_is_not_there_exits_with_2_and_names_what_to_check(command:
 @pytest.mark.usefixtures("ses")
 def test_a_recipient_is_found_by_the_spelling_of_before_as_well() -> None:
     on_list("v@strasse.example")
-    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example gets no mail ")
+    assert run("show", "v@straße.example").stdout.startswith("v@strasse.example has received no mail ")
 
 
 def test_a_recipient_is_lifted_by_both_spellings(ses: FakeSes) -> None:
@@ -190,8 +191,8 @@ def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() 
     result = run("show", " Ada Lovelace <ADA@Example.com> ")
     assert result.exit_code == 0
     assert result.stdout == (
-        "ada@example.com gets no mail since 2026-11-21 09:00:00 UTC: a message to it came back for good "
-        "(hard bounce (General)). Caused by message m-1.\n"
+        "ada@example.com has received no mail since 2026-11-21 09:00:00 UTC: a message to it came back for "
+        "good (hard bounce (General)). Caused by message m-1.\n"
     )
 
 
@@ -199,7 +200,7 @@ def test_a_recipient_is_found_however_it_is_written_and_the_sentence_says_why() 
 def test_a_number_is_found_however_it_is_written() -> None:
     on_list(NUMBER, "sms", reason="complaint", detail="", message_id="")
     result = run("show", "+1 (617) 555-1234")
-    assert result.stdout == f"{NUMBER} gets no sms since 2026-11-21 09:00:00 UTC: it complained.\n"
+    assert result.stdout == f"{NUMBER} has received no sms since 2026-11-21 09:00:00 UTC: it complained.\n"
 
 
 @pytest.mark.usefixtures("ses")

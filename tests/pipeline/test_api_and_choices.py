@@ -161,7 +161,7 @@ def test_an_operator_sees_the_choice_and_opts_in_again_for_whoever_asks(pipeline
     pipeline.until_ended("gardening-7")
     assert pipeline.ledger("gardening-7")["status"] == "suppressed"
     shown = operator(pipeline, "preferences", "show", *who)
-    assert "reader-7@example.org gets no gardening since" in shown.stdout
+    assert "reader-7@example.org has received no gardening since" in shown.stdout
     assert operator(pipeline, "preferences", "opt-in", *who, "--topic", "gardening").returncode == 0
     pipeline.put(mail("gardening-8", email="reader-7@example.org", topic="gardening"))
     pipeline.one_mail("gardening-8")

@@ -8,7 +8,7 @@ import pytest
 from aws_cdk import App
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from stacks.deploy import warn_where_unpinned
+from stacks.ci_roles import warn_where_unpinned
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
 from tests.support.stacks.annotations import warnings

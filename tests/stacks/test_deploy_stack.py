@@ -10,7 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from stacks.application import checked
 from stacks.assemblies import NO_BUNDLES
-from stacks.deploy import DeployStack, set_deploy_context
+from stacks.ci_roles import DeployStack, set_deploy_context
 from stacks.mailbox import MailboxStack
 from stacks.settings.stage import Settings
 from stacks.webhook import WebhookStack

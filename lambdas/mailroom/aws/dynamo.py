@@ -237,7 +237,7 @@ class Change:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
 
-    def made_of_nothing(self) -> Sets:
+    def as_new_item(self) -> Sets:
         """What it leaves, beside the key, where there is no item."""
         return {**self.sets, **self.unions, **dict.fromkeys(self.adds, _ONE)}
 

@@ -43,7 +43,7 @@ class QueueRecord(Struct, frozen=True):
     since: float | None = None
 
 
-class Delivers(Protocol[T]):
+class ChannelDelivery(Protocol[T]):
     """What takes a channel's messages to their provider, as the worker sees it."""
 
     def read(self, body: dict[str, Any]) -> tuple[dict[str, Any], T | Invalid]:
@@ -166,14 +166,16 @@ class Worker:
     """Works for one queue; every sender is this class. `at_once` records of a batch are delivered at a time,
     each by a thread of its own."""
 
-    def __init__(self, queue_url: str, tools: Tools, delivery: Delivers[Any], at_once: int = 1) -> None:
+    def __init__(
+        self, queue_url: str, tools: Tools, delivery: ChannelDelivery[Any], at_once: int = 1
+    ) -> None:
         self._queue_url = queue_url
         self._at_once = at_once
         self._tools = tools
         self._delivery = delivery
 
     @classmethod
-    def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], Delivers[Any]]) -> "Worker":
+    def of(cls, settings: S, adapter: A, delivery: Callable[[S, A, Tools], ChannelDelivery[Any]]) -> "Worker":
         """The worker that a function's settings describe; `delivery` is how its channel delivers."""
         tools = Tools.of(settings)
         return cls(settings.queue_url, tools, delivery(settings, adapter, tools), settings.submits_at_once)

@@ -41,7 +41,7 @@ class Mailbox:
         return {Key(item["id"], item["event_type"]): item for item in found}
 
 
-class Due:
+class DueDispatcher:
     """Works for the queue that schedules write to: each record holds a message's key."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Due:
         self._clock = clock
 
     @classmethod
-    def of(cls, settings: DispatchScheduledSettings) -> "Due":
+    def of(cls, settings: DispatchScheduledSettings) -> "DueDispatcher":
         """What a function's settings describe."""
         mailbox = Mailbox(clients.dynamodb(), settings.mailbox_table)
         return cls(Dispatcher.of(settings), mailbox, Ledger.of(settings), clients.sqs(), settings.queue_url)

@@ -14,7 +14,7 @@ from mailroom.aws import clients, queues
 from mailroom.environment import FeedbackSettings
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import Keywords, KeywordText
-from mailroom.feedback.reader import PartlyMalformed, Told, read
+from mailroom.feedback.reader import FeedbackItem, PartlyMalformed, read
 from mailroom.ledger.items import REDIRECTED_TO
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import Foreign, Outdated, observe
@@ -101,7 +101,7 @@ class Feedback:
                 batch.malformed[id_] = record["receiptHandle"]
         return batch
 
-    def _read(self, body: str) -> tuple[list[Told], Malformed | None]:
+    def _read(self, body: str) -> tuple[list[FeedbackItem], Malformed | None]:
         """The events of a body, and what is wrong with it or with a part of it."""
         try:
             topics, region = self._settings.feedback_topics, self._settings.default_region

@@ -18,18 +18,18 @@ VALIDATED = "Successfully validated SNS topic for Amazon SES event publishing."
 _OF_THE_SUBSCRIPTION = {"SubscriptionConfirmation", "UnsubscribeConfirmation"}
 
 
-Told = Event | KeywordText
+FeedbackItem = Event | KeywordText
 
 
 class PartlyMalformed(Malformed):
     """A part of a batch cannot be understood; `events` are those of the rest, and good."""
 
-    def __init__(self, fault: Malformed, events: list[Told]) -> None:
+    def __init__(self, fault: Malformed, events: list[FeedbackItem]) -> None:
         super().__init__(str(fault))
         self.events = events
 
 
-def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[Told]:
+def read(body: str, topics: Container[str], region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
     """The events in a body, and the texts to us that are one of `words`; [] for what needs no action, which
     is logged or counted.
 
@@ -37,7 +37,7 @@ def read(body: str, topics: Container[str], region: str = "", words: Keywords = 
     Raises Malformed for what cannot be understood, PartlyMalformed where that is a part of a batch. No fault
     and no log line quotes the body.
     """
-    events: list[Told] = []
+    events: list[FeedbackItem] = []
     fault: Malformed | None = None
     for each in contents(body):
         try:
@@ -49,7 +49,7 @@ def read(body: str, topics: Container[str], region: str = "", words: Keywords = 
     return events
 
 
-def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> Sequence[Told]:
+def _read(value: Any, topics: Container[str], region: str, words: Keywords) -> Sequence[FeedbackItem]:
     match value:
         case {"source": twilio.SOURCE}:
             return twilio.read(value, region)

@@ -87,7 +87,7 @@ class _Request(http_event.HttpRequest, frozen=True, kw_only=True, rename="camel"
     raw_query_string: str = ""
 
 
-class Undated(RuntimeError):
+class SentTimeUnknown(RuntimeError):
     """Twilio did not say when a text was sent."""
 
 
@@ -149,7 +149,7 @@ class TwilioCallbacks:
         except Unconfigured as fault:
             logger.error("callbacks cannot be checked", reason=str(fault))
             return _failed(500)
-        except Undated as fault:
+        except SentTimeUnknown as fault:
             logger.error("a START is refused: Twilio does not say when it was sent", reason=str(fault))
             return _failed(503)
         except (ClientError, BotoCoreError) as error:
@@ -182,7 +182,7 @@ class TwilioCallbacks:
             raise Unconfigured(f"Twilio's secret cannot be read: {error}; let the function read it") from None
 
     def _take_text(self, fields: Mapping[str, str], account: TwilioAccount) -> None:
-        """Queue STOP or START. Raises HttpError for what is no text, Undated, and botocore's errors."""
+        """Queue STOP or START. Raises HttpError if it is no text, SentTimeUnknown and botocore's errors."""
         sid, number, sent_to = (fields.get(name, "") for name in ("MessageSid", "From", "To"))
         if not (_SID.fullmatch(sid) and number and sent_to):
             raise HttpError(400, "signed, but without MessageSid, From or To")
@@ -198,12 +198,12 @@ class TwilioCallbacks:
     def _sent_at(self, account: TwilioAccount, sid: str, wish: Wish) -> int:
         """When a text was sent, in epoch milliseconds. Twilio counts seconds: a STOP is of the last moment of
         its second and a START of the first. Where Twilio cannot say, a STOP is of now. A START is refused: it
-        might be an old one, posted again after a later STOP. Raises Undated."""
+        might be an old one, posted again after a later STOP. Raises SentTimeUnknown."""
         try:
             second = int(self._created(account, self._base_url, sid)) * 1000
         except (NotSent, Unclear, Unsendable) as trouble:
             if wish == "start":
-                raise Undated(str(trouble)) from None
+                raise SentTimeUnknown(str(trouble)) from None
             logger.warning("a STOP counts as of now: Twilio does not say its time", reason=str(trouble))
             return milliseconds(self._clock())
         return second + 999 if wish == "stop" else second

@@ -24,9 +24,9 @@ from mailroom.http.url_policy import RequestTarget
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Of an answer that is wanted whole."""
-MAX_COURTESY_BYTES = 16 * 1024
+MAX_UNWANTED_BYTES = 16 * 1024
 """Of an answer whose status is enough; the rest stays unread."""
-COURTESY_SECONDS = 1.0
+UNWANTED_SECONDS = 1.0
 """What such a body may take once the status is known."""
 
 Connect = Callable[[tuple[str, int], float], socket.socket]
@@ -80,8 +80,8 @@ class BoundedStream(io.RawIOBase):
         self._deadline = deadline
         self._room = room
 
-    def hurry(self, seconds: float) -> None:
-        """From here on, no more than that."""
+    def end_within(self, seconds: float) -> None:
+        """Move the deadline to so many seconds from now, unless it is sooner."""
         self._deadline = self._deadline.within(seconds)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
@@ -219,7 +219,7 @@ def _send(sock: socket.socket, data: bytes, deadline: Deadline) -> None:
 
 
 def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) -> Answer:
-    most = MAX_BODY_BYTES if whole else MAX_COURTESY_BYTES
+    most = MAX_BODY_BYTES if whole else MAX_UNWANTED_BYTES
     stream = BoundedStream(sock, deadline, MAX_HEAD_BYTES + most)
     response = HTTPResponse(stream, method=method)  # type: ignore[arg-type] # it only calls makefile
     body = b""
@@ -229,10 +229,10 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
         if whole:
             body = _whole(response)
         else:
-            # The status is the answer. The rest is read as a courtesy, a short one: closing on it would look
-            # like a crash, waiting for it would keep a worker from the next endpoint.
+            # The status is the answer. A little of the rest is read: closing on it would look like a crash,
+            # waiting for all of it would keep a worker from the next endpoint.
             with suppress(OSError, HTTPException, ValueError):  # the last: a chunk of negative length
-                stream.hurry(COURTESY_SECONDS)
+                stream.end_within(UNWANTED_SECONDS)
                 response.read(most)
         return Answer(response.status, headers, body)
 

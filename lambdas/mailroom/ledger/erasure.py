@@ -13,7 +13,7 @@ from mailroom.ledger.items import CLEARED_AT_END, ERASED_AT, LedgerItems, error_
 from mailroom.message.message import Key
 
 ERASED = "erased"
-"""Stands where a text told of the person."""
+"""Replaces a text that named the person."""
 WHY = "its recipient was erased before it was sent"
 KEPT = frozenset(
     (

@@ -107,7 +107,7 @@ class LedgerItems:
     def write_new(self, changes: Sequence[tuple[Key, Change]]) -> list[str | None]:
         """Make each change of nothing, in few calls. A code where that is not certain: see `insert`."""
         dates = self._dates(self._clock())
-        items = [{**where(key), **dates, **change.made_of_nothing()} for key, change in changes]
+        items = [{**where(key), **dates, **change.as_new_item()} for key, change in changes]
         return insert(self._client, self._table, items)
 
     def _dates(self, now: float) -> Sets:

@@ -13,7 +13,7 @@ from mailroom.content.templates import Templates
 from mailroom.delivery.delivery import to_people
 from mailroom.delivery.worker import Pace, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
-from mailroom.dispatch.due import Due, Mailbox
+from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.environment import MailSender
 from mailroom.ledger.ledger import Ledger
 from mailroom.ledger.observer import observe
@@ -164,7 +164,7 @@ class World:
             return
         handlers: Mapping[str, Callable[[Any], dict[str, Any]]] = {
             MAIL: lambda event: self.worker().handle(event, lambda: int(FUNCTION_SECONDS * 1000)),
-            SCHEDULED: lambda event: Due(
+            SCHEDULED: lambda event: DueDispatcher(
                 self.dispatcher(), self._mailbox, self.ledger, self._sqs, SCHEDULED, self.clock
             ).handle(event),
         }

@@ -25,9 +25,9 @@ from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Templates
 from mailroom.dead_letters.passes import DeadLetterInspector, DeadLetterLog
 from mailroom.delivery.delivery import to_people
-from mailroom.delivery.worker import Delivers, Tools, Worker
+from mailroom.delivery.worker import ChannelDelivery, Tools, Worker
 from mailroom.dispatch.dispatcher import Dispatcher, ScheduleWriter
-from mailroom.dispatch.due import Due, Mailbox
+from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.environment import (
     FaxSender,
     FeedbackSettings,
@@ -209,7 +209,7 @@ def _due(aws: Aws) -> Run:
         sqs, clock = Taking(), FakeClock()
         ledger = _ledger(aws, clock)
         client: Any = sqs
-        due = Due(
+        due = DueDispatcher(
             _dispatcher(aws, sqs, Schedules(), ledger),
             Mailbox(aws.dynamodb, MAILBOX),
             ledger,
@@ -238,7 +238,7 @@ def _names_a_key(body: str) -> bool:
 
 
 def _sender(
-    channel: str, make: Callable[[Aws, FakeClock, Any], tuple[Tools, Delivers[Any]]]
+    channel: str, make: Callable[[Aws, FakeClock, Any], tuple[Tools, ChannelDelivery[Any]]]
 ) -> Callable[[Aws], Run]:
     def open_(aws: Aws) -> Run:
         def run(bad: str) -> Ended:
@@ -284,7 +284,7 @@ def _tools(aws: Aws, clock: FakeClock, sqs: Any, settings: Any) -> Tools:
     )
 
 
-def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
+def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = SuppressingSender(**{**SETTINGS, **TABLES})
     tools = _tools(aws, clock, sqs, settings)
     accepted = itertools.count()
@@ -301,7 +301,7 @@ def _mails(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
     return tools, to_people(settings, adapter, tools)
 
 
-def _texts(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
+def _texts(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = sms.settings(templates=str(OURS.parent / "sms"))
     tools = _tools(aws, clock, sqs, settings)
     provider = sms.FakeSms()
@@ -315,7 +315,7 @@ def _presigning(payloads: Payloads) -> Payloads:
     return payloads
 
 
-def _pushes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
+def _pushes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = SuppressingSender(**{**SETTINGS, **TABLES, "channel": "push"})
     tools = _tools(aws, clock, sqs, settings)
     arn = RIGHT["push"]["to"]
@@ -323,7 +323,7 @@ def _pushes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]
     return tools, to_people(settings, adapter, tools)
 
 
-def _faxes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
+def _faxes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = FaxSender(**{**FAX_SETTINGS, "fax_provider": "fake"})
     tools = _tools(aws, clock, sqs, settings)
     line = FakeLine(Delivered())
@@ -332,7 +332,7 @@ def _faxes(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
     )
 
 
-def _webhooks(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, Delivers[Any]]:
+def _webhooks(aws: Aws, clock: FakeClock, sqs: Any) -> tuple[Tools, ChannelDelivery[Any]]:
     settings = WebhookSender(**WEBHOOK_SETTINGS)
     tools = _tools(aws, clock, sqs, settings)
     return tools, WebhookDelivery(settings, webhooks(Wire(200), clock), tools)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import KNOWN, Keywords
-from mailroom.feedback.reader import Told, read
+from mailroom.feedback.reader import FeedbackItem, read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Event
 from tests.support.unit.shared import NOW_MS, REGION
@@ -128,7 +128,7 @@ def texted(wish: str = "stop", at: int = NOW_MS, number: str = NUMBER, to: str =
     return {"source": "twilio-text", "number": number, "sent_to": to, "wish": wish, "at": at}
 
 
-def told(body: Any, region: str = "", words: Keywords = KNOWN) -> list[Told]:
+def told(body: Any, region: str = "", words: Keywords = KNOWN) -> list[FeedbackItem]:
     """All that is read of a body."""
     return read(body if isinstance(body, str) else json.dumps(body), TOPICS, region, words)
 
@@ -138,7 +138,7 @@ def events(body: Any, region: str = "") -> list[Event]:
     return only_events(told(body, region))
 
 
-def only_events(found: list[Told]) -> list[Event]:
+def only_events(found: list[FeedbackItem]) -> list[Event]:
     """All of them, where all are events."""
     events = [each for each in found if isinstance(each, Event)]
     assert len(events) == len(found)

@@ -6,7 +6,7 @@ import pytest
 
 from mailroom.client import Mailroom
 from mailroom.clock import iso
-from mailroom.dispatch.due import Due, Mailbox
+from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.dispatching import at, made, numbered
 from tests.support.unit.events import failures, lambda_context, sqs_event, stream_event
@@ -25,7 +25,7 @@ class Waiting:
         self._mailroom = Mailroom("test")
         self._dispatcher = made(aws, clock)
         mailbox = Mailbox(aws.dynamodb, MAILBOX)
-        self._due = Due(self._dispatcher, mailbox, ledger, aws.sqs, aws.urls["mail"], clock)
+        self._due = DueDispatcher(self._dispatcher, mailbox, ledger, aws.sqs, aws.urls["mail"], clock)
 
     def sent(self, seconds: float) -> None:
         new = item(send_at=at(seconds), text="old")

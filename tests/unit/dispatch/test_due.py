@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailroom.clock import iso
-from mailroom.dispatch.due import Due, Mailbox
+from mailroom.dispatch.due import DueDispatcher, Mailbox
 from mailroom.ledger.ledger import Ledger
 from tests.support.unit.dispatching import made
 from tests.support.unit.events import failures, sqs_event
@@ -19,8 +19,10 @@ KEYS = {"id": "m-1", "event_type": "mail"}
 
 
 @pytest.fixture
-def due(aws: Aws, clock: FakeClock, ledger: Ledger) -> Due:
-    return Due(made(aws, clock), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"], clock)
+def due(aws: Aws, clock: FakeClock, ledger: Ledger) -> DueDispatcher:
+    return DueDispatcher(
+        made(aws, clock), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"], clock
+    )
 
 
 def waiting(aws: Aws, ledger: Ledger, **changes: Any) -> None:
@@ -30,14 +32,14 @@ def waiting(aws: Aws, ledger: Ledger, **changes: Any) -> None:
     ledger.schedule(mail(), NOW)
 
 
-def test_a_message_whose_time_has_come_is_dispatched(due: Due, aws: Aws, ledger: Ledger) -> None:
+def test_a_message_whose_time_has_come_is_dispatched(due: DueDispatcher, aws: Aws, ledger: Ledger) -> None:
     waiting(aws, ledger, first_name="Vincent")
     assert failures(due.handle(sqs_event(KEYS))) == []
     assert [each["first_name"] for each in aws.bodies()] == ["Vincent"]
 
 
 def test_what_eventbridge_could_not_send_is_dispatched_once_it_is_redriven(
-    due: Due, aws: Aws, ledger: Ledger
+    due: DueDispatcher, aws: Aws, ledger: Ledger
 ) -> None:
     waiting(aws, ledger, first_name="Vincent")
     wrapped = {"QueueUrl": "https://sqs/scheduled", "MessageBody": json.dumps(KEYS)}
@@ -46,7 +48,7 @@ def test_what_eventbridge_could_not_send_is_dispatched_once_it_is_redriven(
 
 
 def test_a_message_whose_time_was_moved_on_meanwhile_waits_again(
-    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock
+    due: DueDispatcher, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     waiting(aws, ledger)
     clock.advance(-3600)
@@ -57,7 +59,7 @@ def test_a_message_whose_time_was_moved_on_meanwhile_waits_again(
 
 
 def test_an_item_that_is_gone_was_taken_back_and_is_cancelled(
-    due: Due, aws: Aws, ledger: Ledger, log: Log
+    due: DueDispatcher, aws: Aws, ledger: Ledger, log: Log
 ) -> None:
     ledger.schedule(mail(), NOW)
     assert failures(due.handle(sqs_event(KEYS))) == []
@@ -70,7 +72,7 @@ def test_an_item_that_is_gone_was_taken_back_and_is_cancelled(
 
 @pytest.mark.parametrize("late", [0, 3599])
 def test_an_item_that_is_gone_when_its_time_comes_was_taken_back(
-    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock, late: float
+    due: DueDispatcher, aws: Aws, ledger: Ledger, clock: FakeClock, late: float
 ) -> None:
     ledger.schedule(mail(), NOW)
     clock.advance(late)
@@ -79,7 +81,7 @@ def test_an_item_that_is_gone_when_its_time_comes_was_taken_back(
 
 
 def test_an_item_that_is_gone_when_it_is_read_back_too_late_is_failed_and_not_its_producers_doing(
-    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock, log: Log
+    due: DueDispatcher, aws: Aws, ledger: Ledger, clock: FakeClock, log: Log
 ) -> None:
     ledger.schedule(mail(ttl=int(NOW + 3600)), NOW)
     clock.advance(2 * 86_400)
@@ -94,7 +96,9 @@ def test_an_item_that_is_gone_when_it_is_read_back_too_late_is_failed_and_not_it
     assert [line["message"] for line in log()] == ["its content is gone"]
 
 
-def test_an_item_that_went_after_it_was_sent_is_not_cancelled(due: Due, aws: Aws, ledger: Ledger) -> None:
+def test_an_item_that_went_after_it_was_sent_is_not_cancelled(
+    due: DueDispatcher, aws: Aws, ledger: Ledger
+) -> None:
     ledger.schedule(mail(), NOW)
     ledger.complete(claimed(ledger), "ses", "p-1")
     assert failures(due.handle(sqs_event(KEYS))) == []
@@ -102,7 +106,7 @@ def test_an_item_that_went_after_it_was_sent_is_not_cancelled(due: Due, aws: Aws
 
 
 def test_an_item_that_went_while_a_sender_waits_for_its_next_try_is_not_cancelled(
-    due: Due, aws: Aws, ledger: Ledger
+    due: DueDispatcher, aws: Aws, ledger: Ledger
 ) -> None:
     ledger.schedule(mail(), NOW)
     ledger.release(claimed(ledger))
@@ -111,7 +115,7 @@ def test_an_item_that_went_while_a_sender_waits_for_its_next_try_is_not_cancelle
 
 
 def test_a_message_that_expired_while_it_waited_is_failed_with_its_reason(
-    due: Due, aws: Aws, ledger: Ledger, clock: FakeClock
+    due: DueDispatcher, aws: Aws, ledger: Ledger, clock: FakeClock
 ) -> None:
     waiting(aws, ledger, expires_at=iso(NOW + 60))
     clock.advance(61)
@@ -128,7 +132,7 @@ def test_a_message_that_expired_while_it_waited_is_failed_with_its_reason(
     ],
 )
 def test_a_body_that_is_no_key_comes_back_and_stops_nothing_else(
-    due: Due, aws: Aws, ledger: Ledger, body: str
+    due: DueDispatcher, aws: Aws, ledger: Ledger, body: str
 ) -> None:
     waiting(aws, ledger)
     assert failures(due.handle(sqs_event(body, KEYS))) == ["r-0"]
@@ -141,7 +145,7 @@ def test_what_sqs_does_not_take_comes_back_by_its_own_record(
     aws.put(MAILBOX, **item(id="a"))
     aws.put(MAILBOX, **item(id="b", lane="bulk"))
     client = Meddler(aws.sqs, send_message_batch=failing(*[client_error("ServiceUnavailable")] * 2))
-    due = Due(
+    due = DueDispatcher(
         made(aws, clock, sqs=client), Mailbox(aws.dynamodb, MAILBOX), ledger, aws.sqs, aws.urls["mail"], clock
     )
     keys = [{"id": each, "event_type": "mail"} for each in ("a", "b")]
@@ -149,7 +153,7 @@ def test_what_sqs_does_not_take_comes_back_by_its_own_record(
     assert [each["id"] for each in aws.bodies("mail-bulk")] == ["b"]
 
 
-def test_a_key_delivered_twice_in_one_batch_is_harmless(due: Due, aws: Aws, ledger: Ledger) -> None:
+def test_a_key_delivered_twice_in_one_batch_is_harmless(due: DueDispatcher, aws: Aws, ledger: Ledger) -> None:
     waiting(aws, ledger)
     assert failures(due.handle(sqs_event(KEYS, KEYS))) == []
     assert {each["id"] for each in aws.bodies()} == {"m-1"}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mailroom.errors import Malformed
 from mailroom.feedback.keywords import KeywordText, Wish
-from mailroom.feedback.reader import PartlyMalformed, Told, read
+from mailroom.feedback.reader import FeedbackItem, PartlyMalformed, read
 from mailroom.message.message import Reference
 from mailroom.message.outcome import Status
 from tests.support.fuzz.inputs import bent, written
@@ -192,7 +192,7 @@ names = st.sampled_from(
 )
 
 
-def check(found: Told, references: set[str]) -> None:
+def check(found: FeedbackItem, references: set[str]) -> None:
     """What holds of every event and every text, whoever made up its words."""
     if isinstance(found, KeywordText):
         assert E164.fullmatch(found.number)

@@ -29,9 +29,9 @@ BOUNDARY = "@aws-cdk/core:permissionsBoundary"
 class DeployStack(StageStack):
     """Trusts one identity provider's tokens, by audience and subject, for an hour at most.
 
-    A person deploys it, with credentials of their own and not by way of the bootstrap's roles. That who may
-    deploy cannot be changed by who deploys holds only where the execution policies of every bootstrap of the
-    account deny it: by default they allow everything. docs/deploying.md has what it takes.
+    A person deploys it, with credentials of their own and not by way of the bootstrap's roles. A deployer can
+    change who may deploy, unless every bootstrap's execution policies deny it. By default they allow
+    everything. docs/deploying.md has what it takes.
     """
 
     def __init__(self, app: App, settings: Settings, section: Deploy) -> None:
