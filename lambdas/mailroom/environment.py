@@ -158,7 +158,7 @@ class DatabaseSettings(Struct, frozen=True, kw_only=True):
     host: str = ""
     port: int = 0
     dbname: str = ""
-    """These three where the secret lacks them."""
+    """`host`, `port` and `dbname` are used where the secret lacks them."""
     connect_seconds: Seconds = 5
     statement_seconds: Seconds = 60
 
@@ -271,7 +271,7 @@ class DispatchSettings(Common, frozen=True, kw_only=True, rename="upper"):
 
 
 class DispatchScheduledSettings(DispatchSettings, frozen=True, kw_only=True, rename="upper"):
-    """The same, and the table that scheduled items are read back from."""
+    """Dispatch's settings, and the table that scheduled items are read back from."""
 
     mailbox_table: str
     queue_url: str

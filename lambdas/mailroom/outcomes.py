@@ -252,8 +252,8 @@ UNKNOWN = "unknown"
 
 
 class Failures:
-    """Those of one batch of the ledger's stream, of a stage with these channels. A record that the stream
-    repeats is counted again."""
+    """Counts the failures in one batch of the ledger's stream, of a stage with these channels. A record that
+    the stream repeats is counted again."""
 
     def __init__(self, channels: Container[str]) -> None:
         self._channels = channels

@@ -23,7 +23,7 @@ Value = dict[str, Any]
 MAX_LEVELS = 32
 """How deep DynamoDB lets lists and maps lie in each other."""
 _MAX_PLAIN_DIGITS = 18
-"""Of whole numbers that are portable as JSON integers."""
+"""Digits of a whole number that is portable as a JSON integer."""
 
 
 def image_of(item: Mapping[str, Any]) -> dict[str, Value]:
@@ -306,7 +306,7 @@ def try_update(
 
 
 MAX_STATEMENTS = 25
-"""Of one BatchExecuteStatement."""
+"""Statements of one BatchExecuteStatement."""
 
 
 def insert(client: "DynamoDBClient", table: str, items: Sequence[Sets]) -> list[str | None]:
@@ -340,7 +340,7 @@ def item_of(response: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 MAX_KEYS = 100
-"""Of one call, over all tables."""
+"""Keys of one call, over all tables."""
 _READS = 4
 """Calls for the same keys, which the SDK has repeated by itself already where it was throttled."""
 

@@ -23,7 +23,7 @@ CONTRACTS: dict[str, type[Message]] = {
 
 
 def contracts_of(default_region: str) -> dict[str, type[Message]]:
-    """The same for a stage: the text messages' numbers may lack a country, which is then `default_region`
+    """The contracts of a stage: numbers of text messages may lack a country, which is then `default_region`
     (ISO 3166, such as US); "": none may."""
     return {**CONTRACTS, "sms": sms_in(default_region)}
 

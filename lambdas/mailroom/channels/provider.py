@@ -30,7 +30,7 @@ class Provider(Protocol[R_contra]):
 
     @property
     def provider(self) -> str:
-        """Its name in the ledger."""
+        """The provider's name in the ledger."""
 
     @property
     def account(self) -> str:

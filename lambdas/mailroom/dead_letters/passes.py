@@ -43,7 +43,7 @@ class DeadLetterLog:
         self._clock = clock
 
     def unknown(self, dead_letters: Iterable[DeadLetter]) -> list[DeadLetter]:
-        """Those that were not logged yet. Raises UnprocessedKeys.
+        """The dead letters that were not logged yet. Raises UnprocessedKeys.
 
         An outage's dead letters lie for days. Reading what is known costs a fifth of a write that is refused.
         """
@@ -77,7 +77,7 @@ class DeadLetterLog:
 
 
 class Inspection:
-    """Of one queue: marks the ledger's item, writes the log line, remembers that it was written.
+    """Inspects one queue: marks the ledger's item, writes the log line, remembers that it was written.
 
     A process that dies before the last of these does all of it again: a log line may come twice, but none is
     lost. The other way round a crash would leave a dead letter that was never logged. `new` counts the dead

@@ -53,7 +53,7 @@ class Adapter(Protocol[M, R]):
 
     @property
     def provider(self) -> str:
-        """Its name in the ledger."""
+        """The provider's name in the ledger."""
 
     @property
     def account(self) -> str | Refusal | None:
@@ -411,7 +411,8 @@ class Delivery(Generic[M, R]):
         return self._tally.note("Rejected", "rejected", reason=outcome.reason)
 
     def _unsent(self, claim: Claimed, wait: float, code: str = "", reason: str = "") -> Wait:
-        """It goes back; `code` and `reason` say what kept it, where its time alone was not it."""
+        """Hand the message back; `code` and `reason` say what kept it from being sent, unless only its time
+        did."""
         self._ledger.release(claim, code, reason)
         return wait
 

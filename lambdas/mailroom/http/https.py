@@ -23,9 +23,9 @@ from mailroom.http.url_policy import RequestTarget
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Of an answer that is wanted whole."""
+"""Bytes of an answer that is wanted whole."""
 MAX_UNWANTED_BYTES = 16 * 1024
-"""Of an answer whose status is enough; the rest stays unread."""
+"""Bytes of an answer whose status is enough; the rest stays unread."""
 UNWANTED_SECONDS = 1.0
 """What such a body may take once the status is known."""
 

@@ -117,7 +117,7 @@ class LedgerItems:
     def try_write(
         self, key: Key, change: Change, entry: Status | None = None, code: str | None = None
     ) -> bool:
-        """The same; False where the condition did not hold."""
+        """Write as `write` does; False where the condition did not hold."""
         try:
             self.write(key, change, entry, code)
         except ConditionFailed:
@@ -251,7 +251,7 @@ def earlier_than(status: Status) -> Sets:
 
 
 def addressing_of_any(item: Mapping[str, Any]) -> Sets:
-    """The same of an item that may be wrong in any way: what is usable of it, and short."""
+    """What is usable of the addressing of an item that may be wrong in any way, shortened."""
     to, callback_url = item.get("to") or item.get("email"), item.get("callback_url")
     return addressing_of(_short(to), _short(callback_url))
 
@@ -309,7 +309,7 @@ class Claimed(Struct, frozen=True):
 
 
 class Completed(Struct, frozen=True):
-    """It has its outcome: drop the record."""
+    """The message has its outcome: drop the record."""
 
 
 class Superseded(Struct, frozen=True):

@@ -187,12 +187,14 @@ class Ledger(LedgerItems):
             self.write(claim.key, merge)
 
     def fail(self, claim: Claimed, code: str, message: str) -> None:
-        """It will not be sent, by its own fault or its recipient's; `message` says what would be right."""
+        """Record that the message will not be sent, by its own fault or its recipient's; `message` says what
+        would be right."""
         end = self._end(claim.key, "failed", error_of(code, message), _OWN, adds=("attempts",))
         self._write_own(claim, end, "failed", code)
 
     def suppress(self, claim: Claimed, code: str, message: str) -> None:
-        """It will not be sent: nobody whom it is for wants it, or can be reached. `message` says why."""
+        """Record that the message will not be sent: no recipient wants it, or can be reached. `message` says
+        why."""
         end = self._end(claim.key, "suppressed", error_of(code, message), _OWN, adds=("attempts",))
         self._write_own(claim, end, "suppressed", code)
 
@@ -201,10 +203,11 @@ class Ledger(LedgerItems):
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """This claim's holder has not sent it: the next delivery claims at once. Of an earlier try whose
-        outcome is unknown (`claim.since`) that proves nothing, so the next delivery hears of that try.
+        """Record that the claim's holder has not sent the message: the next delivery claims at once. Of an
+        earlier try whose outcome is unknown (`claim.since`) that proves nothing, so the next delivery hears
+        of that try.
 
-        What kept it from being sent stays beside it as its `trouble`, until it is settled.
+        `trouble` says what kept the message from being sent, until it is settled.
         """
         gone = _CLAIM if claim.since is None else ("startedAt",)
         self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=gone))
@@ -222,8 +225,9 @@ class Ledger(LedgerItems):
         self._write_own(claim, change, "retrying", code)
 
     def dead_lettered(self, key: Key) -> dict[str, Any]:
-        """It lies in a dead-letter queue: no verdict, so nothing changes but a mark, `dead_lettered_at`. The
-        item as it stands; {}: there is none. What is completed, or marked already, is not marked."""
+        """Mark a message that lies in a dead-letter queue by `dead_lettered_at`, unless it is completed or
+        marked already. That is no verdict, so nothing else changes. Returns the item as it stands; {}: there
+        is none."""
         mark = Change(
             {"dead_lettered_at": number(self._now_ms())},
             "attribute_exists(id) AND attribute_not_exists(completedAt)"
@@ -254,7 +258,8 @@ class Ledger(LedgerItems):
         return True
 
     def schedule(self, message: Message, due: float) -> bool:
-        """It waits for its time, `due` in epoch seconds. False where it is past waiting."""
+        """Record that the message waits for its time, `due` in epoch seconds. False where it is past
+        waiting."""
         sets: Sets = {
             **addressing_of(message.recipient, message.callback_url, message.topic),
             "status": string("scheduled"),
@@ -264,15 +269,16 @@ class Ledger(LedgerItems):
         return self.try_write(message.key, Change(sets, _UNCLAIMED))
 
     def cancel(self, key: Key, message: str, since: float = 0) -> bool:
-        """Its producer took it back while it waited for its time. False where it is past waiting, or was due
-        before `since` (epoch seconds)."""
+        """Record that the producer took the message back while it waited for its time. False where it is past
+        waiting, or was due before `since` (epoch seconds)."""
         in_time = f"{_UNCLAIMED_EXISTING} AND scheduledFor >= :since"
         end = self._end(key, "cancelled", error_of("cancelled", message), in_time)
         end.values = {":since": string(iso(since))}
         return self.try_write(key, end, "cancelled")
 
     def lose(self, key: Key, message: str) -> bool:
-        """It waited for its time, and what was to be sent is gone. False where it is past waiting."""
+        """Record that the message waited for its time, and that its content is gone. False where it is past
+        waiting."""
         end = self._end(key, "failed", error_of("content_gone", message), _UNCLAIMED_EXISTING)
         return self.try_write(key, end, "failed", "content_gone")
 
@@ -295,8 +301,8 @@ class Ledger(LedgerItems):
     def leave_out(
         self, key: Key, to: str | list[str] | None, topic: str | None, code: str, message: str
     ) -> bool:
-        """It is not even put into the mailbox, for whom it is for does not want it; `message` says so. False
-        where it has an item already, which decides."""
+        """Record a message that is not put into the mailbox, because its recipient does not want it;
+        `message` says so. False where it has an item already, which decides."""
         sets = {**addressing_of(to, None, topic), **error_of(code, message)}
         end = self._end(key, "suppressed", sets, _UNCLAIMED)
         return self.try_write(key, end, "suppressed", code)

@@ -19,13 +19,13 @@ _SOME = "for one of its recipients at least; `recipients` in the ledger says for
 
 
 class Seen(Struct, frozen=True):
-    """It stands in the ledger, as `item` (plain Python)."""
+    """The message is in the ledger, as `item` (plain Python)."""
 
     item: dict[str, Any]
 
 
 class Foreign(Struct, frozen=True):
-    """There is no such message: never was, or it is long over."""
+    """The ledger has no such message: it never was, or is long over."""
 
 
 class Outdated(Struct, frozen=True):
@@ -156,8 +156,8 @@ def _of_all(entries: Mapping[str, Mapping[str, Any]]) -> Verdict:
 
 
 def _concerned(event: Event, item: Mapping[str, Any]) -> Sequence[str]:
-    """Whose entries an event moves. One about the whole mail moves all of them, save that it was sent: so
-    much the message says."""
+    """The recipients whose entries an event moves. One about the whole mail moves all of them, save that it
+    was sent: so much the message says."""
     if event.recipients or event.status in (None, "sent"):
         return event.recipients
     return sorted(item["recipients"])
@@ -176,7 +176,7 @@ def _proved(event: Event) -> Sets:
 
 
 def _facts(events: Sequence[Event]) -> Facts:
-    """Of a message to several, what is one recipient's stands in that one's entry."""
+    """The facts of a message; with several recipients, one recipient's facts are in that one's entry."""
     facts: Facts = {}
     for event in events:
         for name, value in event.facts.items():
@@ -195,6 +195,6 @@ def _current(attempt: int) -> tuple[str, Sets]:
 
 
 def _is_current(item: Mapping[str, Any], attempt: int) -> bool:
-    """The same of an item that was read."""
+    """Whether `attempt` is the latest of an item that was read: under way, or the one that completed it."""
     ended = int(item.get("attempts", 0))
     return ended == attempt - 1 or (ended == attempt and "completedAt" in item)

@@ -16,7 +16,8 @@ READY = "ready"
 of its own may as well have been sent longer ago than the ledger remembers, for it does not say when it was
 put."""
 FORGOTTEN = "forgotten"
-"""The same of an item of a time that a ledger may have forgotten: it may have been sent then."""
+"""A message that the ledger does not know, of a time that it may have forgotten: it may have been sent
+then."""
 REMEMBERED_SECONDS = 90 * 86_400
 """The ledger forgets no message within it, whatever the stage's settings are or were: the least that
 `retention.ledger_days` may be."""

@@ -163,11 +163,11 @@ class Message(Struct, frozen=True, kw_only=True):
         return self.addressees or ((to,) if isinstance(to, str) else (*to,))
 
     def without(self, addressees: Container[str]) -> Self:  # noqa: ARG002 - for those that can go to several
-        """The same to the others alone."""
+        """The message to the other addressees only."""
         return self
 
     def redirected(self, to: str) -> Self:
-        """The same to `to` alone."""
+        """The message to `to` only."""
         return structs.replace(self, **dict.fromkeys(self.addressing) | {self.addressing[0]: to})
 
     @property
@@ -187,7 +187,7 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def duplicate(self) -> str:
-        """The same for every copy of this attempt, in the 128 characters that a FIFO queue takes."""
+        """An id that every copy of this attempt has, in the 128 characters that a FIFO queue takes."""
         return hashlib.sha256(f"{self.id}\0{self.attempt}".encode()).hexdigest()
 
     @property

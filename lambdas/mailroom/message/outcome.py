@@ -84,7 +84,7 @@ def before(status: Status) -> tuple[Status, ...]:
 
 
 def rank(status: Status) -> int:
-    """Its place in the one order: a higher one is known better."""
+    """A status's place in the one order: a higher one is known better."""
     return _ORDER.index(status)
 
 

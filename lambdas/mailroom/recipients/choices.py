@@ -69,7 +69,7 @@ class Suppressions(_Table):
     """One stage's suppression list."""
 
     def find(self, channel: str, recipients: Iterable[str]) -> dict[str, Suppression]:
-        """Those of `recipients` who are on the list, in one read for every hundred of them. Raises
+        """The `recipients` who are on the list, in one read for every hundred of them. Raises
         UnprocessedKeys."""
         keys = [listed_key(each, channel) for each in dict.fromkeys(recipients)]
         items = batch_get(self.client, {self.table: keys})[self.table]
@@ -157,8 +157,7 @@ class Preferences(_Table):
     """One stage's opt-outs."""
 
     def find(self, wanted: Iterable[Pair]) -> dict[Pair, OptOut]:
-        """Those of the pairs that were opted out of, in one read for every hundred of them. Raises
-        UnprocessedKeys."""
+        """The pairs that were opted out of, in one read for every hundred of them. Raises UnprocessedKeys."""
         asked = {pair: _spelt(pair) for pair in wanted}
         pairs = dict.fromkeys(each for spelt in asked.values() for each in spelt)
         keys = [choice_key(*pair) for pair in pairs]
@@ -244,15 +243,15 @@ _NOT_ALLOWED = Unwanted(
 
 
 class Choices:
-    """Both tables of one stage."""
+    """Asks both tables of one stage."""
 
     def __init__(self, suppressed: Suppressions, opted_out: Preferences) -> None:
         self._suppressed = suppressed
         self._opted_out = opted_out
 
     def find(self, channel: str, wanted: Iterable[Wanted]) -> dict[Wanted, Unwanted]:
-        """Those of `wanted` that may not be sent. Of one without a topic nobody can have opted out, so for
-        such nothing is read. Raises UnprocessedKeys."""
+        """The part of `wanted` that may not be sent. Nobody can opt out of a message without a topic, so
+        nothing is read for it. Raises UnprocessedKeys."""
         asked = list(dict.fromkeys(wanted))
         if not asked:
             return {}
@@ -311,7 +310,8 @@ class AllowedRecipients:
         return (self._redirect_to or None) if self.refused(reached) else None
 
     def refused(self, reached: Iterable[str]) -> dict[str, Unwanted]:
-        """Those of them that the stage may not reach. A message that names nobody could reach anybody."""
+        """The recipients among `reached` whom the stage may not reach. A message that names nobody could
+        reach anybody."""
         return {each: _NOT_ALLOWED for each in tuple(reached) or ("",) if not self._allows(each)}
 
     def _allows(self, recipient: str) -> bool:

@@ -84,11 +84,12 @@ class PageSettings(Struct, frozen=True):
 
     @classmethod
     def read(cls, path: str) -> "PageSettings":
-        """Those in the bundle's file `path`, "" for none. Raises OSError and msgspec.ValidationError."""
+        """Read the settings in the bundle's file `path`, "" for none. Raises OSError and
+        msgspec.ValidationError."""
         return msgspec.json.decode(Path(path).read_bytes(), type=cls) if path else cls()
 
     def language(self, accept_language: str) -> str:
-        """Which of the page's languages the header `Accept-Language` prefers: for `de-AT` also `de`."""
+        """The language of the page that the header `Accept-Language` prefers: for `de-AT` also `de`."""
         offered = {each.lower(): each for each in (self.default_language, *self.languages)}
         for tag in preferred(accept_language):
             if tag == "*":
@@ -122,7 +123,7 @@ def preferred(accept_language: str) -> Iterable[str]:
 FIELD = "choice"
 """The page's own form field; that of a mail program is another one (RFC 8058)."""
 OUT, IN = "unsubscribe", "subscribe"
-"""Its values."""
+"""The values of the form field."""
 
 _STYLE = (
     ":root{color-scheme:light dark}"
@@ -152,7 +153,7 @@ HEADERS = {
     "X-Robots-Tag": "noindex, nofollow",
     "X-Content-Type-Options": "nosniff",
 }
-"""Of every page."""
+"""Headers of every page."""
 
 _RIGHT_TO_LEFT = {"ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi", "arab", "hebr"}
 """Languages, and scripts that a language's tag may name, as in az-Arab."""

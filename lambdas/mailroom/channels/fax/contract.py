@@ -112,7 +112,7 @@ class Delivered(Struct, frozen=True):
 
 
 class Undelivered(Struct, frozen=True):
-    """It ended without success. `status` is for callbacks (`busy`, `no-answer`), `again` tells whether
+    """The fax ended without success. `status` is for callbacks (`busy`, `no-answer`), `again` tells whether
     another attempt may do better, `detail` is the provider's own explanation."""
 
     status: str

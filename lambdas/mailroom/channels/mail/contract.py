@@ -113,7 +113,7 @@ class Mail(Message, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(map(address.bare, everybody)))
 
     def without(self, addressees: Container[str]) -> Self:
-        """The same without these addresses in to, cc and bcc."""
+        """The mail without these addresses in to, cc and bcc."""
         name = "email" if self.to is None else "to"
         left = {
             also: [each for each in listed(addresses) if address.bare(each) not in addressees]
@@ -122,7 +122,7 @@ class Mail(Message, frozen=True, kw_only=True):
         return structs.replace(self, **left)
 
     def redirected(self, to: str) -> Self:
-        """The same to `to` alone; a header names whom it was for, where there is room for one more.
+        """The mail to `to` only; a header names whom it was for, where there is room for one more.
 
         A mail to several has no link for opting out, so without its topic it has none here either.
         """

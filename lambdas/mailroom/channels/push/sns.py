@@ -33,7 +33,7 @@ Json = dict[str, Any]
 
 
 def identity(key: Key) -> str:
-    """The same for every try at a message: on the device the later one takes the place of the earlier.
+    """An id that every try at a message has: on the device the later one replaces the earlier.
 
     32 characters: Apple takes 64 bytes.
     """

@@ -20,7 +20,7 @@ VALID_SECONDS = (5, 259_200)
 
 
 class AwsSms:
-    """It has no idempotency key and no list of what was sent; `Context` comes back in its events."""
+    """AWS has no idempotency key and no list of what was sent; `Context` comes back in its events."""
 
     provider = "aws"
     account = "own"
@@ -47,7 +47,7 @@ class AwsSms:
         return Sent(said, request.facts) if isinstance(said, str) else said
 
     def find(self, request: SmsRequest, since: float, known: Container[str]) -> Evidence:  # noqa: ARG002 - no list call
-        """It cannot tell. Its events are in the ledger, where the claim would have met them."""
+        """AWS cannot tell. Its events are in the ledger, where the claim would have met them."""
         return Unknowable()
 
     def _sent(self, request: SmsRequest) -> str:

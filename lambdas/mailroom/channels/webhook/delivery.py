@@ -109,8 +109,8 @@ class WebhookDelivery:
         return wait
 
     def _note_safely(self, callback: Callback, status: str, result: PostResult, record: QueueRecord) -> None:
-        """The same where the record's way is settled: the note is a courtesy to whoever looks, and neither a
-        second delivery nor a dead letter that stays away is a price for it."""
+        """Note the result, but raise nothing: the record's way is settled, and a lost note is worth neither a
+        second delivery nor a missing dead letter."""
         try:
             self._note(callback, status, result, record)
         except Exception:  # noqa: BLE001 - logged; what became of the callback stands

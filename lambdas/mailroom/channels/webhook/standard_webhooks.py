@@ -228,6 +228,6 @@ def _signer(settings: WebhookSender) -> Signer:
 
 
 def webhook_id(message: Webhook) -> str:
-    """The same for every try of a message, and for no other message; an operator's resend is another."""
+    """The id that every try of a message has, and no other message; an operator's resend has another."""
     digest = hashlib.sha256(f"{message.event_type}\0{message.id}\0{message.attempt}".encode()).hexdigest()
     return f"msg_{digest[:32]}"
