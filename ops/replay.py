@@ -95,7 +95,7 @@ def replay(
 
 
 class FailedBatches:
-    """Those of one stage: the mailbox's are replayed to dispatch, the ledger's to outcomes.
+    """The failed batches of one stage: the mailbox's are replayed to dispatch, the ledger's to outcomes.
 
     A batch that went through lies elsewhere from then on, so an interrupted replay is simply run again.
     """

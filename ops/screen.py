@@ -207,5 +207,5 @@ def plain(text: str) -> Text:
 
 
 def lines(text: str) -> Text:
-    """The same, of several lines."""
+    """What others wrote, on several lines."""
     return Text(printable(text))

@@ -25,7 +25,7 @@ Word = Literal["sent", "failed"]
 LONGEST_LEASE_SECONDS = 1_500
 """A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
 LONGEST_FAX_SECONDS = 86_400
-"""Of any stage, where its own number cannot be asked for any more."""
+"""The longest fax of any stage, where its own number cannot be asked for any more."""
 _FOLLOWS: dict[Word, str] = {
     "sent": "It is never sent again without mailroom resend --force.",
     "failed": "Callbacks follow, and mailroom resend may send it again.",

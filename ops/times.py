@@ -18,7 +18,7 @@ def span_of(text: str) -> int | None:
 
 
 def seconds_of(text: str) -> int:
-    """The same. Raises Refused where it is none."""
+    """`15m` in seconds. Raises Refused where it is no span."""
     found = span_of(text)
     if found is None:
         raise Refused(f"{text!r:.40} is no span of time; use one like 90s, 15m, 2h, 1d or 2w.")

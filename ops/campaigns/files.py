@@ -39,7 +39,7 @@ class CampaignFiles:
             raise Refused(f"campaigns/{name}/{CAMPAIGN_FILE} cannot be read: {error}.") from None
 
     def of_stage(self, name: str, stage: str) -> dict[str, Any]:
-        """The same with what cdk.json has otherwise in that stage. Raises Refused."""
+        """A campaign's settings with what cdk.json overrides in that stage. Raises Refused."""
         overrides = self.stage(stage).get("campaigns", {}).get("overrides", {})
         return merged(self.read(name), overrides.get(name, {}))
 

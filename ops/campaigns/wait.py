@@ -12,10 +12,10 @@ QUIET_POLLS = 3
 """Polls without a change, after which a run that is accounted for is over. SQS's depths are approximate: one
 zero proves nothing."""
 BESIDE_POLLS = 15
-"""The same, while messages lie in the queues. All campaigns of a stage share these queues, so the messages
-are another campaign's, which may take hours."""
+"""Polls without a change while messages lie in the queues. All campaigns of a stage share these queues, so
+the messages are another campaign's, which may take hours."""
 LOST_POLLS = 60
-"""The same, where recipients are missing: a depth may lag a minute behind what was sent (SQS,
+"""Polls without a change where recipients are missing: a depth may lag a minute behind what was sent (SQS,
 GetQueueAttributes), and messages that are on their way must not be reported as lost."""
 
 

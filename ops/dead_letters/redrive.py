@@ -98,7 +98,7 @@ class Redrive:
 
 
 def _behind(lines: Mapping[str, Sequence[str]]) -> str | None:
-    """Which dead letters stand before those that would have overtaken them."""
+    """Name the dead letters before those that would have overtaken them."""
     if not lines:
         return None
     said = "; ".join(f"{id_} stands behind {_some(before)}" for id_, before in sorted(lines.items()))
@@ -161,7 +161,7 @@ class DeadLetterMover(DeadLetterQueue):
             self.put_back()
 
     def _chosen(self, dead_letters: list[DeadLetter], only: Collection[str]) -> list[DeadLetter]:
-        """Those that are asked for, but for what would overtake another of its line."""
+        """The dead letters that are asked for, without those that would overtake another of their line."""
         if not only:
             return dead_letters
         chosen = []

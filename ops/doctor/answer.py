@@ -38,7 +38,7 @@ class Diagnosis(Struct, frozen=True):
 
 
 def ok(sentence: str) -> CheckFinding:
-    """It is as it should be."""
+    """The subject is as it should be."""
     return CheckFinding("ok", sentence)
 
 
@@ -53,7 +53,7 @@ def failed(sentence: str, fix: str = "") -> CheckFinding:
 
 
 def skipped(sentence: str) -> CheckFinding:
-    """It was not examined, and why."""
+    """The subject was not examined, and why."""
     return CheckFinding("skipped", sentence)
 
 

@@ -63,7 +63,7 @@ class DeployedFunction(Struct, frozen=True):
     environment: dict[str, str]
 
     def settings(self, kind: type[T]) -> T:
-        """Its environment as one of `mailroom.environment`'s. Raises msgspec.ValidationError."""
+        """The function's environment as one of `mailroom.environment`'s. Raises msgspec.ValidationError."""
         return environment.read(kind, self.environment)
 
 
@@ -111,7 +111,7 @@ class ExaminedStage:
 
     @property
     def account(self) -> str:
-        """Whose credentials these are. The first time AWS is asked: raises botocore's errors."""
+        """The account of the credentials. AWS is asked the first time: raises botocore's errors."""
         return self._caller["Account"]
 
     @property

@@ -79,7 +79,7 @@ class FoundMessages(Struct):
     ids: dict[str, int]
 
     def keys(self, role: Role) -> list[Key]:
-        """Those of one role."""
+        """The keys of one role."""
         return [key for key, each in self.found.items() if each.role == role]
 
 
@@ -120,7 +120,7 @@ def objects_of(image: Image, bucket: str) -> Iterator[str]:
 
 
 def _named_by_others(data: StageData, objects: set[str], own: set[Key], read: Read) -> set[str]:
-    """Those of `objects` that messages beside `own` need as well."""
+    """The `objects` that messages beside `own` need as well."""
     shared: set[str] = set()
     for table in ("mailbox", "ledger"):
         for image in data.scan(table, read):
@@ -229,7 +229,7 @@ class MessageErasure:
         self._rewrite(key, item)
 
     def _rewrite(self, key: Key, item: Image | None) -> None:
-        """Both items without the person. The ledger's on condition that it is still where it was."""
+        """Rewrite both items without the person; the ledger's only if it is still where it was."""
         for table, image in (("ledger", item), ("mailbox", self._data.item("mailbox", key))):
             if image is None:
                 continue

@@ -87,7 +87,7 @@ class Person:
         return not self.channel or named in (None, {"S": self.channel})
 
     def may_be_in(self, id_: str) -> bool:
-        """The same of the id of one of their own messages, where anything may stand before and after."""
+        """Whether `id_`, of one of their own messages, may name them, with anything before and after."""
         return self.recipient.removeprefix("+").casefold() in id_.casefold()
 
     def out_of(self, text: str) -> str:
@@ -148,7 +148,7 @@ def mentioned(image: Image, person: Person) -> bool:
 
 
 def mentioned_beside_keys(image: Image, person: Person) -> bool:
-    """The same without the key, which cannot be changed."""
+    """Whether any text beside the key, which cannot be changed, mentions the person."""
     return mentioned({name: value for name, value in image.items() if name not in KEYS}, person)
 
 

@@ -18,7 +18,7 @@ from stacks.settings.sentences import SettingsError, field_of
 from stacks.settings.stage import Settings
 
 _LANES: Mapping[str, Any] = {"mail": {"normal": {"share": 0.5}, "bulk": {"share": 0.5}}}
-"""Of a new row; others have one lane. Campaigns use mail's second one."""
+"""Lanes of a new row; other channels have one lane. Campaigns use mail's second one."""
 
 
 class Fault(NamedTuple):

@@ -27,7 +27,7 @@ _AGE = "ApproximateAgeOfOldestMessage"
 _AGE_MINUTES = 10
 """SQS writes its metrics each minute, some minutes late."""
 _MAX_METRICS = 500
-"""Of one GetMetricData call."""
+"""Metrics of one GetMetricData call."""
 
 
 class QueueSnapshot(Struct, frozen=True):
@@ -141,7 +141,8 @@ class Watcher:
         return wanted
 
     def _wanted(self, name: str) -> bool:
-        """Of a channel: its queue, its lanes', its retries', and the dead-letter queues of all of them."""
+        """Whether a queue is the channel's: its own, its lanes', its retries', or a dead-letter queue of
+        these."""
         base = name.removesuffix(".fifo")
         return self._channel is None or base == self._channel or base.startswith(f"{self._channel}-")
 

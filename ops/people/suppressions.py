@@ -24,7 +24,7 @@ app = typer.Typer(no_args_is_help=True, help="Show who is on the suppression lis
 CHANNELS = tuple(
     channel for channel, contract in CONTRACTS.items() if contract.addressees is not Message.addressees
 )
-"""Those whose recipients can be on the list."""
+"""Channels whose recipients can be on the list."""
 FAULTS = (ClientError, BotoCoreError)
 """What `lift_from_ses` raises."""
 Recipient = Annotated[str, typer.Argument(help="A mail address, a number such as +16175551234, an endpoint.")]

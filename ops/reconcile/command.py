@@ -33,7 +33,7 @@ _NAMED: dict[str, str] = {
     "dead_letters": "in a dead-letter queue",
     "unknown": "not in the mailbox and not in the ledger; check the id, --channel and --stage",
 }
-"""Of a message that was named, where its state by itself says too little."""
+"""Words for a message that was named, where its state by itself says too little."""
 _SHOWN = 50
 
 

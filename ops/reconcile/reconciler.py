@@ -24,7 +24,7 @@ from ops.tables import key_of, parts, segments
 TOGETHER = 100
 """Messages that are read and requeued at once: of 400 KB each, at most."""
 SEGMENTS = 8
-"""Of a table, read side by side."""
+"""Segments of a table, read side by side."""
 _WORKERS = 8
 _DEAD_LETTER_VISIBLE_SECONDS = 900.0
 """For as long after its mark a dead letter counts as there: SQS's counts lag behind by a minute or more, and

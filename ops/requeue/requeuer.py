@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Item = Mapping[str, Any]
 _RECORDS = 100
 _BYTES = 4 * 1024 * 1024
-"""Of one invocation, which takes 6 MB."""
+"""Bytes of one invocation, which takes 6 MB."""
 _AT_ONCE = RetrySchedule(delay=0, growth=1, cap=0)
 
 

@@ -1,4 +1,4 @@
-"""Which messages an operator means: ids on the command line, or from another command's output."""
+"""The messages that an operator means: ids on the command line, or from another command's output."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -55,11 +55,11 @@ class ResentMessage(Struct, frozen=True):
     may_arrive_twice: bool = False
 
     def refused(self, why: str) -> "ResentMessage":
-        """The same, left as it was."""
+        """The message, left as it was."""
         return ResentMessage(self.id, self.event_type, self.status, "refused", why)
 
     def unqueued(self, why: str) -> "ResentMessage":
-        """The same, cut off half-way."""
+        """The message, cut off half-way."""
         return structs.replace(self, result="unqueued", why=why)
 
 
@@ -114,7 +114,7 @@ def _under_way(item: Item) -> Judgement:
 
 
 def _partly(item: Item, status: str) -> str:
-    """Of a mail to several: that some of them have it, or may have."""
+    """Say of a mail to several that some of them have it, or may have."""
     entries = item.get("recipients", {}).values()
     if status not in _UNREACHED[:2] or all(each.get("status") in _UNREACHED for each in entries):
         return ""
@@ -193,7 +193,7 @@ class Resender:
         return next(iter(self._stage.items(self._stage.mailbox_table, ref)), None)
 
     def _fit(self, item: Item, content: Item | None, judgement: Judgement) -> Judgement:
-        """The same judgement, or what about its content forbids it."""
+        """The judgement, or what about the content forbids it."""
         # Under a new id nothing keeps it from arriving twice.
         known = f"{judgement.why}; " if judgement.twice else ""
         anew = f"{known}to send it after all, put it there under a new id"

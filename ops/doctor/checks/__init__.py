@@ -45,7 +45,7 @@ def checks_of(channel: str) -> Iterator[Check]:
 
 
 def _where_sent(channel: str, run: Run) -> Run:
-    """The same, skipped where the stage does not send by the channel."""
+    """The check, skipped where the stage does not send by the channel."""
 
     def checked(stage: ExaminedStage) -> Iterator[CheckFinding]:
         if stage.senders(channel):

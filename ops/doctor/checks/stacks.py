@@ -73,7 +73,7 @@ def _trouble(name: str, status: str) -> CheckFinding:
 
 
 EXPIRING = ("mailbox", "ledger", "campaign-runs", "dead-letters")
-"""Those whose items go when their `ttl` has passed."""
+"""Tables whose items go when their `ttl` has passed."""
 _EXPIRY = {"ENABLED", "ENABLING"}
 
 
