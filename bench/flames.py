@@ -70,7 +70,7 @@ def percent(samples: Counter[str]) -> dict[str, float]:
 
 
 def _library(name: str, above: str) -> str:
-    """Whose a frame is, below one of whoever is above."""
+    """The library that a frame belongs to, below a frame of `above`."""
     found = next((each for each, (begins, _) in LIBRARIES.items() if re.search(begins, name)), above)
     step = above.startswith("botocore") and above != "botocore rest" and found.startswith("botocore")
     return above if step else found

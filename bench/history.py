@@ -7,7 +7,7 @@ from typing import Any
 from bench import REPOSITORY
 
 Entry = dict[str, Any]
-"""Its date and commit, and the figures that were measured then."""
+"""A run's date and commit, and the figures that it measured."""
 NOISE = {
     "calls_per_mail": 0.0,
     "write_units_per_mail": 0.0,

@@ -32,7 +32,7 @@ _TAKEN = "{'batchItemFailures': []}"
 """What a start prints: py-spy succeeds even if what it looks at does not."""
 _STARTS = 30
 _PTRACER, _ANY = 0x59616D61, ctypes.c_ulong(-1)
-"""Of Linux's prctl: without them, a process may look only into its children."""
+"""Arguments of Linux's prctl: without them, a process may look only into its children."""
 
 
 def measure() -> dict[str, Any]:

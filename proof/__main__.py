@@ -13,7 +13,7 @@ from proof.counting import COLUMNS, LABELS, Counts
 
 RESULTS = REPOSITORY / "bench" / "proof.json"
 PYTHON = REPOSITORY / ".local" / "proof" / "bin" / "python"
-"""It has AWS's SDK for durable functions."""
+"""The interpreter that has AWS's SDK for durable functions."""
 
 
 def main() -> None:

@@ -55,7 +55,7 @@ class Baseline(Mailroom):
         self._sender: Any = sender
 
     def worker(self) -> Any:
-        """The same process again: the senders keep nothing in it."""
+        """Return the same process again: the senders keep nothing in it."""
         tables = self.outside.watch(self.dynamodb, "put_item", "update_item", "get_item", "delete_item")
         self._sender.adapter._client = self.outside.watch(self.ses, "send_email")
         if self._sender is handwritten_sender:

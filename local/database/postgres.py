@@ -196,7 +196,7 @@ def serving(folder: Path, port: int | None = None, password: str | None = None) 
 
 
 def _make(home: Home, password: str) -> None:
-    """Its data folder, with one superuser and one database."""
+    """Make the data folder, with one superuser and one database."""
     known = home.folder / "password"
     known.write_text(password)
     known.chmod(0o600)

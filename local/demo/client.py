@@ -112,7 +112,8 @@ class StageClient:
         return {(each["id"]["S"], each["event_type"]["S"]): each["status"]["S"] for each in images}
 
     def ended(self, keys: Sequence[Key]) -> set[Key]:
-        """Which of these messages have ended; at most 100. A scan costs the emulator twenty times as much."""
+        """The messages among these that have ended; at most 100 keys. A scan costs the emulator twenty times
+        as much."""
         asked = [typed({"id": id_, "event_type": event_type}) for id_, event_type in keys]
         answer = self.dynamodb.batch_get_item(
             RequestItems={LEDGER: {"Keys": asked, "ProjectionExpression": "id, event_type, completedAt"}}

@@ -71,7 +71,7 @@ BASIC = set(
     "ÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà"
 )
 EXTENDED = set("\f^{}\\[~]|€")
-"""These take two septets each."""
+"""Characters that take two septets each."""
 GSM, UCS2 = (160, 153), (70, 67)
 """Characters in a single segment, and in each of several."""
 
@@ -114,7 +114,7 @@ class SmsOrder:
 
     @property
     def content(self) -> tuple[str, str, tuple[str, ...]]:
-        """The same for every submit of the same message."""
+        """What every submit of one message has in common."""
         return self.to, self.body, tuple(url.partition("?")[0] for url in self.media_urls)
 
 

@@ -51,7 +51,7 @@ class AlarmText:
     """What an alarm is called, and says."""
 
     kind: str
-    """Such as dlq-not-empty: the end of its name, and what its page is called."""
+    """The end of its name, such as dlq-not-empty, and what its page is called."""
     meaning: str
     """Sentences: what has happened, and what that means."""
     next_step: str
@@ -65,7 +65,7 @@ class AlarmText:
 
     @property
     def short(self) -> str:
-        """Its name without the stage's."""
+        """The alarm's name without the stage's."""
         return f"{self.subject}-{self.kind}" if self.subject else self.kind
 
     @property

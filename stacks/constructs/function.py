@@ -95,9 +95,9 @@ class FunctionSpec:
 
     @property
     def periods(self) -> int:
-        """Of how many. A single record that fails whenever it comes has failed thrice within three waits: its
-        third invocation begins after two, and is over, which is when it counts, before a third has passed.
-        One period more, for the first may begin at the end of one."""
+        """How many periods are looked at. A single record that fails whenever it comes has failed thrice
+        within three waits: its third invocation begins after two, and is over, which is when it counts,
+        before a third has passed. One period more, for the first may begin at the end of one."""
         waits = AGAIN_AND_AGAIN * self.comes_back_seconds
         return max(self.at_least, math.ceil(waits / FIVE_MINUTES) + 1)
 

@@ -35,7 +35,7 @@ class Table(dynamodb.Table):
         recoverable = settings.deployment.point_in_time_recovery
         protected = settings.deployment.deletion_protection
         self.plain_name = settings.name(name)
-        """Its name in letters: where a reference would make one stack wait for the other."""
+        """The table's name in letters: a reference would make one stack wait for the other."""
         super().__init__(
             scope,
             construct_id,
@@ -121,7 +121,7 @@ RANDOM_KEY: Mapping[str, Any] = {
     "exclude_punctuation": True,
     "exclude_characters": string.punctuation,  # the emulator knows this way alone
 }
-"""Of a generated secret: a key."""
+"""The key in a generated secret."""
 
 
 class Secret(secretsmanager.Secret):

@@ -19,7 +19,7 @@ from stacks.settings.stage import Settings
 
 @dataclass(frozen=True, kw_only=True)
 class StreamWork(FunctionSpec):
-    """Which stream is read, what runs for it, and the numbers of both."""
+    """The stream that is read, what runs for it, and the numbers of both."""
 
     limits: Stream
     table: StreamTable

@@ -26,7 +26,7 @@ from stacks.settings.waiting import waiting_seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Work(FunctionSpec):
-    """Which queue a worker reads, what runs for it, and the numbers of both."""
+    """The queue that a worker reads, what runs for it, and the numbers of both."""
 
     queue: str
     """Short name, such as mail-bulk; a FIFO queue's is without the ending that AWS wants."""
@@ -150,7 +150,7 @@ IN_FLIGHT_MOST = 120_000
 """SQS's limit a queue, FIFO or not; it hands out no more then, and returns no error."""
 AGE = "ApproximateAgeOfOldestMessage"
 RECEIVED = " Messages that were received three times do not count."
-"""Of standard queues, by SQS's documentation of that metric."""
+"""True of standard queues, by SQS's documentation of that metric."""
 
 
 def _not_empty(worker: Worker, settings: Settings) -> None:

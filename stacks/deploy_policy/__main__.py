@@ -25,7 +25,7 @@ Templates = Sequence[Mapping[str, Any]]
 DEPLOY = "deploy"
 """The stack that is a person's to deploy."""
 _KEYS_OF_TAGS = ("service", "stage")
-"""Of the tags of `deployment.tags`, those that say whose a key is; others may change."""
+"""The tags of `deployment.tags` that say whose a key is; others may change."""
 
 
 def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates]:
@@ -38,8 +38,8 @@ def read(stage: str, context: Mapping[str, object]) -> tuple[Settings, Templates
 
 
 def qualifier_of(settings: Settings, context: Mapping[str, object]) -> str:
-    """Which bootstrap the stage is deployed by: the setting's, else that of `context` or cdk.json, else the
-    CDK's default. As the stack `deploy` has it."""
+    """The bootstrap that deploys the stage: the setting's, else that of `context` or cdk.json, else the CDK's
+    default. As the stack `deploy` has it."""
     named = settings.deploy.qualifier if settings.deploy else None
     given = named or _over_cdk_json(context).get(QUALIFIER)
     return str(given or DefaultStackSynthesizer.DEFAULT_QUALIFIER)

@@ -1,5 +1,6 @@
-"""Which actions the resources of a stage need: what their types' handlers name, less what serves properties
-that no resource of the stage has. AWS publishes those types and IAM's actions; cfn-lint brings them along."""
+"""The actions that the resources of a stage need: what their types' handlers name, less what serves
+properties that no resource of the stage has. AWS publishes those types and IAM's actions; cfn-lint brings
+them along."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from cfnlint.helpers import load_resource  # type: ignore[import-untyped]
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
 REGION = "us-east-1"
-"""Whose schemas are read: it has every resource type."""
+"""The region whose schemas are read: it has every resource type."""
 _CALLED = ("create", "read", "update", "delete")
 """The handlers that a deployment runs. `list` is for who imports what exists."""
 

@@ -36,7 +36,7 @@ class Statement:
         }
 
     def halves(self) -> Iterator["Statement"]:
-        """The same in two statements. Raises ValueError where a single action is too long already."""
+        """The statement as two. Raises ValueError where a single action is too long already."""
         middle = len(self.actions) // 2
         if not middle:
             raise ValueError(f"{self.actions} on {self.resources} is longer than a policy may be.")

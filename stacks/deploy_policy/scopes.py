@@ -43,7 +43,7 @@ class Place:
 
 
 _MADE_BY_AWS = ("management.chatbot.amazonaws.com", "ops.apigateway.amazonaws.com")
-"""Whose service-linked roles a deployment may make; AWS writes what is in them."""
+"""Services whose linked roles a deployment may make; AWS writes what is in them."""
 _MAPPING = ("lambda:*EventSourceMapping",)
 _KEY = ("kms:Disable*", "kms:EnableKey", "kms:Put*", "kms:Schedule*", "kms:Untag*", "kms:Update*Desc*")
 """What changes a key that exists. Not what CloudFormation calls right after CreateKey: it reads the key and

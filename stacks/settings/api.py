@@ -37,7 +37,7 @@ class Scopes(Section):
 
 
 class Jwt(Section):
-    """Whose tokens are taken, instead of requests that are signed with AWS credentials."""
+    """The issuer whose tokens are taken, instead of requests that are signed with AWS credentials."""
 
     issuer: str = Field(pattern=rf"^{ORIGIN}(/[A-Za-z0-9._~-]+)*/?$")
     """The https URL of who issues them; /.well-known/openid-configuration lies below it."""

@@ -78,7 +78,7 @@ class Schedule(Section):
     cron: Annotated[str, AfterValidator(_cron)]
     """Six fields, as EventBridge Scheduler has them, such as '0 13 ? * WED *'."""
     time_zone: Annotated[str, AfterValidator(_time_zone)] = "UTC"
-    """Whose clock the cron goes by."""
+    """The time zone that the cron goes by."""
 
 
 class Audience(Section):
@@ -91,17 +91,17 @@ class Audience(Section):
     columns: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     """Columns that may not be empty."""
     database: DatabaseName | None = None
-    """Of postgresql: one of the stage's databases."""
+    """For postgresql: one of the stage's databases."""
     query: Annotated[str, AfterValidator(_query)] | None = Field(default=None, min_length=1)
-    """Of postgresql: one SELECT; %(scheduled_at)s in it is the run's time."""
+    """For postgresql: one SELECT; %(scheduled_at)s in it is the run's time."""
     location: str | None = Field(default=None, pattern=_LOCATION)
-    """Of csv and jsonl: s3://bucket/key."""
+    """For csv and jsonl: s3://bucket/key."""
     delimiter: Annotated[str, AfterValidator(_delimiter)] | None = None
-    """Of csv: what stands between cells; a comma by default."""
+    """For csv: what separates cells; a comma by default."""
     table: str | None = Field(default=None, pattern=_TABLE)
-    """Of dynamodb: the table's name."""
+    """For dynamodb: the table's name."""
     index: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]{3,255}$")
-    """Of dynamodb: an index of the table."""
+    """For dynamodb: an index of the table."""
 
 
 class Campaign(Section):

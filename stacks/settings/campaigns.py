@@ -63,7 +63,7 @@ PUT_SECONDS = 0.02
 POOL_MARGIN_SECONDS = 2
 """How long a function waits for a connection to a database beyond two tries to make one."""
 FIRST_PAGE_QUERIES = 2
-"""Of collect: the rows without a key are counted once."""
+"""Queries of collect's first page: the rows without a key are counted once."""
 
 
 def collect_polling(section: Campaigns) -> Polling:

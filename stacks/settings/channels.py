@@ -125,8 +125,8 @@ WITH_OWN_NEEDS = ("mail", "sms", "push")
 SECRETS = {"twilio", "unsubscribe"}
 """Secrets that other stacks make."""
 MOST_LANES = 8
-"""Of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has 23,
-most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
+"""Lanes of all rows together, as they share a stack: CloudFormation takes 200 outputs a stack, and a lane has
+23, most of them names and ARNs of its alarms. What is left is for secrets of the rows' own."""
 
 SENDER_MB = 220
 """Memory that a sender needs, in MiB: 60 of its own, and what the largest payload takes that is read: 10 MiB

@@ -82,7 +82,7 @@ def _collecting(key: str, database: Database, timeout: int) -> Iterator[str]:
 
 
 def _composing(key: str, database: Database, compose: Compose, people: int) -> Iterator[str]:
-    """The same where a campaign's code asks once for all `people` that are composed together."""
+    """A query for all `people` that are composed together has to end before the function does."""
     query = database.statement_seconds
     others = _connected(database) + people * PUT_SECONDS
     needed = (others + query) * compose.batch_size

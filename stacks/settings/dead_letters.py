@@ -11,10 +11,10 @@ class DeadLetters(Function):
     """The function that looks at what lies in dead-letter queues."""
 
     timeout_seconds: int = Field(default=300, ge=30, le=900)
-    """Of it ten seconds are kept back for putting letters back."""
+    """Ten seconds of the time-out are kept for putting dead letters back."""
     every_minutes: int = Field(default=60, ge=1, le=1_440)
-    """It looks when an alarm begins, and every so many minutes, for an alarm that rings already says nothing
-    of further letters."""
+    """The function looks when an alarm begins, and every so many minutes: an alarm that rings already says
+    nothing of further dead letters."""
 
 
 def dead_letters_faults(chosen: DeadLetters) -> Iterator[str]:

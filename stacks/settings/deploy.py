@@ -38,8 +38,8 @@ _ISSUERS: Mapping[str, re.Pattern[str]] = MappingProxyType(
         "gitlab": re.compile(r"gitlab\.com(/.*)?"),
     }
 )
-"""Whose tokens an issuer's host and path are, whatever `provider` calls it: GitHub's own, its enterprises'
-and its servers', and GitLab's own."""
+"""The systems that an issuer's host and path belong to, whatever `provider` says: GitHub's own, its
+enterprises' and its servers', and GitLab's own."""
 
 
 def _signer(url: str) -> str | None:
@@ -58,7 +58,7 @@ class Deploy(Section):
     """The identity provider, and whom of it the stage's roles trust."""
 
     provider: Literal["github", "gitlab", "other"]
-    """Which system runs the deployments."""
+    """The system that runs the deployments."""
     subjects: tuple[str, ...] = Field(min_length=1)
     """Who may deploy, by the token's `sub`; a `*` is fine behind the beginning of a branch's, tag's or
     environment's name."""
@@ -73,7 +73,7 @@ class Deploy(Section):
     permissions_boundary: str | None = Field(default=None, pattern=r"^[A-Za-z0-9+=,.@_-]{1,128}$")
     """The name of a managed policy that bounds every role of the stage: see docs/deploying.md."""
     qualifier: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,10}$")
-    """Which bootstrap deploys the stage. null takes cdk.json's context, else the account's default, and
+    """The bootstrap that deploys the stage. null takes cdk.json's context, else the account's default, and
     warns of that."""
 
     @model_validator(mode="after")
@@ -93,7 +93,7 @@ class Deploy(Section):
 
     @property
     def signer(self) -> str:
-        """Whose tokens they are, and so whose rules hold: the issuer's, where its URL is known."""
+        """The system whose tokens they are, and whose rules hold: the issuer's, where its URL is known."""
         return _signer(self.issuer) or self.provider
 
     @property
@@ -113,12 +113,12 @@ class Deployment(Section):
     account: str | None = Field(default=None, pattern=r"^\d{12}$")
     """12 digits; null takes the account of whoever deploys."""
     region: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")
-    """Such as eu-central-1; null takes the region of whoever deploys."""
+    """A region such as eu-central-1; null takes the region of whoever deploys."""
     bundle_platform: Literal["aarch64-manylinux_2_28", "x86_64-manylinux_2_28", "host"] = (
         "aarch64-manylinux_2_28"
     )
-    """Whose wheels the functions get: Lambda's own glibc is 2.34. host, for the emulator, is this machine
-    and its Python."""
+    """The platform of the functions' wheels: Lambda's own glibc is 2.34. host, for the emulator, is this
+    machine and its Python."""
     removal: Literal["retain", "destroy"] = "retain"
     """What becomes of tables, buckets and secrets when a stack is deleted."""
     deletion_protection: bool = True

@@ -20,7 +20,7 @@ from stacks.settings.stage import Settings
 
 MODULE = "campaign.py"
 LANE = "bulk"
-"""Of every campaign's messages, so that they never delay what somebody waits for."""
+"""The lane of every campaign's messages: they never delay what somebody waits for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class EnabledCampaign:
         return f"{_place(self.name, self.stage, self.overrides, path.split('.'))}{path}"
 
     def sources(self) -> dict[str, Path]:
-        """Its Python files, by their paths in a bundle."""
+        """The campaign's Python files, by their paths in a bundle."""
         return {
             f"campaigns/{self.name}/{file.relative_to(self.folder).as_posix()}": file
             for file in sorted(self.folder.rglob("*.py"))
@@ -81,7 +81,7 @@ class EnabledCampaign:
         }
 
     def audience(self) -> dict[str, Any]:
-        """Its audience, with the stage's name where {stage} stands."""
+        """The campaign's audience, with the stage's name where {stage} stands."""
         values = self.chosen.audience.model_dump(mode="json", exclude_none=True)
         for name in ("location", "table"):
             if name in values:

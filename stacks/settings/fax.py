@@ -34,7 +34,7 @@ class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     """The fax queue, its sender, and the retries."""
 
     provider: Literal["signalwire", "telnyx"]
-    """Whose API sends the faxes."""
+    """The company whose API sends the faxes."""
     senders: tuple[Annotated[str, Field(pattern=_NUMBER)], ...] = Field(min_length=1)
     """Our own numbers in E.164, such as +12025550123; the first is the default."""
     space: str | None = Field(default=None, pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")

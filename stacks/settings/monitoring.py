@@ -20,9 +20,9 @@ class Slack(Section):
     console has to be used once, to let it."""
 
     workspace_id: str = Field(pattern=r"^[0-9A-Z]{1,255}$")
-    """Such as T0123456789."""
+    """An id such as T0123456789."""
     channel_id: str = Field(pattern=r"^[A-Za-z0-9]+$")
-    """Such as C0123456789, which ends the channel's link."""
+    """An id such as C0123456789, which ends the channel's link."""
 
 
 class Teams(Section):

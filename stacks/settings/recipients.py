@@ -17,7 +17,7 @@ _PREFIX = re.compile(r"\+[1-9][0-9]{3,14}")
 _OF_CHANNEL = re.compile(r"([a-z][a-z0-9]{0,15}):[!-~]{1,1024}")
 _ENDPOINT = re.compile(r"(arn:.*):endpoint(/.*)/[^/]+")
 MOST_BYTES = 2048
-"""Of `only` as JSON: every sender has it in its environment, which has room for 4 KB."""
+"""Bytes of `only` as JSON: every sender has it in its environment, which has room for 4 KB."""
 
 
 def _recipient(text: str) -> str:

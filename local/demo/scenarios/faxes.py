@@ -58,7 +58,7 @@ class FaxScenario:
         return body | {"pdf_url": f"https://example.com/faxes/{self.id}.pdf"}
 
     def item(self, providers: str, bucket: str) -> dict[str, Any]:
-        """The same as a mailbox item."""
+        """The fax as a mailbox item."""
         body = self.body(providers, bucket)
         return {"id": body.pop("fax_id"), "event_type": "fax", **body}
 
