@@ -116,7 +116,7 @@ def _connection(databases: Connections | None, name: str) -> "AbstractContextMan
 
 
 MAX_KEY_BYTES = 100
-"""Of a recipient's key: with the campaign and the run before it, an id has at most 180."""
+"""Bytes of a recipient's key: with the campaign and the run before it, an id has at most 180."""
 OWN = ("id", "event_type")
 """Attributes that every message has of its own: a key column of that name is not one of them."""
 

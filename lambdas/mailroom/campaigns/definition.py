@@ -69,7 +69,7 @@ class Definition(Struct, frozen=True):
     audience: AudienceDefinition
     topic: str | None = None
     attributes: dict[str, Any] = {}
-    """Of every message: `template`, `from`, …; what its module composes goes before them."""
+    """What every message has: `template`, `from`, …; what the module composes goes before them."""
     lane: str = "bulk"
     page_size: int = 1000
     recipients_per_message: int = 50

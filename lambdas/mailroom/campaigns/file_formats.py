@@ -20,7 +20,7 @@ from mailroom.errors import MAX_DEPTH, Invalid, too_deep
 CHUNK_BYTES = 256 * 1024
 """Asked for at once: more than a page of ordinary lines, so that a page is mostly one request."""
 MAX_RECORD_BYTES = 256 * 1024
-"""Of one entry, with all its lines."""
+"""Bytes of one entry, with all its lines."""
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Beyond that a file has no lines, and the search for the next one would outlast the function."""
 
@@ -51,7 +51,7 @@ class Readable(Protocol):
 
     @property
     def size(self) -> int | None:
-        """Its bytes; None: that is known after the first read."""
+        """Bytes of the file; None before the first read."""
         ...
 
     def read(self, offset: int) -> bytes:

@@ -103,7 +103,7 @@ class Unsent(Struct, frozen=True):
 
 
 class Passed(Struct, frozen=True):
-    """There is nothing to do: `why` is superseded, or the state of a run that is over."""
+    """Nothing is to be done: `why` is superseded, or the state of a run that is over."""
 
     why: str
 

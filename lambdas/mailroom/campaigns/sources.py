@@ -66,7 +66,7 @@ class _ModuleAudience(Struct, frozen=True):
     columns: tuple[str, ...]
 
     def page(self, page: Page) -> Found:
-        """Its people, held to the same as those of a file."""
+        """The module's people, held to the same rules as those of a file."""
         found = self.modules.recipients(self.definition, page)
         rows = Rows(KEY, self.columns)
         for at, each in enumerate(found.recipients, 1):

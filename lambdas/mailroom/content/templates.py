@@ -28,9 +28,9 @@ MAX_STEPS = 20_000
 MAX_MADE = 10_000_000
 """Characters and entries that the operations of one rendering may make beside those that they are given."""
 MAX_BITS = 8_192
-"""Of a product or a power of integers."""
+"""Bits of a product or a power of integers."""
 MAX_CHARACTERS = 5_000_000
-"""Of one rendered part."""
+"""Characters of one rendered part."""
 _RUN = 64
 
 
@@ -274,7 +274,7 @@ class _Fields(SandboxedFormatter):
 
 
 class _EscapedFields(_Fields, SandboxedEscapeFormatter):
-    """The same of a Markup."""
+    """str.format of a Markup, with the same bounds."""
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):

@@ -55,7 +55,7 @@ class Keywords(Struct, frozen=True):
 
 
 KNOWN = Keywords.of((), ())
-"""Those of a stage without words of its own."""
+"""The keywords of a stage without words of its own."""
 
 
 class KeywordText(Struct, frozen=True):

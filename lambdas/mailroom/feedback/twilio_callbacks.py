@@ -237,7 +237,7 @@ def _origins(url: str) -> tuple[str, str]:
 
 
 def _own_origins(request: CallbackRequest) -> tuple[str, ...]:
-    """Those of the host by which the callback came to this API.
+    """The origins of the host by which the callback came to this API.
 
     A message that was sent before the stage's public URL became another one has its callbacks signed for the
     API's own host. API Gateway finds the API by this name, so it is the API's own or a custom domain of

@@ -29,7 +29,7 @@ def sentence(text: str) -> str:
 
 
 def without_numbers(text: str) -> str:
-    """The same, of a channel whose recipients are numbers."""
+    """An explanation without long numbers, for a channel whose recipients are numbers."""
     return _NUMBER.sub("…", sentence(text))
 
 
