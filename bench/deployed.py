@@ -101,7 +101,8 @@ def _imports(bundles: dict[str, Path]) -> dict[str, Any]:
 
 
 def _milliseconds(statement: str, bundle: Path) -> float:
-    """In a new process, in the bundle's folder, as in Lambda; boto3 is this environment's."""
+    """Time a statement in a new process, in the bundle's folder, as in Lambda; boto3 is this
+    environment's."""
     command = [sys.executable, "-c", _TIMED.format(statement)]
     # A function's folder is read-only: what came without bytecode is compiled again each time.
     environment = clean(PYTHONPATH=str(bundle), PYTHONDONTWRITEBYTECODE="1")

@@ -30,7 +30,7 @@ _NONE: Stack = ()
 _IMPORT = "(<frozen importlib."
 _TOP, _ROW = 52, 16
 _LETTERS = 1180 / (12 * 0.59)
-"""So many fit into the whole width."""
+"""Letters that fit into the whole width."""
 _LEAST_SHARE = 0.001
 """Narrower frames are not drawn."""
 

@@ -21,7 +21,7 @@ def most_megabytes(pid: int | str = "self") -> float:
 
 
 def most_megabytes_until_its_end(process: subprocess.Popen[bytes]) -> float:
-    """As `most_megabytes`, of a process that is waited for."""
+    """Wait for a process to end; its `most_megabytes`."""
     most = 0.0
     while True:
         most = max(most, most_megabytes(process.pid))

@@ -27,7 +27,7 @@ PLOTS = {
     "mails_by_memory": ("a_second", "Mails a second of one function"),
 }
 GAP = 0.06
-"""Between labels, as a share of the height."""
+"""The space between labels, as a share of the height."""
 LOADS = {
     "prod": ("scale_100000", "100,000 mails at once, stage prod"),
     "hour": ("scale_hour", "1,000,000 mails in an hour, the rung of 1,000 a second"),
@@ -119,7 +119,7 @@ def draw(name: str, title: str, variants: dict[str, dict[str, dict[str, float]]]
 
 
 def save(drawing: Any, name: str) -> None:
-    """As SVG and as PNG."""
+    """Write the drawing as SVG and as PNG."""
     for form, metadata in (("svg", {"Date": None}), ("png", {})):
         drawing.savefig(PICTURES / f"{name}.{form}", dpi=150, metadata=metadata)
 

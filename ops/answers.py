@@ -60,7 +60,7 @@ ANSWERS: dict[str, Any] = {
     "watch": Snapshot,
     "webhook-key": WebhookKey,
 }
-"""By the command as it is typed."""
+"""The types of answers, by the command as it is typed."""
 
 
 def schema_of(command: str) -> dict[str, Any]:

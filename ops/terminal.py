@@ -41,7 +41,7 @@ class Terminal(Console):
         return super().render_str(printable(text), **{**options, "markup": False, "emoji": False})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Whatever else has a text. Rich's own control codes are segments of their own."""
+        """Everything else that has a text. Rich's own control codes are segments of their own."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(printable(segment.text), segment.style)
 

@@ -32,10 +32,10 @@ class Trial(Protocol):
     outside: Outside
 
     def deliver(self) -> None:
-        """The first delivery."""
+        """Make the first delivery."""
 
     def finish(self) -> None:
-        """All deliveries after that, until the queue is empty."""
+        """Make all further deliveries, until the queue is empty."""
 
     def sends(self) -> Counter[str]:
         """How often SES accepted each mail."""

@@ -27,7 +27,7 @@ from tests.support.faults.outside import Clock, Outside, Queues, Ses, Stopped
 
 QUEUE = "https://sqs/mail"
 VISIBILITY, MAX_RECEIVES = 360.0, 12
-"""As tests.support.faults.world has them, which needs packages that this environment has not."""
+"""The values of tests.support.faults.world, which needs packages that this environment has not."""
 AT_MOST_ONCE = StepConfig(
     retry_strategy=RetryPresets.none(), step_semantics=StepSemantics.AT_MOST_ONCE_PER_RETRY
 )
@@ -80,7 +80,7 @@ class Durable:
         self.queues = Queues(self.clock, VISIBILITY, MAX_RECEIVES)
         self._step = step
         self._executions: dict[str, InvocationStatus | None] = {}
-        """By their names; None: it waits for its first invocation."""
+        """The state of each execution by its name; None: it waits for its first invocation."""
         for name in NAMES:
             self.queues.put(QUEUE, name)
 

@@ -23,7 +23,7 @@ EVENTS = [
     *(Sending.SEND, Sending.DELIVERY, Sending.BOUNCE, Sending.COMPLAINT, Sending.REJECT),
     *(Sending.RENDERING_FAILURE, Sending.DELIVERY_DELAY),
 ]
-"""Not opens and clicks: for those SES would rewrite the mails."""
+"""Events without opens and clicks, for which SES would rewrite the mails."""
 KEPT_BACK_SECONDS = 5
 """What `feedback` leaves for the end of a batch: it takes in no event after that."""
 

@@ -1,4 +1,5 @@
-"""From the mailbox's stream, and from schedules, to the channels' queues; from the ledger's to callbacks."""
+"""What routes messages from the mailbox's stream and schedules to the channels' queues, and from the ledger's
+stream to callbacks."""
 
 import json
 from collections.abc import Iterator

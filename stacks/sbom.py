@@ -42,7 +42,8 @@ CONCLUDED = {
     "jinja2": "BSD-3-Clause",
     "sms-toolkit": "Apache-2.0",
 }
-"""By the text that a package ships, where its metadata names another licence, or not which of BSD's."""
+"""Licences by the text that a package ships, where its metadata names another licence, or not which of
+BSD's."""
 
 IDENTIFYING = {"type", "bom-ref", "name", "version", "purl", "hashes", "licenses"}
 """What is taken of a part's description; some of the rest is of older versions of CycloneDX."""
@@ -129,7 +130,7 @@ def written(bom: Bom) -> str:
 
 
 def licence_of(component: Component) -> str:
-    """As SPDX writes it, or in the package's words; "" for none."""
+    """A component's licence as SPDX writes it, or in the package's words; "" for none."""
     return " AND ".join(
         each.value if isinstance(each, LicenseExpression) else str(each.id or each.name)
         for each in component.licenses

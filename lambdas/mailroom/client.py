@@ -78,7 +78,7 @@ MAX_ID_BYTES = 180
 
 
 class Ambiguous(LookupError):
-    """Several messages have that id; `event_types` says which there are."""
+    """Raised if several messages have an id; `event_types` says which there are."""
 
     def __init__(self, id_: str, event_types: list[str]) -> None:
         super().__init__(f"{id_!r} is the id of several messages; name one of {', '.join(event_types)}")

@@ -206,7 +206,7 @@ class MessagesApiSettings(Common, frozen=True, kw_only=True, rename="upper"):
     """The scope that each operation needs: send, read and cancel; none: none does."""
     caller_claim: str = ""
     payload_prefixes: dict[str, str] = {}
-    """By the caller; none: every caller may name every object."""
+    """The prefix of the objects that each caller may name; empty: every caller may name all."""
     default_region: str = ""
     mailbox_ttl_seconds: Seconds = 0
     payload_ttl_seconds: Seconds = 0

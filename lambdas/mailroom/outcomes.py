@@ -119,7 +119,7 @@ def _sentence(change: LedgerChange) -> str:
 
 
 def _fax(change: LedgerChange, max_attempts: int) -> dict[str, Any]:
-    """In the words that users of a fax gateway know."""
+    """A fax's callback, in the words that users of a fax gateway know."""
     return {
         "fax_id": change.key.id,
         "status": _FAX_STATUSES.get(change.status, change.status),

@@ -67,7 +67,7 @@ logger = Logger(logger_formatter=_Formatter(), location=None)
 """What a log line says beside its message is given by keyword, and as `extra` only where it is a mapping
 already, such as `about(key)`. The formatter masks both."""
 _stage = {"stage": os.environ["MAILROOM_STAGE"]} if os.environ.get("MAILROOM_STAGE") else {}
-"""On every metric, for an account may have several stages; outside of functions there is none."""
+"""The dimension of every metric, because an account may have several stages; outside of functions none."""
 metrics = Metrics()
 metrics.set_default_dimensions(**_stage)
 

@@ -22,7 +22,7 @@ from local.stage.lifecycle import DATABASE_SECRET
 from local.stage.workspace import MAILBOX, REPOSITORY
 
 PEOPLE = 500
-"""So many get its mail, and one opts out of it."""
+"""The people who get the campaign's mail; one opts out of it."""
 TOPIC = "followers"
 KILLED_AT = 0.2
 """The part of its messages that is in the mailbox when it is killed; some more come until it stands still."""

@@ -109,11 +109,11 @@ class Bars(Progress):
         self._bars = {name: self.add_task(name, total=total) for name, total in totals.items()}
 
     def step(self, name: str) -> None:
-        """One more."""
+        """Count one more."""
         self.advance(self._bars[name])
 
     def show(self, name: str, count: int) -> None:
-        """So many by now; a bar never holds more than its total."""
+        """Show how many there are by now; a bar never holds more than its total."""
         self.update(self._bars[name], completed=min(count, self._totals[name]))
 
 

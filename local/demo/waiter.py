@@ -9,7 +9,7 @@ POLL_SECONDS = 0.25
 QUIET_SECONDS = 2.0
 SHOWN = 5
 AT_ONCE = 100
-"""So many messages are looked at together: BatchGetItem's own bound."""
+"""Messages that are looked at together: BatchGetItem's own bound."""
 Progress = Callable[[int], object]
 
 

@@ -134,7 +134,7 @@ class SimulatedFax:
         self.dialled = self.created + 0.3 * (self.ends - self.created)
 
     def status(self, now: float) -> str:
-        """In SignalWire's words."""
+        """The status in SignalWire's words."""
         if now >= self.ends:
             return _ENDINGS.get(self.course, self.course)
         if now >= self.dialled:
@@ -214,12 +214,12 @@ class FaxLine:
         return fax
 
     def fax(self, provider: str, fax_id: str) -> SimulatedFax | None:
-        """One of that provider's."""
+        """One fax of a provider."""
         fax = self._faxes.get(fax_id)
         return fax if fax is not None and fax.order.provider == provider else None
 
     def faxes(self, provider: str) -> list[SimulatedFax]:
-        """All of that provider's, newest first, as their lists are."""
+        """All faxes of a provider, newest first, as its lists are."""
         with self._lock:
             return [fax for fax in reversed(self._faxes.values()) if fax.order.provider == provider]
 

@@ -26,7 +26,7 @@ from local.providers.upstream import PublicApi, Upstream
 from local.providers.webhook_receiver import WebhookReceiver
 
 SLOW_FAX_SECONDS = 9.0
-"""Longer than a function of the local stage lives: a slow fax takes several of them."""
+"""Seconds, longer than a function of the local stage lives: a slow fax takes several of them."""
 
 
 CREDENTIALS: dict[str, dict[str, str]] = {

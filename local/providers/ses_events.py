@@ -81,7 +81,7 @@ class Address:
 
     @classmethod
     def of(cls, recipient: str) -> "Address":
-        """From any form that a header takes."""
+        """Read an address in any form that a header takes."""
         local, _, domain = parseaddr(recipient)[1].lower().partition("@")
         name, _, label = local.partition("+")
         return cls(name, frozenset(re.split(r"[.+-]", label)), domain == SIMULATOR_DOMAIN)

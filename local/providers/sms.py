@@ -60,7 +60,7 @@ ANSWERED_FIRST: dict[str, Answer] = {"53": "error", "54": "lost", "57": "lost"}
 DELIVERED: tuple[Course, int | None] = ("delivered", None)
 SENT_SECONDS = 0.1
 ENDED_SECONDS = 0.3
-"""After its acceptance: handed to the carrier, and ended."""
+"""Seconds after acceptance: handed to the carrier, and ended."""
 STOP_WORDS = {"STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"}
 START_WORDS = {"START", "YES", "UNSTOP"}
 """Twilio's own: https://www.twilio.com/docs/messaging/tutorials/advanced-opt-out."""
@@ -132,7 +132,8 @@ class SimulatedSms:
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """All that it passes through, in Twilio's words. With a Messaging Service it starts as accepted."""
+        """The statuses that it passes through, in Twilio's words. With a Messaging Service it starts as
+        accepted."""
         start = ("accepted", "queued") if self.order.service else ("queued",)
         match self.course:
             case "failed":
@@ -142,7 +143,7 @@ class SimulatedSms:
         return (*start, "sent", self.course)
 
     def status(self, now: float) -> str:
-        """In Twilio's words."""
+        """The status in Twilio's words."""
         if now >= self.created + ENDED_SECONDS:
             return self.statuses[-1]
         sent = now >= self.created + SENT_SECONDS

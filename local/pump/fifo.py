@@ -38,7 +38,7 @@ class FifoMapping:
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "FifoMapping":
-        """From an entry of ListEventSourceMappings."""
+        """Read an entry of ListEventSourceMappings."""
         if (answer.get("FilterCriteria") or {}).get("Filters"):
             raise ValueError(
                 f"The pump filters no queue, and the mapping of {answer['EventSourceArn']} does."
@@ -64,7 +64,7 @@ class FifoMessage:
 
     @classmethod
     def received(cls, entry: Mapping[str, Any], queue: str) -> "FifoMessage":
-        """From an entry of ReceiveMessage that asked for all attributes."""
+        """Read an entry of ReceiveMessage that asked for all attributes."""
         attributes = entry.get("MessageAttributes") or {}
         record = {
             "messageId": entry["MessageId"],

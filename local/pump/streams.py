@@ -50,7 +50,7 @@ class StreamMapping:
 
     @classmethod
     def from_api(cls, answer: Mapping[str, Any]) -> "StreamMapping":
-        """From an entry of ListEventSourceMappings."""
+        """Read an entry of ListEventSourceMappings."""
         age = answer.get("MaximumRecordAgeInSeconds", -1)
         target = (answer.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
         if target and ":s3:::" not in target:
@@ -82,7 +82,7 @@ class Record:
 
     @classmethod
     def from_stream(cls, record: Mapping[str, Any], stream: str) -> "Record":
-        """From an entry of GetRecords, as JSON has it."""
+        """Read an entry of GetRecords, as JSON has it."""
         change = record["dynamodb"]
         return cls(
             sequence=change["SequenceNumber"],

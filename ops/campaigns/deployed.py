@@ -18,7 +18,7 @@ from ops import stage as stages
 from ops.screen import NotDeployed, Refused
 
 Schedules = dict[str, Literal["enabled", "disabled"]]
-"""By campaign."""
+"""The states of schedules, by campaign."""
 
 
 QUEUES = ("collect", "audience")

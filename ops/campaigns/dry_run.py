@@ -22,7 +22,7 @@ from ops.stage import config_for_invocations
 SAMPLES = 3
 MAX_FAULTS = 20
 UNSUBSCRIBE_URL = "https://example.com/unsubscribe/made-up"
-"""In place of a recipient's own, which the sender signs."""
+"""Shown in place of a recipient's own link, which the sender signs."""
 
 
 class Sample(Struct, frozen=True):
@@ -145,6 +145,6 @@ class Samples:
 
 
 def _variables(mail: Mail) -> dict[str, Any]:
-    """As the mail's sender hands them over: one addressee of a topic has a link to leave it."""
+    """The variables that the mail's sender hands over: one addressee of a topic has a link to leave it."""
     link = {"unsubscribe_url": UNSUBSCRIBE_URL} if mail.topic and len(mail.addressees) == 1 else {}
     return {**mail.variables, **link}

@@ -264,7 +264,7 @@ class _Batches:
 
 
 def _compact(value: Any) -> str:
-    """As Lambda wrote it: a batch may fill what an invocation takes."""
+    """JSON as Lambda wrote it: a batch may fill what an invocation takes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

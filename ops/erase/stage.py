@@ -16,7 +16,7 @@ from ops.stage import function_settings
 from ops.tables import segments
 
 Read = Callable[[int], None]
-"""Is called with how many more items or objects were read."""
+"""Called with the number of further items or objects that were read."""
 SEGMENTS = 4
 Ses = Literal["not_asked", "lifted", "not_listed", "kept", "failed"]
 

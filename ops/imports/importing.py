@@ -159,8 +159,8 @@ class Import:
         self._writer.stop()
 
     def run(self) -> Imported:
-        """Until the file's end, or until it must end. Raises Refused where the files beside it cannot be
-        written, or somebody has written into it."""
+        """Import until the file's end, or until it is stopped. Raises Refused where the files beside it
+        cannot be written, or somebody has written into it."""
         self._rejected.begin(self._progress.rejected_bytes)
         self._note()
         try:

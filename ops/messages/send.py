@@ -25,11 +25,11 @@ from ops.stage import config_for_puts
 
 STDIN = "-"
 UNDER_WAY = (READY, "scheduled", "sending", "retrying")
-"""Without an outcome."""
+"""Statuses without an outcome."""
 GOOD = ("sent", "delivered")
 _FIRST_POLL, _LONGEST_POLL = 0.2, 2.0
 _LETTERS = "bcdfghjkmnpqrstvwxz23456789"
-"""Without vowels, which make words, and without what is taken for another one."""
+"""Letters and digits without vowels, which make words, and without any that is taken for another."""
 _RANDOM = 6
 _SAID = {
     "accepted": "It is in the mailbox.",
@@ -163,7 +163,7 @@ def _read(place: str) -> dict[str, Any]:
 
 
 def _fault(text: str) -> str:
-    """In which line and column a text is no JSON object; never what stands there."""
+    """The line and column where a text is no JSON object; never what is there."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:

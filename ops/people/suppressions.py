@@ -222,7 +222,8 @@ def lift(
 
 
 def _lift_from_ses(lists: Lists, recipient: str, say: Terminal) -> Ses:
-    """Before our own list: SES would answer the next mail with a bounce, which marks the recipient anew."""
+    """Lift from SES's list before our own: SES would answer the next mail with a bounce, which marks the
+    recipient anew."""
     try:
         said = lists.lift_from_ses(recipient)
     except FAULTS as error:

@@ -250,7 +250,8 @@ class DeadLetterQueues:
     def __init__(self, stage: DeployedStage) -> None:
         self._stage = stage
         self._held: dict[str, list[tuple[int, float]]] = {}
-        """By channel, of each of its queues: how many dead letters it holds, and for how many seconds."""
+        """By channel, each dead-letter queue's number of dead letters, and for how many seconds it keeps
+        one."""
 
     def may_hold(self, channel: str, marked_at: float) -> bool:
         """Whether the dead letter of a message that was marked then (epoch seconds) may be there yet."""

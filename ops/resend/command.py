@@ -27,7 +27,7 @@ from ops.screen import (
 )
 
 UNASKED = 10
-"""So many are sent again without a question."""
+"""Messages that are sent again without a question."""
 _SHOWN = 50
 
 

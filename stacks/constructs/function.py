@@ -81,7 +81,7 @@ class FunctionSpec:
     network: Network | None = None
     """Where in a VPC the function stands; None: in none."""
     comes_back_seconds: int = 0
-    """After how long the function gets again what it failed at, from a queue or a stream: then only repeated
+    """Seconds until the function gets again what it failed at, from a queue or a stream: then only repeated
     failures mean something. 0: nobody tries again; the caller sees the failure, and the first one counts."""
     kept_back_seconds: float = 0
     """How much of its time-out an invocation keeps to finish in: until then it may run by design."""
@@ -90,7 +90,7 @@ class FunctionSpec:
 
     @property
     def at_least(self) -> int:
-        """In how many periods something has to go wrong."""
+        """The number of periods in which something has to go wrong."""
         return AGAIN_AND_AGAIN if self.comes_back_seconds else 1
 
     @property
@@ -249,7 +249,7 @@ class HandlerFunction(Construct):
 
 
 def _arn(scope: Construct, service: str, resource: str, name: str) -> str:
-    """By name, not by reference: the function waits for the role that this goes into."""
+    """An ARN by name, not by reference: the function waits for the role that the ARN goes into."""
     form = ArnFormat.COLON_RESOURCE_NAME
     return Stack.of(scope).format_arn(service=service, resource=resource, resource_name=name, arn_format=form)
 

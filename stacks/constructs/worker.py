@@ -35,7 +35,7 @@ class Work(FunctionSpec):
     channel: str = ""
     """The event type whose messages the function sends; "": it sends none."""
     fifo: bool = False
-    """In order within a message group, and one of a group at a time."""
+    """Whether messages of a group are taken in order, one at a time."""
 
     @property
     def queue_name(self) -> str:
@@ -121,7 +121,7 @@ class Worker(Construct):
     def _watch(self, settings: Settings, work: Work) -> None:
         self.waiting_seconds = waiting_seconds(settings, work.queue)
         self.kept_days = settings.retention.days_of(fifo=work.fifo)
-        """After so many days SQS deletes what is in the queue."""
+        """Days after which SQS deletes what is in the queue."""
         _not_empty(self, settings)
         _waiting_long(self, settings)
         _backlog_old(self, settings)

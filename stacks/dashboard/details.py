@@ -13,7 +13,7 @@ from stacks.settings.waiting import waiting_seconds
 
 
 def channels(settings: Settings, reading: Sequence[Work]) -> Iterator[Widget]:
-    """Which channel, and why not?"""
+    """The widgets on which channel fails, and why."""
     yield heading(
         "Channels", "Accepted a lane, failed a reason (the ledger's `error.code`), and how long it took."
     )
@@ -62,7 +62,7 @@ def streams(settings: Settings, readers: Sequence[str]) -> Iterator[Widget]:
 
 
 def _failed(settings: Settings, channel: str) -> list[object]:
-    """Whatever reasons there were: nobody knows them beforehand."""
+    """Every reason that there was: nobody knows them beforehand."""
     schema = "{Mailroom,channel,reason,stage}"
     search = f'{schema} MetricName="Failed" channel="{channel}" stage="{settings.stage}"'
     return expression(f"SEARCH('{search}', 'Sum', 300)", id="reasons")

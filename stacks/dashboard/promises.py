@@ -27,7 +27,7 @@ READING = (
 
 
 def top(settings: Settings, queues: Sequence[Work], kinds: Mapping[str, str]) -> Iterator[Widget]:
-    """Is anything wrong?"""
+    """The widgets on whether anything is wrong."""
     yield text(READING.format(stage=settings.stage), 4)
     yield from _alarms(kinds)
     yield heading("Promises", "What was accepted and what failed in the time shown; how long, how late.")
@@ -41,7 +41,7 @@ def top(settings: Settings, queues: Sequence[Work], kinds: Mapping[str, str]) ->
 
 
 def alarm_arn(name: str) -> str:
-    """By its name: a reference would tie the alarm's stack to this one."""
+    """An alarm's ARN, by name: a reference would tie the alarm's stack to this one."""
     return f"arn:${{AWS::Partition}}:cloudwatch:${{AWS::Region}}:${{AWS::AccountId}}:alarm:{name}"
 
 
@@ -104,7 +104,7 @@ def _waiting(settings: Settings, queues: Sequence[Work]) -> Widget:
 
 
 def times(settings: Settings, senders: Sequence[Work]) -> list[Series]:
-    """From a message's put to its acceptance, by sender."""
+    """The time from a message's put to its acceptance, by sender."""
     return [
         metric(
             "Mailroom",

@@ -119,7 +119,7 @@ def main() -> None:
 
 
 def _write(folder: Path, policies: Sequence[Any]) -> None:
-    """In place of those that a former run left there."""
+    """Write the policies in place of those of a former run."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("execution-*.json"):
         old.unlink()

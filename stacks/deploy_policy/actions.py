@@ -48,7 +48,7 @@ def resource_kinds(action: str) -> tuple[str, ...]:
 
 
 def _spelt(action: str) -> str:
-    """As IAM's documents have it; of S3's one schema writes s3:getObject."""
+    """An action as IAM's documents spell it; one of S3's schemas has s3:getObject."""
     service, _, name = action.partition(":")
     return f"{service.lower()}:{name[0].upper()}{name[1:]}"
 

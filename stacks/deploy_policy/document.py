@@ -24,7 +24,7 @@ class Statement:
     denied: bool = False
 
     def body(self) -> dict[str, Any]:
-        """In IAM's words."""
+        """The statement in IAM's words."""
         conditions: dict[str, dict[str, list[str]]] = {}
         for operator, key, values in self.conditions:
             conditions.setdefault(operator, {})[key] = [*values]

@@ -1,4 +1,4 @@
-"""To what each action is held: to the stage's own names wherever IAM can tell them, else by a condition."""
+"""What each action is held to: to the stage's own names wherever IAM can tell them, else by a condition."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -122,7 +122,7 @@ class Campaign(Section):
     max_pages: int = Field(default=100_000, ge=1, le=10_000_000)
     """Where a run ends that would go on and on."""
     expires_after_hours: float | None = Field(default=None, ge=0.1, le=8_760)
-    """So long after a run's time its messages are not sent any more; null: they always are."""
+    """Hours after a run's time until its messages are not sent any more; null: they always are."""
     databases: tuple[DatabaseName, ...] = ()
     """The stage's databases that campaign.py asks, beside the audience's."""
     attributes: Annotated[dict[str, JsonValue], AfterValidator(_attributes)] = Field(default_factory=dict)

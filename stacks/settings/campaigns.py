@@ -48,7 +48,7 @@ class Campaigns(Section):
     enabled: tuple[CampaignName, ...] = ()
     """The folders whose campaigns the stage has."""
     overrides: dict[CampaignName, dict[str, JsonValue]] = Field(default_factory=dict)
-    """By campaign, what is otherwise in this stage than in its campaign.toml, in the same sections."""
+    """What this stage sets otherwise than campaign.toml, by campaign, in the same sections."""
     collect: Collect = Collect()
     compose: Compose = Compose()
     network: Network | None = None
@@ -72,7 +72,7 @@ def collect_polling(section: Campaigns) -> Polling:
 
 
 def compose_polling(section: Campaigns, concurrencies: Iterable[int]) -> Polling:
-    """So many as the campaign allows that allows the fewest: they all share the queue."""
+    """Polling with the least concurrency that a campaign allows: they all share the queue."""
     return Polling(batch_size=section.compose.batch_size, maximum_concurrency=min(concurrencies, default=2))
 
 

@@ -22,11 +22,11 @@ class Database(Section):
     username, password, dbname. What it lacks stands here: one that RDS itself manages holds the username and
     the password alone."""
     host: str | None = Field(default=None, pattern=r"^[A-Za-z0-9:][A-Za-z0-9._:-]{0,252}$")
-    """Where it is, if its secret does not say."""
+    """The database's host, if its secret does not say."""
     port: int | None = Field(default=None, ge=1, le=65_535)
-    """On which port, if its secret does not say; null is PostgreSQL's own, 5432."""
+    """The database's port, if its secret does not say; null is PostgreSQL's own, 5432."""
     dbname: str | None = Field(default=None, pattern=r"^[^\x00-\x1f\x7f]{1,63}$")
-    """What it is called on its server, if its secret does not say."""
+    """The database's name on its server, if its secret does not say."""
     connections: int = Field(ge=2, le=100_000)
     """How many of its connections campaigns may hold at once. A dry run takes one more of each function, and
     while a new version is deployed the old one's may still be open: leave the database room for those."""

@@ -42,7 +42,7 @@ class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     connection_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9-]{1,64}$")
     """Telnyx's id of the fax application."""
     timeout_seconds: int = Field(default=900, ge=1, le=900)
-    """As long as Lambda lets it: a function that waits is cheaper than one that is started anew."""
+    """The longest that Lambda allows: a function that waits is cheaper than one that is started anew."""
     concurrent_calls: int = Field(default=2, ge=2, le=1000)
     """How many faxes may be under way at once; the provider's limit for the account."""
     calls_per_second: float = Field(default=1, ge=0.1, le=1000)
@@ -58,7 +58,8 @@ class Fax(Function, Redelivery, FailurePolicy, Backoff, HttpProvider):
     ttl_minutes: int = Field(default=5, ge=5, le=120)
     """How long the provider may try by itself: short, for the retries here govern."""
     longest_fax_seconds: int = Field(default=7_200, ge=60, le=86_400)
-    """From submit to end, the provider's own tries included; a fax under way for longer is given up."""
+    """Seconds from submit to end, the provider's own tries included; a fax under way for longer is given
+    up."""
     visibility_margin_seconds: int = Field(default=60, ge=1, le=3_600)
     """How long the queue's visibility outlives the lease: a crash holds a line for no longer than both."""
     max_attempts: int = Field(default=20, ge=1, le=100)

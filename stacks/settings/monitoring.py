@@ -64,7 +64,7 @@ class Monitoring(Section):
     teams: Teams | None = None
     """null: nothing is written to Teams."""
     waiting_minutes: dict[str, Annotated[int, Field(ge=1, le=LONGEST_MINUTES)]] = Field(default_factory=dict)
-    """By a queue's short name, such as mail-bulk: for how long its oldest message may wait."""
+    """How long a queue's oldest message may wait, by the queue's short name, such as mail-bulk."""
     iterator_age_seconds: int = Field(default=300, ge=1, le=86_400)
     """How far behind its table the reader of a stream may be."""
     slow_share: float = Field(default=0.95, ge=0.1, le=1)

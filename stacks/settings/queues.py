@@ -30,8 +30,8 @@ class Stream(Function):
 
 
 LEAST_LEDGER_DAYS = 90
-"""So long every ledger remembers, whatever its stage is set to or was: an item lives by the setting that held
-when it was written, so that nobody can tell from today's what is forgotten."""
+"""The days that every ledger remembers, whatever its stage is set to or was: an item lives by the setting
+that held when it was written, so that nobody can tell from today's what is forgotten."""
 
 
 class Retention(Section):
@@ -102,7 +102,8 @@ class QueueRules:
     visibility: int
     max_receives: int
     longest_stay: int
-    """From the first receive until the dead-letter queue, if every receive waits as long as it can."""
+    """Seconds from the first receive until the dead-letter queue, if every receive waits as long as it
+    can."""
 
 
 def visibility_of(function: Function, polling: Polling) -> int:

@@ -39,8 +39,7 @@ class Recipients(Section):
     only: tuple[Annotated[str, AfterValidator(_recipient)], ...] = ()
     """Mail addresses, domains, numbers by their first digits, and other recipients as CHANNEL:RECIPIENT."""
     redirect_to: dict[EventType, str] = Field(default_factory=dict)
-    """By the channel, who gets the messages that are for anybody else; they are suppressed where it names
-    nobody."""
+    """Who gets the messages that are for anybody else, by channel; without an entry they are suppressed."""
 
     def environment(self, event_type: str) -> dict[str, str]:
         """What the sender of a channel knows of it."""

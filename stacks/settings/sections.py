@@ -64,7 +64,7 @@ class FailurePolicy(Section):
     record_seconds: int = Field(default=5, ge=1, le=60)
     """What is kept back after a submit, so that its outcome can still be recorded."""
     on_unknown: Literal["resend", "hold"] = "resend"
-    """After a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
+    """What follows a crash without evidence: send again (at least once) or fail as unknown (at most once)."""
     misconfigured_seconds: int = Field(default=10, ge=0, le=900)
     """The wait after a fault of ours: short, so that the dead-letter queue's alarm comes soon."""
 

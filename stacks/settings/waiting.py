@@ -16,7 +16,7 @@ MINUTES = {
     "mail-bulk": 720,
     "audience": 720,
 }
-"""By queue; the others have USUAL."""
+"""Minutes by queue; the others have USUAL."""
 LONGEST_DELAY = 900
 """SQS's, in seconds. A message whose send_at is as near lies delayed in its own queue, and whether the age
 counts that time is not documented."""

@@ -96,7 +96,7 @@ class Logins:
 
 
 MARGIN_SECONDS = 2.0
-"""Beyond what two tries to connect may take."""
+"""Time beyond what two tries to connect may take."""
 
 _Open = Callable[[dict[str, Any]], Connection[Any]]
 """Opens a connection with these parameters."""
@@ -168,7 +168,8 @@ class Pool:
 
 def _limiting(milliseconds: int) -> Callable[[Connection[Any]], None]:
     def configure(connection: Connection[Any]) -> None:
-        """Not by an option of the start-up packet: RDS Proxy refuses a connection that has any."""
+        """Set the limits by statements: RDS Proxy refuses a connection with options in its start-up
+        packet."""
         connection.autocommit = True
         connection.execute("SELECT set_config('statement_timeout', %s, false)", [str(milliseconds)])
         connection.autocommit = False

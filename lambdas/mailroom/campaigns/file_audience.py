@@ -94,7 +94,7 @@ class S3Object:
         self._place = {"Bucket": place.netloc, "Key": location.removeprefix(f"s3://{place.netloc}/")}
         self.etag = etag
         self.size: int | None = None
-        """In bytes; None before the first of them were read."""
+        """The object's size in bytes; None before the first were read."""
 
     def read(self, offset: int) -> bytes:
         """The bytes from the offset on, CHUNK_BYTES at most; none: that is its end. Raises Invalid where

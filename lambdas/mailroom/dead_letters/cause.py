@@ -152,7 +152,7 @@ _TROUBLES = {
     "retry": "not taken for as long as it may wait: {}; redrive it when that is over",
     "unprepared": "it could not be made ready ({}); see the log of its sender, then redrive it",
 }
-"""By the code of what kept a message from being sent."""
+"""Causes by the code of what kept a message from being sent."""
 
 
 def cause_of(dead_letter: DeadLetter, subject: Subject, item: Item) -> Cause:

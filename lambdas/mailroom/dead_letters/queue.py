@@ -145,5 +145,5 @@ class DeadLetterQueue:
         return dead_letters
 
     def put_back(self) -> None:
-        """All that was received is there for everybody again."""
+        """Make all that was received visible to everybody again."""
         queues.set_visibility(self._client, self._url, [(receipt, 0) for receipt in self._held.values()])

@@ -223,7 +223,7 @@ class Worker:
             return [*threads.map(self._work, opened)]
 
     def _work(self, opened: tuple[Any, QueueRecord] | None) -> Wait:
-        """One record. Raises nothing: its fault must not end the batch."""
+        """Work on one record. Raises nothing: its fault must not end the batch."""
         if opened is None:
             self._tools.tally.add("Malformed")
             return queues.AT_ONCE

@@ -94,7 +94,7 @@ def read_aws(words: Mapping[str, Any], sent: str, keywords: Keywords, region: st
 
 
 def _of(text: KeywordText, region: str) -> list[KeywordText]:
-    """With the number as messages have it; [] for one that no message of ours can go to."""
+    """The text with its number as messages have it; [] if no message of ours can go to that number."""
     at = values.milliseconds("at", text.at)
     sent_to = values.word(text.sent_to)
     return [KeywordText(each, sent_to, text.wish, at) for each in values.number(text.number, region)]

@@ -70,7 +70,7 @@ class Meaning(Struct, frozen=True):
 
 
 Reader = Callable[[EventObject, int], Iterator[Meaning]]
-"""From the object and the event's time in epoch milliseconds."""
+"""Reads an event's object, at the event's time in epoch milliseconds."""
 
 
 class Destination:

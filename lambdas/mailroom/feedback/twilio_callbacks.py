@@ -231,7 +231,7 @@ class TwilioCallbacks:
 
 
 def _origins(url: str) -> tuple[str, str]:
-    """As Twilio's own library does, without a port and with one: which of the two was signed has differed."""
+    """A URL's origin without a port and with one, as in Twilio's own library: either may have been signed."""
     parsed = urlparse(url)
     return remove_port(parsed), add_port(parsed)
 

@@ -238,7 +238,7 @@ def _read(sock: socket.socket, method: str, deadline: Deadline, *, whole: bool) 
 
 
 def _whole(response: HTTPResponse) -> bytes:
-    """In pieces: what a length or a chunk announces is never set aside at once."""
+    """Read the body in pieces: the memory that a length or a chunk announces is never set aside at once."""
     body = b""
     while piece := response.read1(65536):
         body += piece

@@ -257,7 +257,7 @@ def addressing_of_any(item: Mapping[str, Any]) -> Sets:
 
 
 def provider_of(provider: str, provider_id: str) -> Sets:
-    """Who has it, and what it is called there."""
+    """The provider that has a message, and the message's id there."""
     return {"provider": string(provider), "provider_id": string(provider_id)}
 
 
@@ -370,12 +370,12 @@ class LedgerChange(Struct, frozen=True):
 
     @property
     def key(self) -> Key:
-        """The message's."""
+        """The message's key."""
         return Key(self.new["id"], self.new["event_type"])
 
     @property
     def status(self) -> str:
-        """Where it stands now."""
+        """The message's status now."""
         return str(self.new.get("status", ""))
 
     @property

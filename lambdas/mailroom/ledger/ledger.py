@@ -199,12 +199,12 @@ class Ledger(LedgerItems):
         self._write_own(claim, end, "suppressed", code)
 
     def suppress_one(self, claim: Claimed, addressee: str, message: str) -> None:
-        """One of several is left out: what is sent goes to the others."""
+        """Record that one of several recipients is left out: the others get the message."""
         self.advance(claim.key, addressee, "suppressed", {}, message, claim.token)
 
     def release(self, claim: Claimed, code: str = "", message: str = "") -> None:
-        """Record that the claim's holder has not sent the message: the next delivery claims at once. Of an
-        earlier try whose outcome is unknown (`claim.since`) that proves nothing, so the next delivery hears
+        """Record that the claim's holder has not sent the message: the next delivery claims at once. That
+        proves nothing of an earlier try whose outcome is unknown (`claim.since`), so the next delivery hears
         of that try.
 
         `trouble` says what kept the message from being sent, until it is settled.
@@ -213,7 +213,8 @@ class Ledger(LedgerItems):
         self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=gone))
 
     def hand_back(self, claim: Claimed) -> None:
-        """Not over yet: the next delivery claims at once and resumes from the checkpoint."""
+        """Give up a claim whose fax is not over: the next delivery claims at once and resumes from the
+        checkpoint."""
         self._write_own(claim, Change({}, f"{_OWN} AND attribute_exists(provider_id)", removes=_CLAIM))
 
     def retry_later(self, claim: Claimed, code: str, message: str) -> None:

@@ -123,7 +123,7 @@ def _note(items: LedgerItems, event: Event, news: Sets) -> Observed:
 
 
 def _entries(items: LedgerItems, events: Sequence[Event], item: dict[str, Any]) -> Observed:
-    """Each recipient's own, and then the message's by all of theirs."""
+    """Move each recipient's status, and then the message's by all of theirs."""
     for event in events:
         for recipient in _concerned(event, item):
             status, error = event.status, "" if event.status in _GOOD else event.detail

@@ -46,7 +46,7 @@ def read(received: Iterable[Mapping[str, Any]], key: str) -> list[ReceivedCallba
 
 
 def different(callbacks: Iterable[ReceivedCallback]) -> list[ReceivedCallback]:
-    """Without repeats of a webhook-id, which a receiver drops."""
+    """The callbacks without repeats of a webhook-id, which a receiver drops."""
     first: dict[str, ReceivedCallback] = {}
     for each in callbacks:
         first.setdefault(each.webhook_id, each)

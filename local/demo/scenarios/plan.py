@@ -15,7 +15,7 @@ from local.demo.scenarios.faxes import FaxScenario
 from local.stage.workspace import REPOSITORY
 
 WITH_CALLBACK = 5
-"""So many messages of each kind have a callback_url, beside the first that fails."""
+"""Messages of each kind with a callback_url, beside the first that fails."""
 PAYLOADS: Mapping[str, Any] = {
     "webhook-map": {"order": 7, "lines": [{"sku": "a-1", "paid": True}], "note": None},
     "webhook-list": ["a", 1, {"b": "c"}],

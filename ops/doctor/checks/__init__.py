@@ -35,7 +35,7 @@ CHANNELS: dict[str, dict[str, Run]] = {
     "fax": {"credentials": channels.fax_credentials, "media": channels.fax_media},
     "webhook": {"signing key": channels.signing_key},
 }
-"""By name, the checks of each channel. A channel without a row has its secrets read, and no more."""
+"""The checks of each channel, by name. A channel without a row has its secrets read, and no more."""
 
 
 def checks_of(channel: str) -> Iterator[Check]:

@@ -66,7 +66,7 @@ def reputation(stage: ExaminedStage) -> Iterator[CheckFinding]:
 
 
 def _thresholds(stage: ExaminedStage) -> dict[str, tuple[float, float]]:
-    """From which share of the mails on the alarms warn, and ring. Where no settings can be read, those of a
+    """The shares of mails from which the alarms warn, and ring. Where no settings can be read, those of a
     stage that sets none."""
     settings = stage.configured.settings
     rates = (settings.monitoring if settings else Monitoring()).ses
@@ -216,7 +216,7 @@ def _mail_from(name: str, attributes: dict[str, str]) -> CheckFinding:
 
 
 NEEDED = {"BOUNCE", "COMPLAINT", "DELIVERY", "REJECT"}
-"""Without them a status stays `sent`, and nobody who bounced or complained is suppressed."""
+"""Events without which a status stays `sent`, and nobody who bounced or complained is suppressed."""
 USEFUL = {"SEND", "RENDERING_FAILURE", "DELIVERY_DELAY"}
 
 

@@ -76,7 +76,7 @@ class FaxDelivery:
         return None if self._common.refuse(fault, record) is None else queues.AT_ONCE
 
     def _send_on(self, fax: Fax, record: QueueRecord) -> Wait:
-        """Under another group it could be faxed beside one that is on the same line."""
+        """Queue a fax under its own group: under another, it could be sent beside one on the same line."""
         entry = Entry("", encode(record.item), group=fax.group, duplicate=fax.duplicate)
         if entry.size > queues.MAX_BYTES:  # nobody takes it, and to wait for that would lock its line
             too_large = Invalid("item", "is over 1 MiB as JSON; leave out what no fax needs")
@@ -181,8 +181,8 @@ class FaxDelivery:
         return self._tally.note("Rejected", "not delivered, for good", status=state.status)
 
     def _overdue(self, claim: Claimed, message: Fax, provider_id: str) -> Wait:
-        """Longer than any fax takes, so it is stopped. Where nobody knows whether it was, the record goes the
-        way of an outage, with the checkpoint kept for whoever redrives it."""
+        """Stop a fax that has taken longer than any fax does. Where nobody knows whether it was, the record
+        goes the way of an outage, with the checkpoint kept for whoever redrives it."""
         try:
             self._adapter.cancel(provider_id)
         except Exception:  # noqa: BLE001 - logged; how it stands is asked next, whatever became of this

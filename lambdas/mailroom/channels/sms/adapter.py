@@ -141,7 +141,7 @@ def _open(settings: SmsSender) -> SmsProvider:
 
 
 _ENCODINGS = {160: "GSM-7", 153: "GSM-7", 70: "UCS-2", 67: "UCS-2"}
-"""By the characters of a segment, of a text of one or of several: 3GPP TS 23.040."""
+"""Encodings by the characters of a segment, in a text of one or of several: 3GPP TS 23.040."""
 
 
 class Segments(Struct, frozen=True):
@@ -152,7 +152,7 @@ class Segments(Struct, frozen=True):
 
     @property
     def facts(self) -> Facts:
-        """As the ledger keeps them."""
+        """The segments as the ledger keeps them."""
         return {"segments": self.count, "encoding": self.encoding}
 
 

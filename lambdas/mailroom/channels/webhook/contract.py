@@ -9,7 +9,7 @@ from mailroom.http.url_policy import MAX_URL, host_of
 from mailroom.message.message import MAX_GROUP, Message, encode
 
 MAX_PAYLOAD_BYTES = 256 * 1024
-"""As JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""
+"""Bytes as JSON. Standard Webhooks asks for less than 20 kB: send what changed, not all there is."""
 
 
 class Webhook(Message, frozen=True, kw_only=True):
