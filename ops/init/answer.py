@@ -10,6 +10,7 @@ from ops.cost.fixed import of_settings
 from ops.estimates.lanes import Assumed, SendingPlan, Stages
 from ops.estimates.quotas import MOST_WORKERS
 from ops.init.draft import StageDraft
+from ops.stage import stack_parts
 from stacks.settings.stage import Settings
 
 
@@ -42,23 +43,10 @@ def initialized(draft: StageDraft, *, written: bool) -> Initialized:
         written=written,
         verify=[*_to_verify(settings)],
         notes=[*_notes(draft, settings, stages)],
-        stacks=stacks_of(settings),
+        stacks=[settings.name(each) for each in stack_parts(settings)],
         idle_dollars=cost(stages, settings.stage, [], of_settings(settings)).dollars,
         next=_next(settings.stage),
     )
-
-
-def stacks_of(settings: Settings) -> list[str]:
-    """The names of a stage's stacks."""
-    there = {
-        **dict.fromkeys(("mailbox", "feedback", "api", "channels"), True),
-        "fax": settings.fax is not None,
-        **dict.fromkeys(("webhook", "routing"), True),
-        "campaigns": bool(settings.campaigns.enabled),
-        **dict.fromkeys(("dead-letters", "monitoring"), True),
-        "deploy": settings.deploy is not None,
-    }
-    return [settings.name(part) for part, deployed in there.items() if deployed]
 
 
 def _to_verify(settings: Settings) -> Iterator[Step]:

@@ -7,9 +7,8 @@ import requests
 
 from ops.doctor.answer import CheckFinding, failed, ok, skipped, warning
 from ops.doctor.stage import CONNECT_SECONDS, READ_SECONDS, ExaminedStage
+from ops.stage import stack_parts
 
-PARTS = ("mailbox", "feedback", "api", "channels", "webhook", "routing", "dead-letters", "monitoring")
-"""The stacks that every stage has; fax and campaigns are there where the settings have them."""
 _GOOD = {"CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE"}
 _ROLLED_BACK = {"UPDATE_ROLLBACK_COMPLETE", "IMPORT_ROLLBACK_COMPLETE"}
 
@@ -19,7 +18,9 @@ def deployed(stage: ExaminedStage) -> Iterator[CheckFinding]:
     stacks = stage.pages("cloudformation", "describe_stacks", "Stacks")
     found = {each["StackName"]: each["StackStatus"] for each in stacks}
     ours = {name: status for name, status in found.items() if name.startswith(stage.prefix)}
-    missing = [part for part in _parts(stage) if f"{stage.prefix}{part}" not in ours]
+    # The stack `deploy` is a person's to deploy.
+    parts = [part for part in stack_parts(stage.configured.settings) if part != "deploy"]
+    missing = [part for part in parts if f"{stage.prefix}{part}" not in ours]
     if missing:
         yield failed(f"Not deployed: {', '.join(missing)}.", stage.deploy)
     for name, status in sorted(ours.items()):
@@ -54,13 +55,6 @@ def pinned(stage: ExaminedStage) -> Iterator[CheckFinding]:
         )
     else:
         yield ok("The settings can be read, and the stage lives where they say.")
-
-
-def _parts(stage: ExaminedStage) -> tuple[str, ...]:
-    settings = stage.configured.settings
-    fax = ("fax",) if settings and settings.fax else ()
-    campaigns = ("campaigns",) if settings and settings.campaigns.enabled else ()
-    return (*PARTS, *fax, *campaigns)
 
 
 def _trouble(name: str, status: str) -> CheckFinding:
