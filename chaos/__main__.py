@@ -37,7 +37,7 @@ SEEN = WORKSPACE.folder / "seen.json"
 SEED, MESSAGES, KILLS, RATE = 1, 4000, 100, 14.0
 """Ten minutes on two cores."""
 END_SECONDS = 900.0
-"""After the last put: what was on a killed process's hands comes back after its queue's visibility
+"""Seconds after the last put: what was on a killed process's hands comes back after its queue's visibility
 time-out."""
 LOOK_SECONDS = 1.0
 SENDERS = ("mail", "mail-bulk", "sms", "push", "fax", "webhook")

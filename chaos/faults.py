@@ -35,7 +35,8 @@ FUNCTIONS = {
 }
 """Functions whose processes are killed, and how often in comparison."""
 SHARES: Mapping[trouble.Kind, float] = {"throttled": 0.3, "error": 0.1, "timeout": 0.05, "slow": 0.2}
-"""Of a provider's submits, while it has that trouble. A time-out keeps a sender waiting for the longest."""
+"""The part of a provider's submits that meets the trouble. A time-out keeps a sender waiting for the
+longest."""
 LASTS = 0.1
 """How long a provider has a trouble, as a part of the messages."""
 DEPLOYMENTS = 2
@@ -161,7 +162,7 @@ def workers(emulator: int) -> dict[str, list[int]]:
 
 
 def workers_in(listed: str, emulator: int) -> dict[str, list[int]]:
-    """The same, from what `ps` printed."""
+    """The processes that run functions, from what `ps` printed."""
     found: dict[str, list[int]] = defaultdict(list)
     for line in listed.splitlines():
         pid, parent, state, command = line.split(maxsplit=3)

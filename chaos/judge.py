@@ -58,8 +58,8 @@ class Observation:
 
 @dataclass(frozen=True)
 class Figures:
-    """Of one channel. `announced` counts messages that were sent again in doubt, doubled or not; the seconds
-    are from put to first accepted."""
+    """Figures of one channel. `announced` counts messages that were sent again in doubt, doubled or not; the
+    seconds are from put to first accepted."""
 
     put: int
     accepted: int
@@ -109,8 +109,8 @@ def judge(load: Load, seen: Observation, max_attempts: int) -> Judgement:
 
 
 def verdict(accepted: int, declared: int, row: Mapping[str, Any], *, dead: bool) -> Verdict:
-    """Of one message: how often a provider accepted it, how many further ones were declared, its ledger item,
-    and whether it is a dead letter."""
+    """Judge one message: how often a provider accepted it, how many further ones were declared, its ledger
+    item, and whether it is a dead letter."""
     if accepted > 1:
         return "declared" if accepted - 1 <= declared else "sent_twice"
     if messages.error_of(row)["code"] == "outcome_unknown":

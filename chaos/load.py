@@ -13,9 +13,9 @@ from local.demo.scenarios.plan import expected_callbacks
 from local.demo.scenarios.pushes import MARK
 
 PARTS = {"mail": 0.56, "sms": 0.2, "push": 0.1, "webhook": 0.1, "fax": 0.04}
-"""Of the messages. Faxes are few, because each keeps its line busy."""
+"""Each channel's part of the messages. Faxes are few, because each keeps its line busy."""
 BULK, WITH_CALLBACK = 0.2, 0.1
-"""Of the mails."""
+"""The parts of the mails that go by the bulk lane, and that have a callback URL."""
 AREAS = (206, 305, 312, 404, 415, 503, 512, 602, 617, 702, 713, 718, 773, 808, 916)
 DEVICES = 40
 

@@ -258,7 +258,9 @@ def test_letters_to_others_stay_and_those_that_name_the_person_are_told_of(stage
     named = stage.send("mail-dlq", {"id": "m-2", "event_type": "mail", "to": [ADA, BOB]})
     odd = stage.send("mail-dlq", f"nonsense of {ADA}")
     answer = erased(code=1)
-    assert {each["what"] for each in answer["remains"]} == {f"mail, dead letter {each}" for each in (named, odd)}
+    assert {each["what"] for each in answer["remains"]} == {
+        f"mail, dead letter {each}" for each in (named, odd)
+    }
     assert len(stage.waiting("mail-dlq")) == 3
 
 

@@ -366,7 +366,7 @@ def decode(text: str) -> dict[str, Any]:
 
 
 def read(text: str) -> dict[str, Any]:
-    """The same, with as many levels as it has. Raises Malformed."""
+    """A queue body as an item, of any number of levels. Raises Malformed."""
     try:
         return _decoder.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ArithmeticError) as error:
