@@ -22,7 +22,7 @@ CURVES = REPOSITORY / "bench" / "scale.json"
 LIMITS = REPOSITORY / "docs" / "limits.md"
 STAGE, BOTH = "prod", ("normal", "bulk")
 CORES, WORKERS = 2, 4
-"""Of the machine that measured the emulator, and of its lane."""
+"""The cores of the machine that measured the emulator, and the workers of its lane."""
 OF_BATCH = ("BatchExecuteStatement", "BatchGetItem")
 """Calls that a sender makes once for a batch."""
 

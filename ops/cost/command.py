@@ -109,7 +109,7 @@ def _show(cost: "Cost") -> None:
 
 
 def money(dollars: float) -> str:
-    """In cents, and no more of them where there are thousands of dollars."""
+    """Dollars with two decimals; from 10,000 on whole ones."""
     if dollars >= 10_000:
         return f"{dollars:,.0f}"
     return f"{dollars:,.2f}" if dollars >= 0.005 else "< 0.01"

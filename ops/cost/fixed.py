@@ -26,11 +26,11 @@ ALARMS_BESIDE = {
 }
 """Metrics that alarms watch, by the kinds of alarm: each is paid for."""
 FUNCTIONS_BESIDE = ("dispatch", "outcomes", "dead-letters", "messages-api", "unsubscribe")
-"""Those that read no queue."""
+"""Functions that read no queue."""
 METRICS_A_SENDER, METRICS_BESIDE = 4, 3
 """Custom metrics of a stage where all goes well; each further name costs as much."""
 METRICS_A_MAPPING = 6
-"""Those of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
+"""Metrics of EventCount that Lambda has for a stream, by its developer guide. Each costs what a custom metric
 does; whether Lambda reports them while nothing comes is not documented."""
 _STREAMS = 2  # the mailbox's and the ledger's
 _KEYS = 2  # the topics': those that SES and CloudWatch publish to

@@ -14,7 +14,7 @@ from stacks.settings.stage import Settings
 
 GB = 1e9
 DAYS = 30.4
-"""Of a month."""
+"""Days of a month."""
 YEAR_DAYS = 365
 """What is kept for ever is counted as so many days of it."""
 
@@ -23,14 +23,14 @@ MAILBOX_BYTES = 1_000
 ITEM_OVERHEAD_BYTES = 100
 """What DynamoDB adds to an item that it keeps, by its developer guide."""
 INDEX_BYTES = 200
-"""Of the ledger's index of numbers, an entry for each text message and fax."""
+"""An entry of the ledger's index of numbers; each text message and each fax has one."""
 LOG_BYTES = 1_000
 """An invocation's: Lambda's own three lines, and one of metrics."""
 PDF_BYTES = 100_000
 
 TWILIO_CALLBACK_SECONDS = 0.05
 API_SECONDS = 0.05
-"""Of a function, for each call of Twilio's and each request."""
+"""Seconds of a function for each call of Twilio's, and for each request."""
 CALLBACK_SECONDS = estimate_of("webhook").latency
 POLLS, POLL_SECONDS = 5, 20
 """Long polls of 20 s that Lambda keeps open at a queue, empty or not."""
@@ -151,7 +151,7 @@ def logs_cost(settings: Settings) -> float:
 
 
 def _invocations(path: MessagePath) -> float:
-    """Of all functions, for one message."""
+    """Invocations of all functions for one message."""
     events = path.estimate.events
     feedback = events / path.settings.feedback.batch_size + (events if path.events_by_calls else 0)
     callbacks = path.estimate.callbacks / path.settings.webhook.batch_size if path.has_callback else 0

@@ -86,12 +86,12 @@ class Ramp:
 
     @classmethod
     def of(cls, speed: float, workers: int, at_start: int) -> "Ramp":
-        """That of a queue's workers, which all together reach a speed."""
+        """The ramp of a queue's workers, which all together reach `speed`."""
         one = speed / workers
         return cls(one * min(at_start, workers), one * POLLERS_A_MINUTE.value / 60, speed)
 
     def under(self, most: float) -> "Ramp":
-        """The same where no more than `most` a second can pass."""
+        """This ramp where no more than `most` a second can pass."""
         return Ramp(min(self.start, most), self.growth, min(self.highest, most))
 
     def time_at(self, speed: float) -> float:
@@ -244,7 +244,7 @@ class Stages:
 
     @classmethod
     def of(cls, path: Path = CDK_JSON) -> "Stages":
-        """Those of the repository."""
+        """The stages of the repository's cdk.json."""
         return cls(json.loads(path.read_text())["context"]["mailroom"])
 
     def settings(self, stage: str) -> Settings:
@@ -275,7 +275,7 @@ class Stages:
         return min((each.chosen.concurrency for each in enabled), default=0)
 
     def changed(self, stage: str, key: str, value: Any) -> "Stages":
-        """The same with another value of a setting below the stage."""
+        """These stages with another value of one setting; `key` is its path below the stage."""
         context = copy.deepcopy(dict(self._context))
         *path, last = key.split(".")
         section = context[stage]

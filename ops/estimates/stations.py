@@ -19,7 +19,7 @@ from stacks.settings.queues import Stream
 
 DISPATCH_SECONDS = 0.002
 FEEDBACK_SECONDS = 0.02
-"""Of a function, for each record of a stream, and each event. Assumed: nobody has measured them on AWS."""
+"""Seconds of a function for each record of a stream, and for each event; assumed, not measured on AWS."""
 
 
 _WORDS = {
@@ -161,7 +161,7 @@ class Senders(Station):
 
     @property
     def how(self) -> str:
-        """As the lanes' settings make it."""
+        """The speed as a formula of the lanes' settings."""
         return self.formula
 
 
@@ -185,7 +185,7 @@ class Forecast:
         load: Load,
         assumed: Assumed,
     ) -> "Forecast":
-        """That of a stage whose lanes of one channel get a load, each in proportion to what it sends;
+        """The forecast for lanes of one channel that get a load, each in proportion to what it sends;
         `assumed` is of the channel. Raises SettingsError where the stage's campaigns cannot be read."""
         alone = [SendingPlan(lane.senders, assumed, load.messages) for lane in lanes]
         plans, left = [], load.messages
@@ -198,7 +198,7 @@ class Forecast:
         return cls(stage, load, tuple(lanes), tuple(plans), there)
 
     def again(self, stages: Stages) -> "Forecast":
-        """The same load with other settings. Raises SettingsError where synth would refuse them."""
+        """The forecast of this load with other settings. Raises SettingsError where synth refuses them."""
         lanes = [stages.lane(self.stage, each.channel, each.name) for each in self.lanes]
         return Forecast.of(stages, self.stage, lanes, self.load, self.plans[0].assumed)
 

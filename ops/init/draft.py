@@ -44,7 +44,7 @@ class StageDraft:
 
     @property
     def section(self) -> dict[str, Any]:
-        """As it will be written: a new one in the order of the settings."""
+        """The section as it will be written: a new one in the order of the settings."""
         if not self.new:
             return self._section
         order = [*Settings.model_fields]

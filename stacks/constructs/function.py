@@ -103,7 +103,7 @@ class FunctionSpec:
 
     @property
     def lasting(self) -> str:
-        """That, in words."""
+        """The look's length, in words."""
         if not self.comes_back_seconds:
             return "now"
         return f"in {self.at_least} of the last {self.periods} periods of five minutes"

@@ -10,7 +10,7 @@ LANDLINE = "+12025550132"
 NO_MOBILE = "+12025550141"
 UNSUBSCRIBED = "+12025550142"
 UNICODE = "Привет! Это сообщение написано кириллицей и потому занимает больше места, чем латиница."
-"""In UCS-2, which has room for 70 characters in one segment."""
+"""A text in UCS-2, which has room for 70 characters in one segment."""
 GSM, UCS2 = "GSM-7", "UCS-2"
 
 
