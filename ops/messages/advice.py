@@ -61,7 +61,9 @@ def _under_way(found: MessageStatus, stage: str, now: float, since: str | None) 
         return
     if found.trouble:
         code, message = found.trouble.get("code"), found.trouble.get("message")
-        yield f"It was not sent so far: {message} ({code}). It is tried again."
+        so_far = "It may have been sent by an earlier try, whose outcome is unknown. The last try was not"
+        not_sent = so_far if "unsettled_since" in found.times else "It was not sent so far"
+        yield f"{not_sent}: {message} ({code}). It is tried again."
     elif found.status == "sending" and "startedAt" not in found.times:
         yield "It is back in its queue, and a worker claims it again."
     changed = found.updated_at or since

@@ -99,7 +99,11 @@ def judge(item: Item, *, force: bool) -> Judgement:
     if status == "cancelled" and not force:
         return Judgement(go=False, why="cancelled: its producer took it back; --force sends it all the same")
     said = ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
-    return Judgement(go=True, why=f"{status}: {said}" if said else status)
+    why = f"{status}: {said}" if said else status
+    # A worker before the one that ended it may have been accepted.
+    if item.get("unsettled_since") not in (None, item.get("startedAt")):
+        return Judgement(go=True, why=f"{why}; an earlier try may have arrived", twice=True)
+    return Judgement(go=True, why=why)
 
 
 def _under_way(item: Item) -> Judgement:

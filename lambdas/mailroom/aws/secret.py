@@ -7,7 +7,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
 from mailroom.clock import Clock
-from mailroom.message.outcome import Misconfigured, Refusal, Retry
+from mailroom.message.outcome import Misconfigured, Retry, Unready
 from mailroom.telemetry import logger
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Version(Struct, frozen=True):
         return f"Version(text=…, created={self.created})"
 
 
-def unreadable(what: str, error: ClientError | BotoCoreError) -> Refusal:
+def unreadable(what: str, error: ClientError | BotoCoreError) -> Unready:
     """What a secret that cannot be read means for a message: nothing was sent. What AWS refuses outright is
     ours to put right."""
     reason = f"{what} cannot be read: {error}"

@@ -1,6 +1,7 @@
 """What adapters share: a provider opened with credentials, and what AWS's answers to a submit prove."""
 
 from collections.abc import Callable
+from threading import local
 from typing import Any, Generic, Protocol, TypeVar
 
 from botocore.exceptions import (
@@ -13,7 +14,7 @@ from botocore.exceptions import (
 
 from mailroom.aws.secret import unreadable
 from mailroom.errors import Unsendable
-from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Retry
+from mailroom.message.outcome import Misconfigured, Outcome, Refusal, Rejected, Retry, Unready
 from mailroom.telemetry import redact
 
 T = TypeVar("T")
@@ -44,7 +45,10 @@ P = TypeVar("P", bound=Provider[Any])
 
 
 class OpenedProvider(Generic[P]):
-    """A provider that is opened once a process, and again after it refused us: credentials get mended."""
+    """A provider that is opened once a process, and again after it refused us: credentials get mended.
+
+    A thread asks and submits at the account that it was told last, although another thread may have opened
+    the provider at another account meanwhile."""
 
     def __init__(self, name: str, secret: str, open_: Callable[[], P]) -> None:
         """`secret` is what holds its credentials, in words. `open_` reads them: it raises Unconfigured, or
@@ -53,24 +57,29 @@ class OpenedProvider(Generic[P]):
         self._secret = secret
         self._open = open_
         self._api: P | None = None
+        self._of_thread = local()
 
     @property
-    def account(self) -> str | Refusal:
+    def account(self) -> str | Unready:
         """The provider, and our account there; or why nothing can be submitted."""
+        self._of_thread.api = None
         api = self._usable()
-        return api if isinstance(api, Refusal) else f"{self._name}/{api.account}"
+        if isinstance(api, Unready):
+            return api
+        self._of_thread.api = api
+        return f"{self._name}/{api.account}"
 
     def submit(self, request: object) -> Outcome:
         """Hand it to the provider. Credentials come first: without them nothing was asked of anybody."""
         api = self._usable()
-        if isinstance(api, Refusal):
+        if isinstance(api, Unready):
             return api
         try:
             outcome = api.submit(request)
         except Unsendable as fault:
             outcome = Misconfigured(f"{self._name} {fault}")
         if isinstance(outcome, Misconfigured):
-            self._api = None
+            self._forget()
         return outcome
 
     def ask(self, question: Callable[[P], T]) -> T:
@@ -78,10 +87,10 @@ class OpenedProvider(Generic[P]):
         try:
             return question(self._opened())
         except Exception:
-            self._api = None  # whatever it was: the next one asks with the credentials of its time
+            self._forget()  # whatever it was: the next one asks with the credentials of its time
             raise
 
-    def _usable(self) -> P | Refusal:
+    def _usable(self) -> P | Unready:
         try:
             return self._opened()
         except Unconfigured as fault:
@@ -93,10 +102,13 @@ class OpenedProvider(Generic[P]):
             return Misconfigured(f"{self._secret} cannot be used: {type(fault).__name__}")
 
     def _opened(self) -> P:
-        api = self._api  # another thread may forget it meanwhile
+        api: P | None = getattr(self._of_thread, "api", None) or self._api
         if api is None:
             api = self._api = self._open()
         return api
+
+    def _forget(self) -> None:
+        self._api = self._of_thread.api = None
 
 
 def ask_aws(service: str, call: Callable[[], T], refusal: Callable[[ClientError], Refusal]) -> T | Refusal:

@@ -194,7 +194,7 @@ def _of_message(dead_letter: DeadLetter, item: Item) -> Cause:
     if dead_letter.queue.startswith("scheduled-"):
         return _UNDISPATCHED
     # Before `trouble`, which a claim leaves standing: what a dead worker met is newer.
-    if "startedAt" in item:
+    if "unsettled_since" in item or "startedAt" in item:
         return _UNKNOWN
     if isinstance(trouble, Mapping):
         code = str(trouble.get("code"))

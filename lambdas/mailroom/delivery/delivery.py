@@ -20,11 +20,11 @@ from mailroom.message.outcome import (
     Misconfigured,
     NotFound,
     Outcome,
-    Refusal,
     Rejected,
     Retry,
     Sent,
     Unknowable,
+    Unready,
 )
 from mailroom.recipients.choices import (
     AllowedRecipients,
@@ -56,7 +56,7 @@ class Adapter(Protocol[M, R]):
         """The provider's name in the ledger."""
 
     @property
-    def account(self) -> str | Refusal | None:
+    def account(self) -> str | Unready | None:
         """Where the next submit goes, as far as that one's answer counts later: the provider, and our account
         there; or why nothing can be submitted. None: nobody will be asked."""
 
@@ -195,7 +195,7 @@ class Delivery(Generic[M, R]):
         except Exception:  # noqa: BLE001 - logged; the claim ends with its lease
             logger.warning("a claim was not given back", exc_info=True)
 
-    def _wanted(self, message: M, account: str | Refusal | None) -> NewClaim:
+    def _wanted(self, message: M, account: str | Unready | None) -> NewClaim:
         elsewhere = None if self._allowed is None else self._allowed.redirect(message.reached)
         return NewClaim(message, _account(account, elsewhere), elsewhere, self._ledger.new_token())
 
@@ -267,14 +267,19 @@ class Delivery(Generic[M, R]):
         # A provider's id in the ledger proves acceptance; asking, or a provider that cannot tell, would not.
         if claim.provider_id is not None:
             return Sent(claim.provider_id)
+        if not claim.accounts:
+            return NotFound()  # no try has named an account, so none has submitted
+        account = self._adapter.account  # before the look-up, which then asks there
+        if isinstance(account, Unready):
+            raise RuntimeError(account.reason)  # noqa: TRY004 - nothing was asked, so nothing is decided
         since = claim.since or 0
         known: Container[str] = ()
         submitted = _submitted(claim, message)
         if self._steps.line_seconds is not None and submitted.line is not None:
             known = self._ledger.ids_on_line(submitted.line, since - self._steps.line_seconds * 1000)
         found = self._adapter.look_up(submitted, since, known)
-        account = _account(self._adapter.account, claim.redirected_to)
-        if isinstance(found, NotFound) and account is not None and not claim.accounts <= {account}:
+        there = _account(account, claim.redirected_to)
+        if isinstance(found, NotFound) and there is not None and not claim.accounts <= {there}:
             # The settings or the credentials were others then: who has it was not asked.
             return Unknowable()
         return found
@@ -292,6 +297,7 @@ class Delivery(Generic[M, R]):
                 in_doubt = claim.since is not None
                 return self._hold(claim) if in_doubt else self._suppress(claim, permitted)
             request = self._adapter.prepare(_submitted(claim, permitted))
+            unready = self._unready(claim)
         except Invalid as fault:
             self._ledger.fail(claim, "invalid", str(fault))
             return self._tally.note("Rejected", "rejected", field=fault.field)
@@ -300,17 +306,22 @@ class Delivery(Generic[M, R]):
         except Exception as trouble:  # noqa: BLE001 - logged, and the queue keeps the record
             logger.exception("not prepared; it goes back to the queue unsent")
             return self._unsent(claim, self.retry_wait(record.receives), "unprepared", type(trouble).__name__)
-        if not self._may_submit(record):
-            return self._unsent(claim, 0)
+        if unready is not None:
+            return self._conclude(claim, message, unready, record)
         return self._submit(claim, message, request, record)
 
-    def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Wait:
+    def _unready(self, claim: Claimed) -> Unready | None:
+        """Why nothing may be submitted now. After a crash, "not found" is proof from the account that the
+        claim names, and from no other."""
         account = self._adapter.account
-        if isinstance(account, Refusal):
-            return self._conclude(claim, message, account, record)
-        if _account(account, claim.redirected_to) != claim.account:
-            # After a crash, "not found" would be taken for proof from the account that the claim names.
-            return self._unsent(claim, 0, "retry", "the provider's account was another one at the claim")
+        if isinstance(account, Unready):
+            return account
+        same = _account(account, claim.redirected_to) == claim.account
+        return None if same else Retry("the provider's account has changed since the claim")
+
+    def _submit(self, claim: Claimed, message: M, request: R, record: QueueRecord) -> Wait:
+        if not self._may_submit(record):
+            return self._unsent(claim, 0)
         if claim.since is not None:
             said = "resending: the outcome of an earlier try is unknown"
             self._tally.note("Resent", said, since=claim.since)
@@ -471,9 +482,9 @@ def to_people(
     return Delivery(settings, adapter, tools, steps)
 
 
-def _account(account: str | Refusal | None, redirected_to: str | None) -> str | None:
+def _account(account: str | Unready | None, redirected_to: str | None) -> str | None:
     """Where a submit goes. A look-up asks for one recipient: what went to another is elsewhere."""
-    if isinstance(account, Refusal):
+    if isinstance(account, Unready):
         return NOWHERE
     return account if account is None or redirected_to is None else f"{account} for {redirected_to}"
 

@@ -26,7 +26,7 @@ KEPT = frozenset(
 )
 """What an emptied item may have. What is not named here goes, also what nobody has thought of yet."""
 _NOT_HELD = " AND ".join(
-    f"attribute_not_exists({name})" for name in ("startedAt", "completedAt", "provider_id")
+    f"attribute_not_exists({name})" for name in ("startedAt", "unsettled_since", "completedAt", "provider_id")
 )
 _SEEN = "attribute_exists(completedAt) AND updatedAt = :seen"
 _OF_HISTORY = ("at", "status", "code")

@@ -294,7 +294,8 @@ class Claimed(Struct, frozen=True):
     `accounts` are those at which something may have been done since then: what one of them does not know,
     another may. `provider_id` is the checkpoint of an attempt that is under way since `submitted_at`: resume
     it, never submit. `provider` has it. `redirected_to` gets the message in place of its recipients; None:
-    they get it. `account` is the one that this claim names: nothing may be submitted at another.
+    they get it. `account` is the one that this claim names: nothing may be submitted at another. `earlier`:
+    the tries since `since` without this claim's own, as the ledger keeps them.
     """
 
     key: Key
@@ -306,6 +307,7 @@ class Claimed(Struct, frozen=True):
     accounts: frozenset[str] = frozenset()
     redirected_to: str | None = None
     account: str | None = None
+    earlier: tuple[str, ...] = ()
 
 
 class Completed(Struct, frozen=True):
@@ -343,7 +345,7 @@ def accounts_of(item: Mapping[str, Any], since: int | None) -> frozenset[str]:
         return frozenset()
     tries = [each.split(" ", 1) for each in item.get("unsettled_tries", ())]
     accounts = {account for _, account in tries if account != NOWHERE}
-    if str(since) not in {began for began, _ in tries}:
+    if not {str(since), str(item.get("startedAt", since))} <= {began for began, _ in tries}:
         accounts.add(UNKNOWN_ACCOUNT)
     return frozenset(accounts)
 

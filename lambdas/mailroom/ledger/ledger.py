@@ -108,8 +108,7 @@ class Ledger(LedgerItems):
             # A try before this one has written it: the SDK's, or `claim_new`, whose answer was lost. An event
             # that completed it in between still counts.
             if found.get("claim_token") == wanted.token and "completedAt" not in found:
-                since = found.get("unsettled_since")
-                return _claimed(wanted, found, None if since == found["startedAt"] else since)
+                return _claimed(wanted, *_before(found, wanted.account))
             return why_not_claimed(found, message.attempt, now, self._lease_ms)
         return _claimed(wanted, old, old.get("unsettled_since"))
 
@@ -209,8 +208,11 @@ class Ledger(LedgerItems):
 
         `trouble` says what kept the message from being sent, until it is settled.
         """
-        gone = _CLAIM if claim.since is None else ("startedAt",)
-        self._write_own(claim, Change(trouble_of(code, message), _OWN, removes=gone))
+        change = Change(trouble_of(code, message), _OWN, removes=_CLAIM)
+        if claim.since is not None:
+            change.removes = ("startedAt",) if claim.earlier else ("startedAt", "unsettled_tries")
+            change.sets |= {"unsettled_tries": {"SS": [*claim.earlier]}} if claim.earlier else {}
+        self._write_own(claim, change)
 
     def hand_back(self, claim: Claimed) -> None:
         """Give up a claim whose fax is not over: the next delivery claims at once and resumes from the
@@ -403,7 +405,16 @@ def _claimed(wanted: NewClaim, item: Mapping[str, Any], since: int | None) -> Cl
         accounts_of(item, since),
         wanted.redirected_to,
         wanted.account,
+        tuple(item.get("unsettled_tries", ())) if since else (),
     )
+
+
+def _before(found: Mapping[str, Any], account: str | None) -> tuple[dict[str, Any], int | None]:
+    """The item as a claim found it that has written `found`, and since when it was unsettled."""
+    since, began = found["unsettled_since"], found["startedAt"]
+    tries = [each for each in found.get("unsettled_tries", ()) if each != tried(began, account or "")]
+    item = {name: value for name, value in found.items() if name != "startedAt"} | {"unsettled_tries": tries}
+    return item, None if since == began else since
 
 
 def _as_seen(seen: Mapping[str, Any]) -> tuple[str, Sets]:

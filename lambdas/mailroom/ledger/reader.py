@@ -146,12 +146,18 @@ def of_ledger(item: Mapping[str, Any]) -> MessageStatus:
         item.get("provider_id"),
         item.get("scheduledFor"),
         item.get("updatedAt"),
-        times={name: _moment(item[name]) for name in TIMES if name in item},
+        times={name: _moment(item[name]) for name in TIMES if name in item} | _in_doubt(item),
         details={name: item[name] for name in DETAILS if name in item},
         history=[_shown(each) for each in item.get("history", ())],
         callbacks=_entries(item.get("callbacks")),
         recipients=_entries(item.get("recipients")),
     )
+
+
+def _in_doubt(item: Mapping[str, Any]) -> dict[str, str]:
+    """Since when it is not known whether the message was sent, where a later try was put back."""
+    since = item.get("unsettled_since")
+    return {} if since is None or "startedAt" in item else {"unsettled_since": _moment(since)}
 
 
 def _entries(entries: Mapping[str, Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

@@ -52,7 +52,9 @@ class Unknowable(Struct, frozen=True):
     """A look-up's answer: this provider cannot tell; the channel's `on_unknown` decides."""
 
 
-Refusal = Retry | Rejected | Misconfigured
+Unready = Retry | Misconfigured
+"""Proved not sent, by no fault of the message."""
+Refusal = Unready | Rejected
 """Proved not sent."""
 Outcome = Sent | Refusal
 Evidence = Sent | NotFound | Unknowable

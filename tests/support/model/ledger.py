@@ -30,7 +30,8 @@ Kind = Literal[
 class Item(NamedTuple):
     """What of a ledger's item decides what a verb does. `started` is `startedAt`, by its lease; `since` is
     `unsettled_since`, by whether the present claim or an earlier one began it; `submitted`: there is a
-    `provider_id`; `tries`: the accounts of `unsettled_tries`."""
+    `provider_id`. The accounts of `unsettled_tries`: `at` has that of the present claim, `tries` those of
+    earlier ones."""
 
     status: Status
     started: Literal["", "live", "over"] = ""
@@ -40,6 +41,7 @@ class Item(NamedTuple):
     submitted: bool = False
     token: bool = False
     tries: str = ""
+    at: str = ""
     generation: int = 0
 
 
@@ -123,9 +125,10 @@ class LedgerModel:
         unended = self._if("claim: no outcome", not had.completed)
         following = self._if("claim: the attempt before has ended", had.attempts == call.attempt - 1)
         if free and unended and following:
-            return self._claimed(item, call.word), _answer(had, had.since != "")
+            tries = _all_tries(had)
+            return self._claimed(item, call.word), _answer(had, had.since != "", tries)
         if call.own and self._if("claim repeated: no outcome meanwhile", not had.completed):
-            return item, _answer(had, had.since == "earlier")
+            return item, _answer(had, had.since == "earlier", had.tries)
         if had.completed:
             return item, Answer("Completed")
         if had.attempts >= call.attempt:
@@ -135,13 +138,14 @@ class LedgerModel:
     def _claimed(self, item: Item | None, account: str) -> Item:
         had = item or Item("sending")
         kept = had.since and self.has("claim: the first unsettled start stays")
-        tries = had.tries if self.has("claim: earlier tries stay") else ""
+        tries = _all_tries(had) if self.has("claim: earlier tries stay") else ""
         return had._replace(
             status="sending",
             started="live",
             since="earlier" if kept else "own",
             token=True,
-            tries="".join(sorted({*tries, *account})),
+            tries=tries,
+            at=account,
         )
 
     def _own(self, item: Item, call: Call) -> tuple[Item, Answer]:
@@ -160,13 +164,16 @@ class LedgerModel:
         return (item._replace(submitted=True) if verb == "complete" else item), DONE
 
     def _written(self, item: Item, call: Call) -> Item:
-        settled = item._replace(started="", since="", tries="")
+        settled = item._replace(started="", since="", tries="", at="")
         match call.verb:
             case "checkpoint":
                 return item._replace(submitted=True)
             case "release":
                 doubt = call.doubt and self.has("release: an earlier try stays in doubt")
-                return item._replace(started="") if doubt else settled
+                if not doubt:
+                    return settled
+                stays = item.at and not self.has("release: its own try goes")
+                return item._replace(started="", tries=_all_tries(item) if stays else item.tries, at="")
             case "hand_back":
                 return settled._replace(submitted=self.has("hand_back: the provider's id stays"))
             case "retry_later":
@@ -240,5 +247,9 @@ class LedgerModel:
         return item._replace(submitted=True), Answer("Seen")
 
 
-def _answer(item: Item, since: bool) -> Answer:
-    return Answer("Claimed", since, item.submitted, item.tries if since else "")
+def _all_tries(item: Item) -> str:
+    return "".join(sorted({*item.tries, *item.at}))
+
+
+def _answer(item: Item, since: bool, tries: str) -> Answer:
+    return Answer("Claimed", since, item.submitted, tries if since else "")

@@ -71,7 +71,8 @@ class Replay:
             found.get("attempts", 0),
             "provider_id" in found,
             "claim_token" in found,
-            _joined(each.split(" ", 1)[1] for each in found.get("unsettled_tries", ())),
+            _joined(account for began, account in _tries(found) if began != str(started)),
+            _joined(account for began, account in _tries(found) if began == str(started)),
             found.get("generation", 0),
         )
 
@@ -107,8 +108,11 @@ class Replay:
         return Answer("Claimed", since, submitted, _joined(claim.accounts))
 
     def _own(self, call: Call) -> Answer:
-        token = self._found()["claim_token"] if call.own else "another"
-        claim = Claimed(KEY, token, NOW_MS if call.doubt else None, None)
+        found = self._found()
+        token = found["claim_token"] if call.own else "another"
+        since = NOW_MS if call.doubt else None
+        earlier = tuple(" ".join(each) for each in _tries(found) if each[0] != str(found.get("startedAt")))
+        claim = Claimed(KEY, token, since, None, earlier=earlier)
         arguments: dict[str, tuple[str, ...]] = {
             "checkpoint": ("fake", "p-1"),
             "complete": ("fake", "p-1"),
@@ -148,6 +152,10 @@ class Replay:
 
     def _found(self) -> Found:
         return plain(self._client.get_item(TableName=LEDGER, Key=_WHERE).get("Item", {}))
+
+
+def _tries(found: Found) -> list[list[str]]:
+    return [each.split(" ", 1) for each in found.get("unsettled_tries", ())]
 
 
 def _joined(accounts: Any) -> str:

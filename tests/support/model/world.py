@@ -305,7 +305,8 @@ class Steps:
             )
         if world.orders and self._judgeable(item):
             accepted = item.attempts < ATTEMPTS and world.accepted[item.attempts]
-            seen = item._replace(since="", completed=False, token=False, tries="")  # nobody asks for those
+            # Without what nobody asks for.
+            seen = item._replace(since="", completed=False, token=False, tries="", at="")
             judged = {
                 "reopen": Call("reopen", seen=seen),
                 "settle": Call("settle", own=True, word="sent" if accepted else "failed", seen=seen),

@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from mailroom.channels.mail.contract import Mail
-from mailroom.message.outcome import Evidence, Outcome, Refusal, Unknowable
+from mailroom.message.outcome import Evidence, Outcome, Unknowable, Unready
 
 
 class Meddler:
@@ -67,7 +67,7 @@ class FakeAdapter:
     """Says what it is told, in turn, and keeps what it was asked to submit."""
 
     provider = "fake"
-    account: str | Refusal | None = None
+    account: str | Unready | None = None
     contract = Mail
 
     def __init__(

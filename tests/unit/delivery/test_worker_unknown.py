@@ -111,7 +111,7 @@ def test_a_message_is_not_submitted_at_another_account_than_its_claim_names(
 
     worker = post(prepare=known_now)
     worker.adapter.account = at_claim
-    assert worker.handle(item()) == {"r-0": 0}
+    assert worker.handle(item())["r-0"] > 0
     assert (worker.submitted, aws.item()["trouble"]["code"]) == ([], "retry")
     assert worker.handle(item()) == {}
     assert worker.submitted == ["m-1"]

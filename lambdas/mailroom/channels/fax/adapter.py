@@ -13,7 +13,7 @@ from mailroom.content.payloads import Payloads
 from mailroom.environment import FaxSender
 from mailroom.errors import Invalid
 from mailroom.message.address import to_e164
-from mailroom.message.outcome import Evidence, NotFound, Outcome, Refusal, Sent, Unknowable
+from mailroom.message.outcome import Evidence, NotFound, Outcome, Sent, Unknowable, Unready
 
 
 class FaxProvider(Provider[FaxRequest], Protocol):
@@ -49,7 +49,7 @@ class FaxAdapter:
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     @property
-    def account(self) -> str | Refusal:
+    def account(self) -> str | Unready:
         """The provider, and our account there; or why nothing can be submitted."""
         return self._opened.account
 

@@ -17,7 +17,7 @@ from mailroom.delivery.worker import Tools
 from mailroom.environment import SmsSender
 from mailroom.errors import Invalid
 from mailroom.message.message import parse
-from mailroom.message.outcome import Evidence, Facts, Outcome, Refusal, Unknowable
+from mailroom.message.outcome import Evidence, Facts, Outcome, Unknowable, Unready
 
 if TYPE_CHECKING:
     from mailroom.content.templates import Templates
@@ -47,7 +47,7 @@ class SmsAdapter:
         return cls(settings, partial(_open, settings), Payloads(clients.s3(), settings.payload_bucket))
 
     @property
-    def account(self) -> str | Refusal:
+    def account(self) -> str | Unready:
         """The provider, and our account there; or why nothing can be submitted."""
         return self._opened.account
 

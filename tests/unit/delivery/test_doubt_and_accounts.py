@@ -1,0 +1,292 @@
+"""A try in doubt, and the account that it was made at: what counts as proof that nothing was sent."""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import size_of
+from mailroom.channels.mail.contract import Mail
+from mailroom.channels.provider import OpenedProvider
+from mailroom.clock import iso
+from mailroom.dead_letters.cause import Subject, cause_of
+from mailroom.dead_letters.queue import DeadLetter
+from mailroom.errors import Invalid
+from mailroom.ledger.erasure import Erasure
+from mailroom.ledger.items import NOWHERE
+from mailroom.ledger.ledger import Ledger
+from mailroom.ledger.reader import of_ledger
+from mailroom.message.outcome import (
+    Evidence,
+    Misconfigured,
+    NotFound,
+    Outcome,
+    Rejected,
+    Retry,
+    Sent,
+    Unknowable,
+)
+from ops.messages.advice import advice
+from ops.resend.resender import judge
+from tests.support.unit.fakes import FakeAdapter
+from tests.support.unit.post import Counted, Log, Make, Post
+from tests.support.unit.shared import KEY, LEASE, LEDGER, TTL, Aws, FakeClock, claimed, image, item
+
+
+class Account:
+    """A provider's account: what it has, and what it says."""
+
+    provider = "p"
+
+    def __init__(self, name: str, has: list[str], says: Any = None) -> None:
+        self.account, self.has, self.says = name, has, says
+
+    def submit(self, request: Any) -> Outcome:
+        if request == "refused":  # another message's, by another thread
+            return Misconfigured("401")
+        self.has.append(request.id)
+        if isinstance(self.says, Exception):
+            raise self.says
+        return Sent("p-1")
+
+
+class Opened(FakeAdapter):
+    """As SmsAdapter has it, with a hook after a reading of the account."""
+
+    def __init__(self, *apis: Account) -> None:
+        super().__init__()
+        left = list(apis)
+        self.opened: OpenedProvider[Account] = OpenedProvider(
+            "p", "the secret", lambda: left.pop(0) if len(left) > 1 else left[0]
+        )
+        self.after_look_up: Callable[[], None] | None = None
+        self.reads = 0
+        self.meanwhile: dict[int, Callable[[], None]] = {}
+
+    @property
+    def account(self) -> Any:  # type: ignore[override]
+        self.reads += 1
+        account = self.opened.account
+        if self.reads in self.meanwhile:
+            self.meanwhile[self.reads]()
+        return account
+
+    def submit(self, request: Mail) -> Outcome:
+        return self.opened.submit(request)
+
+    def look_up(self, message: Mail, since: int, known: Any) -> Evidence:
+        found = self.opened.ask(lambda api: Sent("p-0") if message.id in api.has else NotFound())
+        if self.after_look_up:
+            self.after_look_up()
+        return found
+
+
+def elsewhere(adapter: Opened) -> None:
+    """Another thread's message is refused, and so the provider is forgotten."""
+    thread = Thread(target=adapter.opened.submit, args=("refused",))
+    thread.start()
+    thread.join()
+
+
+def test_nothing_is_submitted_at_an_account_that_the_claim_does_not_name(aws: Aws, clock: FakeClock) -> None:
+    """Thread 1 has compared the account; thread 2's submit is refused (401), and the provider is forgotten;
+    the secret names account 2 by now, and thread 1 submits there. The answer is lost. The next worker is a
+    warm one of account 1, or the secret was put back: "not found" is taken for proof."""
+    one, two = Account("1", []), Account("2", [], OSError("no answer"))
+    adapter = Opened(one, two)
+    adapter.meanwhile[2] = lambda: elsewhere(adapter)  # read 1: claim; 2: before the submit
+    Post(aws, clock, adapter, on_unknown="hold").handle(item())
+    clock.advance(LEASE + 1)
+    Post(aws, clock, Opened(one), on_unknown="hold").handle(item())
+    assert one.has + two.has in ([], ["m-1"]), "sent twice, with `hold` and a look-up that can tell"
+
+
+def test_not_found_counts_for_the_account_that_was_asked(aws: Aws, clock: FakeClock, ledger: Ledger) -> None:
+    """The same between the look-up and the reading of its account: it was asked at 1, and compared as 2."""
+    one, two = Account("1", []), Account("2", ["m-1"])
+    claimed(ledger, account="p/2")  # died after account 2 had accepted
+    clock.advance(LEASE + 1)
+    adapter = Opened(one, two)
+    adapter.after_look_up = lambda: elsewhere(adapter)
+    worker = Post(aws, clock, adapter, on_unknown="hold")
+    worker.handle(item())
+    clock.advance(LEASE + 1)
+    adapter.after_look_up = None
+    worker.handle(item())
+    assert one.has + two.has == ["m-1"], "sent twice"
+
+
+def test_what_was_only_ever_claimed_without_an_account_is_not_held(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    claimed(ledger, account=NOWHERE)
+    clock.advance(LEASE)
+    worker = post(evidence=Unknowable(), on_unknown="hold")
+    worker.adapter.account = "this/account"
+    worker.handle(item())
+    assert (worker.submitted, aws.item().get("error")) == (["m-1"], None)
+
+
+def test_what_was_only_ever_claimed_without_an_account_takes_no_other_programs_message_for_itself(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """A fax of another program to that number, or a text with the same words."""
+    claimed(ledger, account=NOWHERE)
+    clock.advance(LEASE)
+    worker = post(evidence=Sent("of-another-program"), on_unknown="hold")
+    worker.adapter.account = "this/account"
+    worker.handle(item())
+    assert worker.submitted == ["m-1"], f"lost: recorded as {aws.item().get('provider_id')}"
+
+
+def refused(_: Mail) -> None:
+    raise Invalid("template", "is there no more")
+
+
+@pytest.mark.parametrize("how", ["invalid", "rejected", "opted out"])
+def test_what_is_in_doubt_does_not_end_as_certainly_not_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, how: str
+) -> None:
+    claimed(ledger)
+    clock.advance(LEASE)
+    if how == "invalid":
+        worker = post(prepare=refused, evidence=Unknowable(), on_unknown="resend")
+    else:
+        worker = post(
+            Rejected("no", opted_out=how == "opted out"), evidence=Unknowable(), on_unknown="resend"
+        )
+    worker.handle(item())
+    found = aws.item()
+    assert judge(found, force=False).twice, (
+        f"{found['status']}: {found['error']['code']}, resent without a word"
+    )
+
+
+def released_in_doubt(post: Make, ledger: Ledger, clock: FakeClock) -> None:
+    claimed(ledger)  # its worker dies after the provider accepted
+    clock.advance(LEASE)
+    post(Retry("throttled"), evidence=Unknowable(), on_unknown="resend").handle(item())
+
+
+def test_erase_does_not_cancel_what_may_have_been_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    released_in_doubt(post, ledger, clock)
+    withdrawn = Erasure(aws.dynamodb, LEDGER, TTL, clock).withdraw(KEY)
+    assert not withdrawn, aws.item()["error"]
+
+
+def test_a_dead_letter_in_doubt_says_so(post: Make, ledger: Ledger, clock: FakeClock, aws: Aws) -> None:
+    released_in_doubt(post, ledger, clock)
+    letter = DeadLetter("mail-dlq", "r-1", "receipt", "{}", 3, 0, "")
+    assert cause_of(letter, Subject("message", KEY), aws.item()).code == "outcome_unknown"
+
+
+def test_status_says_that_a_message_in_doubt_may_have_been_sent(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    released_in_doubt(post, ledger, clock)
+    said = " ".join(advice(of_ledger(aws.item()), "dev", clock(), None))
+    assert said.startswith("It may have been sent by an earlier try, whose outcome is unknown.")
+
+
+def test_a_message_that_is_released_in_doubt_again_and_again_stays_within_a_write_unit(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    account = "twilio/AC0123456789abcdef0123456789abcdef"
+    claimed(ledger, account="twilio/ACfedcba9876543210fedcba9876543210")
+    clock.advance(LEASE)
+    worker = post(Retry("20429"), evidence=NotFound(), on_unknown="resend")
+    worker.adapter.account = account
+    sizes = {}
+    for receive in range(1, 46):
+        worker.handle(item(), receives=receive)
+        clock.advance(450)
+        if receive in (1, 45):
+            raw: Any = aws.dynamodb.get_item(TableName=LEDGER, Key=image(id="m-1", event_type="mail"))["Item"]
+            sizes[receive] = size_of(raw)
+    assert sizes[45] == sizes[1], sizes
+
+
+def test_the_account_of_a_try_that_was_put_back_cannot_have_the_message(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws
+) -> None:
+    """A died; B said no (proved unsent). A, asked again, has nothing: that is proof."""
+    claimed(ledger, account="p/A")
+    clock.advance(LEASE)
+    second = post(Retry("throttled"), evidence=NotFound(), on_unknown="resend")
+    second.adapter.account = "p/B"
+    late = item(expires_at=iso(clock.now + 1))
+    second.handle(late)
+    clock.advance(2)
+    third = post(evidence=NotFound(), on_unknown="resend")
+    third.adapter.account = "p/A"
+    third.handle(late)
+    assert aws.item()["error"]["code"] == "expired"
+
+
+def test_a_message_that_is_put_back_for_its_account_is_counted_and_waits(
+    post: Make, aws: Aws, counted: Counted, log: Log
+) -> None:
+    def known_now(_: Mail) -> None:
+        worker.adapter.account = "this/account"
+
+    worker = post(prepare=known_now)
+    worker.adapter.account = Misconfigured("no secret")
+    waits = worker.handle(item())
+    assert (counted(), waits["r-0"] > 0, log() != []) == ({"Retried": 1}, True, True)
+
+
+def test_an_account_that_cannot_be_told_before_the_submit_is_no_unknown_outcome(
+    aws: Aws, clock: FakeClock
+) -> None:
+    class Raises(FakeAdapter):
+        reads = 0
+
+        @property
+        def account(self) -> str:  # type: ignore[override]
+            self.reads += 1
+            if self.reads == 2:
+                raise OSError("the account's service is down")
+            return "p/1"
+
+    Post(aws, clock, Raises(Sent("p-1")), on_unknown="hold").handle(item())
+    assert "startedAt" not in aws.item(), "the claim stands: with `hold` it ends as outcome_unknown"
+
+
+@pytest.mark.parametrize("hold", ["resend", "hold"])
+def test_an_account_that_is_slow_to_tell_starts_no_submit_without_time_for_it(
+    aws: Aws, clock: FakeClock, hold: str
+) -> None:
+    deadline = clock() + 60
+    starts: list[float] = []
+
+    class SlowAccount(FakeAdapter):
+        @property
+        def account(self) -> str:  # type: ignore[override]
+            clock.advance(7)
+            return "provider/1"
+
+        def submit(self, request: Mail) -> Outcome:
+            starts.append(deadline - clock())
+            return super().submit(request)
+
+    worker = Post(aws, clock, SlowAccount(Sent("p-1")), on_unknown=hold)
+    mails = (item(id=f"m-{at}") for at in range(10))
+    worker.handle(*mails, remaining=lambda: int((deadline - clock()) * 1000))
+    assert min(starts) >= 15, f"submit_seconds + record_seconds are 15; left: {starts}"
+
+
+@pytest.mark.parametrize("first", ["p/B", NOWHERE])
+def test_a_later_try_of_a_release_that_names_no_account_is_at_an_unknown_one(
+    post: Make, ledger: Ledger, clock: FakeClock, aws: Aws, first: str
+) -> None:
+    claimed(ledger, account=first)
+    clock.advance(LEASE)
+    claimed(ledger, account=None)  # 0.2.0 claims, submits somewhere, and dies
+    clock.advance(LEASE)
+    worker = post(evidence=NotFound(), on_unknown="hold")
+    worker.adapter.account = "p/B"
+    worker.handle(item())
+    assert worker.submitted == []
