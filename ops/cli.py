@@ -9,6 +9,7 @@ import typer
 
 from mailroom.telemetry import logger, quiet
 from ops.campaigns import commands as campaign_commands
+from ops.console.command import console
 from ops.cost.command import cost
 from ops.dead_letters import command as dead_letters
 from ops.doctor.command import doctor
@@ -49,7 +50,7 @@ app.command("import", rich_help_panel=SENDING)(import_)
 app.add_typer(campaign_commands.app, name="campaign", rich_help_panel=SENDING)
 
 WATCHING = "Watching"
-for command in (watch, failures, doctor):
+for command in (console, watch, failures, doctor):
     app.command(rich_help_panel=WATCHING)(command)
 
 REPAIRING = "Repairing"

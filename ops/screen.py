@@ -63,6 +63,11 @@ class NotDeployed(Refused):
         )
 
 
+AWS_FAULTS = (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError)
+"""What is raised where AWS is out of reach or refuses, or where a command does. `sentences_of` tells a
+ValueError of botocore's from one that is a fault in this program."""
+
+
 def unsigned(error: Exception) -> bool:
     """Whether AWS did not take the signature of a request."""
     return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _UNSIGNED
@@ -73,16 +78,22 @@ def aws_faults(stage: str) -> Iterator[None]:
     """Exits with 2 and a hint if AWS cannot be reached or refuses, or the command raises Refused."""
     try:
         yield
-    except (Refused, ClientError, BotoCoreError, ResponseParserError, UnprocessedKeys, ValueError) as error:
-        refused = _refused(error, stage)
-        if refused is None:
-            errors.print(Text(f"{error}", style="red"))
-            if unsigned(error):
-                errors.print(plain(CLOCK), soft_wrap=True)
-            errors.print(f"Check the credentials, the region, and --stage {stage}.")
-        else:
-            errors.print(plain(f"{refused}"), style="red", soft_wrap=True)
+    except AWS_FAULTS as error:
+        first, *more = sentences_of(error, stage)
+        print_line(first, "red", errors)
+        for each in more:
+            print_line(each, console=errors)
         raise typer.Exit(2) from None
+
+
+def sentences_of(error: Exception, stage: str) -> list[str]:
+    """What to say of one of AWS_FAULTS, and what to check. Raises the error again where it is a fault in this
+    program."""
+    refused = _refused(error, stage)
+    if refused is not None:
+        return [f"{refused}"]
+    clock = [CLOCK] if unsigned(error) else []
+    return [f"{error}", *clock, f"Check the credentials, the region, and --stage {stage}."]
 
 
 @contextmanager

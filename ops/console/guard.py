@@ -1,0 +1,129 @@
+"""Who gets in: the browser of whoever started the console, from the console's own pages.
+
+Every program of this machine can reach the port, and so can every page in the browser. So a request needs
+the cookie that the token of the first URL is exchanged for. Its Host must be the console's own: a name that
+somebody points at this machine would let another site read. And it must come from the console's own pages, or
+another site could press its buttons.
+"""
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+MAX_BODY = 512 * 1024
+"""Bytes of a form: an item has 400 KB."""
+_HEADERS = {
+    # A page may say otherwise of itself: see the frame of a mail.
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; frame-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+    # Not no-referrer, with which browsers send `Origin: null` along with the console's own forms.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+_SAFE = ("GET", "HEAD")
+_REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not allowed</title>
+<h1>Not allowed</h1><p>{why}</p>
+<p>Open the console by the URL that <code>mailroom console</code> printed. It holds a token.</p></html>"""
+# A redirect would be part of a visit that began elsewhere, and a strict cookie stays at home then.
+_ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
+<meta http-equiv="refresh" content="0; url=/"><p><a href="/">Open the console</a></p></html>"""
+
+
+class Guard:
+    """Stands before the application. `port` is the one that is served; `token` opens the door."""
+
+    def __init__(self, app: "ASGIApp", port: int, token: str) -> None:
+        self._app = app
+        self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
+        self._token = token
+        self._cookie = f"mailroom-console-{port}"  # browsers keep cookies by host, whatever the port is
+        self._session = secrets.token_urlsafe(32)
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer, or hand the request on. Raises nothing of its own."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        why = self._stranger(scope, headers)
+        if why:
+            await _answer(send, 403, _REFUSED.format(why=why))
+        elif self._admits(scope):
+            cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
+            await _answer(send, 200, _ADMITTED, [(b"set-cookie", cookie.encode())])
+        elif not self._known(headers):
+            await _answer(send, 403, _REFUSED.format(why="This browser has no session with the console."))
+        elif scope["method"] not in _SAFE and not _is_small(headers.get(b"content-length", b"")):
+            await _answer(
+                send, 413, _REFUSED.format(why="The form is too large, or does not say its length.")
+            )
+        else:
+            await self._app(scope, receive, _guarded(send))
+
+    def _stranger(self, scope: "Scope", headers: dict[bytes, bytes]) -> str:
+        """Why a request cannot come from the console's own pages; "": it can."""
+        host = headers.get(b"host", b"")
+        if host not in self._hosts:
+            return "This is not the console's address."
+        origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
+        if origin is not None and origin != b"http://" + host:
+            return "The request comes from another page."
+        if site not in (None, b"same-origin", b"none") and not self._admits(scope):
+            return "The request comes from another site."
+        if scope["method"] not in _SAFE and origin is None and site != b"same-origin":
+            return "The request does not say which page it comes from."
+        return ""
+
+    def _admits(self, scope: "Scope") -> bool:
+        """Whether it is the first visit, with the right token."""
+        if scope["method"] != "GET" or scope["path"] != "/":
+            return False
+        (given,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
+        return hmac.compare_digest(given.encode(), self._token.encode())
+
+    def _known(self, headers: dict[bytes, bytes]) -> bool:
+        try:
+            found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self._cookie)
+        except CookieError:
+            return False
+        return found is not None and hmac.compare_digest(found.value.encode(), self._session.encode())
+
+
+def _is_small(length: bytes) -> bool:
+    return length.isdigit() and len(length) < 10 and int(length) <= MAX_BODY
+
+
+def _guarded(send: "Send") -> "Send":
+    """Adds the headers that every answer has."""
+
+    async def guarded(message: "Message") -> None:
+        if message["type"] == "http.response.start":
+            own = {name for name, _ in message["headers"]}
+            more = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+            message["headers"] = [*message["headers"], *(each for each in more if each[0] not in own)]
+        await send(message)
+
+    return guarded
+
+
+async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    """A page of the guard's own."""
+    send = _guarded(send)
+    found = [(b"content-type", b"text/html; charset=utf-8"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": found})
+    await send({"type": "http.response.body", "body": page.encode()})
+
+
+def new_token() -> str:
+    """A token that nobody guesses."""
+    return secrets.token_urlsafe(32)

@@ -1,0 +1,129 @@
+"""The console's pages, and the server that answers with them."""
+
+import mimetypes
+import socket
+import webbrowser
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import boto3
+import uvicorn
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from mailroom.clock import iso
+from ops.console.guard import Guard, new_token
+from ops.console.pages import overview
+from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
+from ops.requeue.stage import DeployedStage
+from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
+from ops.terminal import printable
+from ops.times import duration, short
+
+PAGES = (Page("/", "Overview", overview.show, menu=True),)
+"""Every page: to add one, add a row. The menu has those that say so, in this order."""
+ADDRESS = "127.0.0.1"
+_HERE = Path(__file__).parent
+_ASSETS = {each.name: each for each in (_HERE / "assets").iterdir()}
+_HTMX = "htmx-2.0.11.min.js"
+_INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+"""The policy of a document in a frame: no script, no form, nothing from elsewhere."""
+
+
+def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> None:
+    """Serve a stage's console until Ctrl-C. Raises Refused where the port is taken, or as a command does
+    where the stage is not deployed."""
+    DeployedStage.of(session, stage)
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((ADDRESS, port))
+        except OSError as error:
+            raise Refused(
+                f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+            ) from None
+        port, token = listening.getsockname()[1], new_token()
+        url = f"http://{ADDRESS}:{port}/?token={token}"
+        print_line(url)
+        if browser:
+            print_line(f"The console of {stage} opens in the browser. Ctrl-C ends it.")
+            webbrowser.open(url)
+        app = Guard(application(Site(session, stage)), port, token)
+        config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False)
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        except KeyboardInterrupt:  # uvicorn raises it again once it has ended well
+            return
+
+
+def application(site: Site) -> ASGIApp:
+    """The application, without its guard."""
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"short": short, "duration": duration, "figure": lambda count: f"{count:,}"}
+    menu = [each for each in PAGES if each.menu]
+    environment.globals |= {"stage": site.stage, "menu": menu, "link": link, "htmx": _HTMX}
+    routes = [_route(site, environment, page) for page in PAGES]
+    return Starlette(routes=[*routes, Route("/assets/{name}", _asset)])
+
+
+def _route(site: Site, environment: Environment, page: Page) -> Route:
+    async def endpoint(request: Request) -> Response:
+        form = None
+        if request.method == "POST":
+            form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
+        asked = Asked(dict(request.query_params), form)
+        return await run_in_threadpool(_respond, site, environment, page, asked)
+
+    return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes else ["GET"])
+
+
+def _respond(site: Site, environment: Environment, page: Page, asked: Asked) -> Response:
+    try:
+        answer: Answer = page.show(site, asked)
+    except AWS_FAULTS as error:
+        sentences = sentences_of(error, site.stage)
+        status = 400 if isinstance(error, Refused) else 502
+        answer = Shown(template="refused.html", values={"sentences": sentences}, status=status)
+    match answer:
+        case Goto(url):
+            return RedirectResponse(url, 303)
+        case Frame(html):
+            return HTMLResponse(html, headers={"content-security-policy": _INERT})
+    values: dict[str, Any] = {
+        "page": page,
+        "title": answer.title or page.title,
+        "asked": asked,
+        "now": iso(site.clock()),
+        **answer.values,
+    }
+    return HTMLResponse(environment.get_template(answer.template).render(values), answer.status)
+
+
+def _shown(value: Any) -> Any:
+    """What a template shows of a value. What others wrote could turn the direction of text around, and show
+    `exe.txt` as `txt.exe`."""
+    if value is None:
+        return ""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+async def _asset(request: Request) -> Response:
+    file = _ASSETS.get(request.path_params["name"])
+    if file is None:
+        return Response("There is no such file.", 404)
+    # Their names change with their content, or the console's version does.
+    return FileResponse(file, media_type=mimetypes.guess_type(file.name)[0])

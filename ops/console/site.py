@@ -1,0 +1,95 @@
+"""What a page of the console is given, and what it answers. Neither knows the web framework."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
+
+import boto3
+from msgspec import Struct
+
+from mailroom.clock import Clock
+
+T = TypeVar("T")
+KEPT_SECONDS = 60.0
+"""For how long clients and a stage's settings are kept. Then a new deployment is seen."""
+
+
+def link(path: str, **query: str | None) -> str:
+    """A URL of the console's own, with whatever stands in the names and ids of others."""
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+class Asked(Struct, frozen=True):
+    """A request: what its URL asks for, and the form that came with it (None: it only reads)."""
+
+    query: Mapping[str, str] = {}
+    form: Mapping[str, str] | None = None
+
+    def __getitem__(self, name: str) -> str:
+        """A field of the form or the URL, without spaces around it; "": there is none."""
+        return ({**self.query, **(self.form or {})}).get(name, "").strip()
+
+    def but(self, **other: str) -> dict[str, str]:
+        """The URL's query with other values."""
+        return {**self.query, **other}
+
+
+class Shown(Struct, frozen=True, kw_only=True):
+    """A page: its template below `templates/`, what that shows, and a title of its own ("": the page's)."""
+
+    template: str
+    values: Mapping[str, Any] = {}
+    title: str = ""
+    status: int = 200
+
+
+class Goto(Struct, frozen=True):
+    """After a form: the page that shows what became of it."""
+
+    url: str
+
+
+class Frame(Struct, frozen=True):
+    """A document that somebody else wrote, for a frame in which it can do nothing."""
+
+    html: str
+
+
+Answer = Shown | Goto | Frame
+
+
+class Page(Struct, frozen=True):
+    """One row of the table of pages. `show` answers; `menu`: every page links to it. `writes`: it takes
+    forms."""
+
+    path: str
+    title: str
+    show: Callable[["Site", Asked], Answer]
+    menu: bool = False
+    writes: bool = False
+
+
+class Site:
+    """The stage that is shown. Pages are answered in threads: what is `kept` is shared by them."""
+
+    def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
+        self.session, self.stage, self.clock = session, stage, clock
+        self._lock = threading.RLock()
+        self._kept: dict[str, tuple[float, Any]] = {}
+
+    def kept(self, name: str, make: Callable[[], T], seconds: float = KEPT_SECONDS) -> T:
+        """What `make` made under this name in the last so many seconds, or makes now. One thread at a time:
+        a session makes no two clients at once."""
+        with self._lock:
+            until, value = self._kept.get(name, (0.0, None))
+            if until <= self.clock():
+                value = make()
+                self._kept[name] = (self.clock() + seconds, value)
+            return cast(T, value)
+
+    def client(self, service: str) -> Any:
+        """The client of an AWS service."""
+        return self.kept(service, lambda: self.session.client(cast(Any, service)))
