@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import boto3
 import typer
-from msgspec import Struct, structs
+from msgspec import Struct
 
 from mailroom.clock import iso
 from mailroom.ledger.reader import of_ledger
@@ -26,7 +26,7 @@ LONGEST_LEASE_SECONDS = 1_500
 """A function runs for 15 minutes at most, and its claim outlives it by 10 at most."""
 LONGEST_FAX_SECONDS = 86_400
 """The longest fax of any stage, where its own number cannot be asked for any more."""
-_FOLLOWS: dict[Word, str] = {
+FOLLOWS: dict[Word, str] = {
     "sent": "It is never sent again without mailroom resend --force.",
     "failed": "Callbacks follow, and mailroom resend may send it again.",
 }
@@ -43,6 +43,21 @@ class Settled(Struct, frozen=True):
     word: Word
     result: Literal["settled", "refused"]
     why: str = ""
+
+
+class Settling(Struct, frozen=True):
+    """A message that is to be settled, by the ledger's `item`: nobody holds what was begun `before` (epoch
+    seconds). `why` it cannot be settled; "": it can."""
+
+    item: Item
+    before: float
+    why: str
+
+    def answer(self, stage: str, word: Word, why: str = "") -> Settled:
+        """What became of it: refused for that reason, or settled where there is none."""
+        item = self.item
+        result: Literal["settled", "refused"] = "refused" if why else "settled"
+        return Settled(stage, item["id"], item["event_type"], str(item.get("status", "")), word, result, why)
 
 
 def settle(
@@ -75,20 +90,15 @@ def settle(
     """
     with aws_faults(stage):
         deployed = DeployedStage.of(boto3.Session(), stage)
-        item = find(deployed, MessageRef(id_, channel))
-        before, now = free_since(deployed, item["event_type"]), deployed.clock()
-        why = _refusal(item, before, now)
-        answer = Settled(stage, id_, item["event_type"], str(item.get("status", "")), word, "refused", why)
+        found = look(deployed, MessageRef(id_, channel))
         if not as_json:
-            show(view_of(of_ledger(item), stage, now))
-        if not why:
-            named = f"{answer.event_type} {id_} of {stage}"
-            confirm(f"{plain(f'Settle {named} as {word}? {_FOLLOWS[word]}')}", yes=yes)
-            if write(deployed, item, word, before):
-                answer = structs.replace(answer, result="settled")
-            else:
-                changed = "it has changed since it was shown; run this again"
-                answer = structs.replace(answer, why=changed)
+            show(view_of(of_ledger(found.item), stage, deployed.clock()))
+        if found.why:
+            answer = found.answer(stage, word, found.why)
+        else:
+            named = f"{found.item['event_type']} {id_} of {stage}"
+            confirm(f"{plain(f'Settle {named} as {word}? {FOLLOWS[word]}')}", yes=yes)
+            answer = carry_out(deployed, found, word)
     if as_json:
         print_json(answer)
     elif answer.why:
@@ -96,6 +106,20 @@ def settle(
     else:
         print_line(f"{answer.id} ({answer.event_type}) is settled as {word}.")
     raise typer.Exit(0 if answer.result == "settled" else 1)
+
+
+def look(stage: DeployedStage, ref: MessageRef) -> Settling:
+    """Whether a message can be settled. Changes nothing. Raises Refused where there is not exactly one."""
+    item = find(stage, ref)
+    before = free_since(stage, item["event_type"])
+    return Settling(item, before, _refusal(item, before, stage.clock()))
+
+
+def carry_out(stage: DeployedStage, found: Settling, word: Word) -> Settled:
+    """Settle it, if it is still as it was found."""
+    if write(stage, found.item, word, found.before):
+        return found.answer(stage.stage, word)
+    return found.answer(stage.stage, word, "it has changed since it was shown; run this again")
 
 
 def find(stage: DeployedStage, ref: MessageRef) -> Item:

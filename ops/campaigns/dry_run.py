@@ -11,6 +11,7 @@ from msgspec import Struct
 from mailroom.channels.contracts import contracts_of
 from mailroom.channels.mail.contract import Mail
 from mailroom.channels.sms.contract import Sms
+from mailroom.content.payloads import Payloads
 from mailroom.content.templates import Content, Templates
 from mailroom.errors import Invalid, Malformed
 from mailroom.message.message import Message, parse
@@ -106,10 +107,11 @@ class DryRun:
 
 class Samples:
     """Renders items. `templates` is the folder that has one for each channel; `default_region` is where a
-    number without its country is dialled."""
+    number without its country is dialled. Without `payloads`, items whose content is elsewhere have none."""
 
-    def __init__(self, templates: Path, default_region: str = "") -> None:
+    def __init__(self, templates: Path, default_region: str = "", payloads: Payloads | None = None) -> None:
         self._templates = templates
+        self._payloads = payloads
         self._contracts = contracts_of(default_region)
 
     def render(self, item: Mapping[str, Any]) -> Sample:
@@ -117,6 +119,8 @@ class Samples:
         id_ = str(item.get("id", ""))
         try:
             message = parse(item, self._contracts)
+            if self._payloads and message.payload_ref:
+                message = parse(self._payloads.expand(message, message.payload_ref), self._contracts)
             content = self._content(message)
         except (Invalid, Malformed) as problem:
             return Sample(id_, problem=str(problem))

@@ -20,14 +20,21 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import Guard, new_token
-from ops.console.pages import overview
+from ops.console.pages import message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
 from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
 from ops.terminal import printable
-from ops.times import duration, short
+from ops.times import duration, exactly, short
 
-PAGES = (Page("/", "Overview", overview.show, menu=True),)
+PAGES = (
+    Page("/", "Overview", overview.show, menu=True),
+    Page("/message", "Message", message.show, menu=True),
+    Page("/message/mail", "Mail", message.frame),
+    Page("/message/resend", "Resend", message.resend, writes=True),
+    Page("/message/settle", "Settle", message.settle, writes=True),
+    Page("/message/cancel", "Cancel", message.cancel, writes=True),
+)
 """Every page: to add one, add a row. The menu has those that say so, in this order."""
 ADDRESS = "127.0.0.1"
 _HERE = Path(__file__).parent
@@ -73,7 +80,12 @@ def application(site: Site) -> ASGIApp:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"short": short, "duration": duration, "figure": lambda count: f"{count:,}"}
+    environment.filters |= {
+        "short": short,
+        "duration": duration,
+        "gap": exactly,
+        "figure": lambda count: f"{count:,}",
+    }
     menu = [each for each in PAGES if each.menu]
     environment.globals |= {"stage": site.stage, "menu": menu, "link": link, "htmx": _HTMX}
     routes = [_route(site, environment, page) for page in PAGES]

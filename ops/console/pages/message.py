@@ -1,0 +1,178 @@
+"""One message: its life, why it stands where it stands, what was asked for, how it looks, and what to do."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+from mailroom.api.answers import Refusal
+from mailroom.api.messages import WAITING, States
+from mailroom.content.payloads import Payloads
+from mailroom.ledger.reader import LedgerReader, MessageStatus
+from ops.campaigns.dry_run import Sample, Samples
+from ops.console.site import Answer, Asked, Frame, Goto, Shown, Site, link
+from ops.messages.status import reader_of, view_of
+from ops.messages.timeline import meaning, timeline
+from ops.requeue.selection import MessageRef
+from ops.requeue.stage import DeployedStage
+from ops.resend.resender import Resender, ResentMessage
+from ops.screen import Refused
+from ops.settle import FOLLOWS, Word, carry_out, look
+from stacks.paths import ROOT
+
+RENDERED = ("mail", "sms", "push")
+"""Channels whose content is made of the item; the others send what it says."""
+UNDER_WAY = ("sending", "retrying")
+Action = Literal["resend", "settle", "cancel"]
+_DONE: dict[Action, str] = {
+    "resend": "It is queued again.",
+    "settle": "It is settled.",
+    "cancel": "It is cancelled, and is not sent.",
+}
+
+
+def show(site: Site, asked: Asked) -> Answer:
+    """The message of an id. Of an id that several channels have, the choice."""
+    found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
+    if len(found) != 1:
+        status = 200 if found or not asked["id"] else 404
+        return Shown(template="message_choice.html", values={"found": found}, status=status)
+    (message,) = found
+    item = _reader(site).item(message.id, message.event_type)
+    now = site.clock()
+    return Shown(
+        template="message.html",
+        title=message.id,
+        values={
+            "view": view_of(message, site.stage, now),
+            "meaning": meaning(message),
+            "steps": timeline(message, now),
+            "item": item,
+            "request": None if item is None else json.dumps(item, indent=2, ensure_ascii=False, default=str),
+            "sample": _sample(site, item),
+            "actions": _actions(message),
+            "done": _DONE.get(asked["done"]),  # type: ignore[call-overload] # whatever stands in the URL
+        },
+    )
+
+
+def frame(site: Site, asked: Asked) -> Answer:
+    """A mail's HTML, for the frame on its page."""
+    item = _reader(site).item(asked["id"], asked["channel"])
+    sample = _sample(site, item)
+    return Frame(sample.html if sample else "")
+
+
+def resend(site: Site, asked: Asked) -> Answer:
+    """What `resend` would do, and then does."""
+    force = bool(asked["force"])
+    resender = Resender(_deployed(site), force=force)
+    if asked.form is not None:
+        attempt = int(asked["attempt"]) if asked["attempt"].isdigit() else None
+        shown = ResentMessage(
+            asked["id"], asked["channel"], asked["status"], "ready", "", attempt, bool(asked["twice"])
+        )
+        (sent,) = resender.send([shown])
+        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
+    (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
+    ready = found.result == "ready"
+    sentences = [f"{found.why[:1].upper()}{found.why[1:]}."]
+    if ready:
+        sentences.append(
+            f"It is sent again from the item that the mailbox has now, as attempt {found.attempt}."
+        )
+    if found.may_arrive_twice:
+        sentences.append("It may arrive twice.")
+    seen = {"status": found.status, "attempt": str(found.attempt), "twice": "1" * found.may_arrive_twice}
+    more = {**seen, "force": "1" * force}
+    return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
+
+
+def settle(site: Site, asked: Asked) -> Answer:
+    """What `settle` would do, and then does."""
+    deployed = _deployed(site)
+    found = look(deployed, MessageRef(asked["id"], asked["channel"] or None))
+    seen = hashlib.sha256(repr(sorted(found.item.items())).encode()).hexdigest()
+    word: Word | None = next((each for each in get_args(Word) if each == asked["word"]), None)
+    if asked.form is not None and word is not None:
+        if found.why or seen != asked["seen"]:
+            return _refused(asked, "settle", found.why or "it has changed since it was shown; look again")
+        settled = carry_out(deployed, found, word)
+        return _refused(asked, "settle", settled.why) if settled.why else _done(asked, "settle")
+    if found.why:
+        return _plan(asked, "settle", [f"It cannot be settled: {found.why}."], None)
+    sentences = [
+        "First ask its provider or its recipient how it ended. What you say here is written into the ledger.",
+        *(f"As {each}: {follows}" for each, follows in FOLLOWS.items()),
+        "A later proof of the provider still corrects it.",
+    ]
+    return _plan(asked, "settle", sentences, {"seen": seen}, words=list(FOLLOWS))
+
+
+def cancel(site: Site, asked: Asked) -> Answer:
+    """What cancelling would do, as the HTTP API does it, and then does it."""
+    deployed = _deployed(site)
+    states = States(_reader(site), deployed.ledger(lambda: ""), deployed.contracts, site.clock)
+    id_, channel = asked["id"], asked["channel"] or None
+    try:
+        if asked.form is not None:
+            states.cancel(id_, channel)
+            return _done(asked, "cancel")
+        status = states.of(id_, channel).status
+    except Refusal as refusal:
+        return _refused(asked, "cancel", refusal.detail)
+    if status not in WAITING:
+        return _plan(
+            asked, "cancel", [f"It is {status}: only what waits for its send_at can be cancelled."], None
+        )
+    sentences = [
+        "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
+        "To send it after all, put it under a new id.",
+    ]
+    return _plan(asked, "cancel", sentences, {})
+
+
+def _reader(site: Site) -> LedgerReader:
+    return site.kept("reader", lambda: reader_of(site.session, site.stage))
+
+
+def _deployed(site: Site) -> DeployedStage:
+    return site.kept("deployed", lambda: DeployedStage.of(site.session, site.stage))
+
+
+def _sample(site: Site, item: Mapping[str, Any] | None) -> Sample | None:
+    """The item rendered again; None: there is nothing to render."""
+    if item is None or item["event_type"] not in RENDERED:
+        return None
+    dispatch = _deployed(site).dispatch
+    payloads = Payloads(site.client("s3"), dispatch.payload_bucket)
+    return Samples(ROOT / "templates", dispatch.default_region, payloads).render(item)
+
+
+def _actions(message: MessageStatus) -> list[Action]:
+    """What may help; each looks for itself whether it can be done."""
+    if message.status in WAITING:
+        return ["cancel"]
+    if message.status in UNDER_WAY:
+        return ["settle", "resend"]
+    return ["resend"] if "completedAt" in message.times else []
+
+
+def _plan(
+    asked: Asked,
+    action: Action,
+    sentences: list[str],
+    hidden: Mapping[str, str] | None,
+    **more: Any,
+) -> Answer:
+    """What an action will do. `hidden` goes with the form; None: it cannot be done."""
+    values = {"action": action, "sentences": sentences, "hidden": hidden, "force": False, "words": [], **more}
+    return Shown(template="message_action.html", title=f"{action.capitalize()} {asked['id']}", values=values)
+
+
+def _done(asked: Asked, action: Action) -> Answer:
+    return Goto(link("/message", id=asked["id"], channel=asked["channel"], done=action))
+
+
+def _refused(asked: Asked, action: Action, why: str) -> Answer:
+    raise Refused(f"{asked['id']}: {action} was not done, for {why}.")

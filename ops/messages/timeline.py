@@ -1,0 +1,137 @@
+"""A message's life as a time-line: what the ledger wrote down of it, in order, with the time between."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, structs
+
+from mailroom.clock import epoch
+from mailroom.ledger.reader import FORGOTTEN, READY, MessageStatus
+
+_GOOD = ("sent", "delivered", "opened", "clicked", "read")
+_BAD = ("failed", "bounced", "complained", "undelivered")
+_TOLD = {
+    "sentAt": "sent",
+    "deliveredAt": "delivered",
+    "delayedAt": "delayed",
+    "undeliveredAt": "undelivered",
+    "bouncedAt": "bounced",
+    "complainedAt": "complained",
+    "openedAt": "opened",
+    "clickedAt": "clicked",
+    "readAt": "read",
+}
+"""Times of the provider's own, by their names in the ledger."""
+_SAME_SECONDS = 0.01
+"""The ledger's outcome and its entry in the history are of one write."""
+_MEANING = {
+    READY: "It is in the mailbox, and no worker has claimed it.",
+    FORGOTTEN: "It is in the mailbox, and older than what the ledger remembers.",
+    "scheduled": "It waits for its time.",
+    "sending": "A worker has it, or its provider.",
+    "retrying": "It is not sent yet, and another attempt follows.",
+    "sent": "{provider} accepted it, and has not said more yet.",
+    "delivered": "{provider} says that it was delivered.",
+    "undelivered": "{provider} accepted it, and gave up later.",
+    "bounced": "The recipient's side refused it for good.",
+    "complained": "It was delivered, and its recipient complained.",
+    "failed": "It was not sent, or nobody can tell whether it was.",
+    "suppressed": "It was not sent, for its recipient gets nothing more.",
+    "cancelled": "It was taken back before it was sent.",
+}
+
+
+class Step(Struct, frozen=True):
+    """One thing that happened, or will. `at` is ISO 8601 (None: nobody wrote down when), `after` the seconds
+    since the step before; `kind` is good, bad, ahead or ""."""
+
+    at: str | None
+    what: str
+    detail: str = ""
+    kind: str = ""
+    after: float | None = None
+
+
+def meaning(found: MessageStatus) -> str:
+    """Why a message stands where it stands, in a sentence or two."""
+    said = _MEANING.get(found.status, "").format(provider=found.provider or "Its provider")
+    why = found.error or found.trouble
+    return f"{said} {why.get('message')} ({why.get('code')})" if why else said
+
+
+def timeline(found: MessageStatus, now: float) -> list[Step]:
+    """All steps, the first one first. `now` is in epoch seconds."""
+    steps = sorted(_steps(found, now), key=lambda each: epoch(each.at or ""))
+    first = Step(None, "put", "into the mailbox; nobody writes down when, nor when it was dispatched")
+    told = [first]
+    for step in steps:
+        before = told[-1].at
+        gap = None if before is None else epoch(step.at or "") - epoch(before)
+        told.append(structs.replace(step, after=gap))
+    return told
+
+
+def _steps(found: MessageStatus, now: float) -> Iterator[Step]:
+    times, provider = found.times, found.provider or "its provider"
+    if found.scheduled_for:
+        ahead = epoch(found.scheduled_for) > now
+        yield Step(found.scheduled_for, "due", "by its send_at", "ahead" if ahead else "")
+    attempt = max(1, found.attempts + ("completedAt" not in times))
+    for name, step in (
+        ("startedAt", Step(None, "claimed", f"by a worker, for attempt {attempt}")),
+        ("submittedAt", Step(None, "submitted", f"to {_provider(found)}")),
+        ("dead_lettered_at", Step(None, "dead letter", "its queue gave it up", "bad")),
+    ):
+        if name in times:
+            yield structs.replace(step, at=times[name])
+    yield from _told(times, f"says {provider}")
+    yield from _history(found)
+    for name, entry in found.callbacks.items():
+        if "at" in entry:
+            yield Step(
+                str(entry["at"]), f"callback {name}", _callback(entry), _kind(str(entry.get("status")))
+            )
+    for recipient, entry in found.recipients.items():
+        yield from _told(entry, f"to {recipient}, says {provider}")
+
+
+def _told(times: Mapping[str, Any], detail: str) -> Iterator[Step]:
+    """What the provider told, at the provider's own times."""
+    for name, word in _TOLD.items():
+        if name in times:
+            yield Step(str(times[name]), word, detail, _kind(word))
+
+
+def _history(found: MessageStatus) -> Iterator[Step]:
+    """The outcome of each attempt, and what operators did; the last outcome alone, if the history is full."""
+    for at, entry in enumerate(found.history):
+        status, code = str(entry.get("status", "")), str(entry.get("code", ""))
+        if code == "reopened":
+            yield Step(str(entry["at"]), "sent again", "an operator reopened it")
+        elif status == "retrying":
+            ended = sum(each.get("code") != "reopened" for each in found.history[: at + 1])
+            yield Step(str(entry["at"]), "attempt ended", f"number {ended}: {code}; another follows", "bad")
+        else:
+            detail = f"accepted by {_provider(found)}" if status == "sent" and not code else code
+            yield Step(
+                str(entry["at"]), status, f"recorded: {detail}" if detail else "recorded", _kind(status)
+            )
+    ended_at = found.times.get("completedAt")
+    if ended_at and not any(
+        abs(epoch(str(each["at"])) - epoch(ended_at)) < _SAME_SECONDS for each in found.history
+    ):
+        yield Step(ended_at, "completed", found.status, _kind(found.status))
+
+
+def _provider(found: MessageStatus) -> str:
+    return f"{found.provider or 'its provider'} {found.provider_id or ''}".strip()
+
+
+def _callback(entry: Mapping[str, Any]) -> str:
+    tries, code = entry.get("tries"), entry.get("code")
+    answered = f"the endpoint answered {code}" if code else "the endpoint did not answer"
+    return f"{entry.get('status')}, {tries} {'try' if tries == 1 else 'tries'}; {answered}"
+
+
+def _kind(word: str) -> str:
+    return "good" if word in _GOOD else "bad" if word in _BAD else ""
