@@ -36,7 +36,8 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <p>Open the console by the URL that <code>mailroom console</code> printed. It holds a token.</p></html>"""
 # A redirect would be part of a visit that began elsewhere, and a strict cookie stays at home then.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
-<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/"><p><a href="/">Open the console</a></p></html>"""
+<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/">
+<p><a href="/">Open the console</a></p></html>"""
 
 
 class Guard:

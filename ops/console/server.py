@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import Guard, new_token
-from ops.console.pages import message, overview
+from ops.console.pages import campaigns, dead_letters, failures, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
 from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
@@ -30,6 +30,11 @@ from ops.times import duration, exactly, short
 PAGES = (
     Page("/", "Overview", overview.show, menu=True),
     Page("/message", "Message", message.show, menu=True),
+    Page("/failures", "Failures", failures.show, menu=True),
+    Page("/dead-letters", "Dead letters", dead_letters.show, menu=True),
+    Page("/dead-letters/redrive", "Redrive", dead_letters.redrive, writes=True),
+    Page("/campaigns", "Campaigns", campaigns.show, menu=True),
+    Page("/campaigns/stop", "Stop a run", campaigns.stop, writes=True),
     Page("/message/mail", "Mail", message.frame),
     Page("/message/resend", "Resend", message.resend, writes=True),
     Page("/message/settle", "Settle", message.settle, writes=True),
@@ -62,12 +67,16 @@ def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> No
         if browser:
             print_line(f"The console of {stage} opens in the browser. Ctrl-C ends it.")
             webbrowser.open(url)
-        app = Guard(application(Site(session, stage)), port, token)
+        site = Site(session, stage)
+        app = Guard(application(site), port, token)
         config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False)
         try:
             uvicorn.Server(config).run(sockets=[listening])
         except KeyboardInterrupt:  # uvicorn raises it again once it has ended well
             return
+        finally:
+            for job in site.jobs.values():
+                job.stopping = True
 
 
 def application(site: Site) -> ASGIApp:

@@ -77,6 +77,8 @@ class Site:
 
     def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
         self.session, self.stage, self.clock = session, stage, clock
+        self.jobs: dict[str, Any] = {}
+        """What runs on after its answer, by the name that its page gives it."""
         self._lock = threading.RLock()
         self._kept: dict[str, tuple[float, Any]] = {}
 

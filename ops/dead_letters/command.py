@@ -112,7 +112,7 @@ def list_(
             chosen = queues.named(queue)
             found = []
             for at, each in enumerate(chosen, 1):
-                found.append(_counts(queues, each, look))
+                found.append(count_letters(queues, each, look))
                 advance(at, len(chosen))
     total = sum(each.letters for each in found)
     if as_json:
@@ -123,7 +123,8 @@ def list_(
     raise typer.Exit(1 if fail_if_any and total else 0)
 
 
-def _counts(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
+def count_letters(queues: DeadQueues, queue: DeadQueue, most: int) -> DeadLetterCounts:
+    """How many lie in a queue, and what `most` of them at most say. Takes none out."""
     depth = queues.depth(queue)
     total, hidden = depth.all, depth.in_flight
     if not depth.visible or not most:
@@ -177,7 +178,7 @@ def show(
     Example: mailroom dead-letters show order-42 --stage prod
     """
     with aws_faults(stage):
-        answer = _find(DeadQueues(boto3.Session(), stage), queue, stage, which, limit, body)
+        answer = find_letters(DeadQueues(boto3.Session(), stage), queue, stage, which, limit, body)
     if as_json:
         print_json(answer)
     else:
@@ -195,7 +196,7 @@ def show(
     raise typer.Exit(0 if answer.letters else 1)
 
 
-def _find(
+def find_letters(
     queues: DeadQueues, name: str | None, stage: str, which: str | None, limit: int, body: bool
 ) -> DeadLettersShown:
     """The dead letters that are asked for."""
@@ -286,7 +287,8 @@ def redrive(
         (chosen,) = queues.named(queue)
         planned = Redrive(queues, stage, chosen, only or (), rate)
         if not as_json:
-            _print_plan(planned)
+            for each in sentences_of(planned):
+                print_line(each)
         if dry_run or not (planned.found or planned.only):
             answer = planned.answer("nothing", 0, planned.found, dry_run=dry_run)
         else:
@@ -297,19 +299,17 @@ def redrive(
     raise typer.Exit(0 if answer.state == "nothing" or (answer.state == "done" and not answer.left) else 1)
 
 
-def _print_plan(planned: Redrive) -> None:
+def sentences_of(planned: Redrive) -> list[str]:
     """What a redrive will do, before it does it."""
     whose = f"dead letters of {planned.queue.queue} ({planned.stage}) go back into that queue"
     chosen = f"{len(planned.only)} chosen of the" if planned.only else "about"
     rate = f", {planned.rate} a second at most" if planned.rate else ""
-    sentences = [
+    return [
         f"{chosen} {planned.found} {whose}{rate}.",
         "The ledger drops messages that were sent already; expired messages are not sent.",
         "If this process dies between sending and deleting, that dead letter is in both queues: the ledger "
         "drops the copy; a callback arrives twice, with the same webhook-id.",
     ]
-    for each in sentences:
-        print_line(each)
 
 
 def _print_end(answer: Redriven) -> None:

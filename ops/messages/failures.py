@@ -91,10 +91,10 @@ def failures(
         client = boto3.Session().client("dynamodb")
         with errors.status("reading the ledger"):
             channels = [channel] if channel else list(CONTRACTS)
-            items = _failed(client, stage, start, now, channels, reason)
+            items = failed(client, stage, start, now, channels, reason)
             counts = _counted(items) if summary else []
             found = [] if summary else list(itertools.islice(items, limit + 1))
-    shown = [_failure(each, full=full) for each in found[:limit]]
+    shown = [failure_of(each, full=full) for each in found[:limit]]
     answer = FailuresAnswer(stage, iso(start), shown, len(found) > limit, counts)
     print_answer(answer, partial(_show, summary=summary), as_json=as_json)
 
@@ -135,10 +135,17 @@ def recipient(to: str | list[str] | None) -> str:
     return _masked(to[0]) + more
 
 
-def _failed(
-    client: "DynamoDBClient", stage: str, start: float, end: float, channels: list[str], reason: str | None
+def failed(
+    client: "DynamoDBClient",
+    stage: str,
+    start: float,
+    end: float,
+    channels: list[str],
+    reason: str | None,
+    page: int | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """The index's items between two times (epoch seconds), the newest first, over all these channels."""
+    """The index's items between two times (epoch seconds), the newest first, over all these channels. `page`:
+    how many one call reads, where not all are wanted; None: as many as DynamoDB returns."""
     asked: dict[str, Any] = {}
     if reason is not None:
         asked = {
@@ -154,6 +161,7 @@ def _failed(
             KeyConditionExpression="failed_on = :day AND completedAt >= :start",
             ExpressionAttributeValues=values if reason is None else {**values, ":reason": {"S": reason}},
             ScanIndexForward=False,
+            PaginationConfig={} if page is None else {"PageSize": page},
             **asked,
         )
         return (plain_item(image) for page in pages for image in page["Items"])
@@ -170,7 +178,8 @@ def _counted(items: Iterable[dict[str, Any]]) -> list[Count]:
     return [Count(event_type, reason, count) for (event_type, reason), count in order]
 
 
-def _failure(item: dict[str, Any], *, full: bool) -> Failure:
+def failure_of(item: dict[str, Any], *, full: bool) -> Failure:
+    """One of them; addresses and numbers are masked, unless it is to be `full`."""
     at = iso((int(item["completedAt"]) + 0.5) / 1000)
     to, (reason, message) = item.get("to"), _error(item)
     if full:

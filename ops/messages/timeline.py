@@ -52,9 +52,15 @@ class Step(Struct, frozen=True):
     after: float | None = None
 
 
+_SENT = {"fax": "{provider} says that it went through.", "webhook": "The endpoint took it."}
+"""What `sent` means where nothing more is said after it, by channel."""
+
+
 def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
-    said = _MEANING.get(found.status, "").format(provider=found.provider or "Its provider")
+    own = _SENT if found.status == "sent" else {}
+    said = own.get(found.event_type) or _MEANING.get(found.status, "")
+    said = said.format(provider=found.provider or "Its provider")
     why = found.error or found.trouble
     return f"{said} {why.get('message')} ({why.get('code')})" if why else said
 
