@@ -56,7 +56,7 @@ cdk: .local/cdk/.ready ## install the CDK's command line: `cdk`, in an activated
 demo: setup ## the main job on the embedded AWS: messages on all channels, and the awkward ones
 	@$(PY) -m local demo
 
-up: setup ## start the embedded AWS, deploy, and leave it running
+up: setup ## start the embedded AWS, deploy, and leave it running, with a console for the browser
 	@$(PY) -m local up
 
 down: ## stop what `make up` started

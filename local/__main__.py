@@ -52,13 +52,15 @@ def up() -> None:
     known = load_state(UP)
     if known and known.running:
         console.print(f"Already running at {known.endpoints.aws}. To start anew: make down, then make up.")
+        console.print(f"Console: {lifecycle.console_url(UP)}", soft_wrap=True)
         return
     if known:
         console.print("Cleaning up after a stage that did not end well.")
         lifecycle.stop(UP)
-    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE)
-    console.print(f"\nAWS:    {running.endpoints.aws}\nInbox:  {running.endpoints.inbox}")
-    console.print(f"API:    {running.variables()['MAILROOM_API']}")
+    running = lifecycle.start(UP, lambda line: console.print(f"- {line}"), PEOPLE, console=True)
+    console.print(f"\nAWS:      {running.endpoints.aws}\nInbox:    {running.endpoints.inbox}")
+    console.print(f"API:      {running.variables()['MAILROOM_API']}")
+    console.print(f"Console:  {lifecycle.console_url(UP)}", soft_wrap=True)
     console.print(NEXT_STEPS, soft_wrap=True)
 
 
@@ -96,7 +98,9 @@ def demo() -> None:
     A campaign is killed half-way and started again. Exits 0 only if everything is right."""
     from local.demo.run import run
 
-    raise typer.Exit(run(console))
+    code = run(console)
+    console.print("\nTo send some yourself, and see them in a browser: make up")
+    raise typer.Exit(code)
 
 
 def _inbox_table(accepted: list[dict[str, Any]], last: int) -> Table:

@@ -28,6 +28,7 @@ MODULES = {
     "postgres": "local.database.postgres",
     "pump": "local.pump.driver",
     "second-pump": "local.pump.driver",
+    "console": "ops console",
 }
 """The programs of a stage, by the names of their logs."""
 PEOPLE = 50
@@ -38,11 +39,15 @@ NO_PROXY = {"NO_PROXY": "*", "PYTHONUNBUFFERED": "1"}
 Announce = Callable[[str], None]
 
 
-def start(workspace: Workspace, announce: Announce, people: int = PEOPLE) -> State:
+def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, console: bool = False) -> State:
     """Synthesize the stacks, start emulator, database, simulators and pump, and deploy. The database gets
-    `people` recipients of the example campaign. Raises StartError or DeployError; then nothing is left."""
+    `people` recipients of the example campaign. `console`: also start that. Raises StartError or DeployError;
+    then nothing is left."""
     try:
-        return _start(workspace, announce, people)
+        running = _start(workspace, announce, people)
+        if console:
+            _start_console(workspace, running)
+        return running
     except BaseException:
         stop(workspace)
         raise
@@ -81,6 +86,19 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     exports = [f"export {name}={value}\n" for name, value in running.variables().items()]
     workspace.environment.write_text("".join(exports))
     return running
+
+
+def _start_console(workspace: Workspace, running: State) -> None:
+    options = ("--stage", STAGE, "--no-browser")
+    _start_module(workspace, running, "console", *options, variables=running.variables())
+    _await(workspace, "console", lambda: console_url(workspace) is not None)
+
+
+def console_url(workspace: Workspace) -> str | None:
+    """The URL that opens the console, token included; None: it was not started."""
+    log = workspace.log("console")
+    first = log.read_text(errors="replace").partition("\n")[0] if log.exists() else ""
+    return first if first.startswith("http://") else None
 
 
 def synthesize(workspace: Workspace) -> None:
@@ -145,9 +163,9 @@ def _start_module(
     *options: str,
     variables: Mapping[str, str] | None = None,
 ) -> None:
-    command = [sys.executable, "-m", MODULES[name], *options]
-    environment = os.environ | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
-    environment = {key: value for key, value in environment.items() if not key.startswith("AWS_")}
+    command = [sys.executable, "-m", *MODULES[name].split(), *options]
+    own = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    environment = own | NO_PROXY | {"PYTHONPATH": str(REPOSITORY)} | dict(variables or {})
     running.processes[name] = processes.start(command, MODULES[name], workspace.log(name), environment)
     running.save(workspace)
 

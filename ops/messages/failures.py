@@ -146,9 +146,9 @@ def failed(
 ) -> Iterator[dict[str, Any]]:
     """The index's items between two times (epoch seconds), the newest first, over all these channels. `page`:
     how many one call reads, where not all are wanted; None: as many as DynamoDB returns."""
-    asked: dict[str, Any] = {}
+    asked: dict[str, Any] = {} if page is None else {"Limit": page}
     if reason is not None:
-        asked = {
+        asked |= {
             "FilterExpression": "#error.#code = :reason",
             "ExpressionAttributeNames": {"#error": "error", "#code": "code"},
         }
@@ -161,7 +161,6 @@ def failed(
             KeyConditionExpression="failed_on = :day AND completedAt >= :start",
             ExpressionAttributeValues=values if reason is None else {**values, ":reason": {"S": reason}},
             ScanIndexForward=False,
-            PaginationConfig={} if page is None else {"PageSize": page},
             **asked,
         )
         return (plain_item(image) for page in pages for image in page["Items"])
