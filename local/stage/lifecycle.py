@@ -47,10 +47,10 @@ def start(workspace: Workspace, announce: Announce, people: int = PEOPLE, *, con
         running = _start(workspace, announce, people)
         if console:
             _start_console(workspace, running)
-        return running
     except BaseException:
         stop(workspace)
         raise
+    return running
 
 
 def _start(workspace: Workspace, announce: Announce, people: int) -> State:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -43,7 +43,7 @@ PAGES = (
 """Every page: to add one, add a row. The menu has those that say so, in this order."""
 ADDRESS = "127.0.0.1"
 _HERE = Path(__file__).parent
-_ASSETS = {each.name: each for each in (_HERE / "assets").iterdir()}
+_ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 """The policy of a document in a frame: no script, no form, nothing from elsewhere."""
@@ -143,8 +143,7 @@ def _shown(value: Any) -> Any:
 
 
 async def _asset(request: Request) -> Response:
-    file = _ASSETS.get(request.path_params["name"])
-    if file is None:
+    name = request.path_params["name"]
+    if name not in _ASSETS:
         return Response("There is no such file.", 404)
-    # Their names change with their content, or the console's version does.
-    return FileResponse(file, media_type=mimetypes.guess_type(file.name)[0])
+    return Response(_ASSETS[name], media_type=mimetypes.guess_type(name)[0])

@@ -35,6 +35,10 @@ class Job:
         """Whether it goes on."""
         return self._thread.is_alive()
 
+    def wait(self) -> None:
+        """Return when it is over."""
+        self._thread.join()
+
     def _run(self) -> None:
         try:
             self.answer = self._planned.run(self._advance)

@@ -1,0 +1,418 @@
+"""The console's pages: what each shows, and what each action does."""
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import image_of
+from ops.dead_letters.redrive import DeadLetterMover
+from tests.support.ops.campaign import RUN, World
+from tests.support.ops.console import Browser, Reply
+from tests.support.ops.message import Stage, deployed
+from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.pipeline.items import mail
+from tests.support.unit.fakes import client_error
+
+DAY_MS = 86_400_000
+HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
+HTML = f'<p>Hello</p><script>alert(1)</script><img src="https://evil.example/p.png"><form action="https://evil.example">{"x"}</form>'
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
+    with repair_stage(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser(stage: RepairStage) -> Browser:
+    return Browser(stage.session).enter()
+
+
+def message(browser: Browser, id_: str, channel: str = "mail", **more: str) -> Reply:
+    reply = browser.get("/message", id=id_, channel=channel, **more)
+    assert reply.status == 200
+    return reply
+
+
+# a message
+
+
+def test_a_message_shows_its_life_with_the_time_between(stage: RepairStage, browser: Browser) -> None:
+    stage.know(
+        "m",
+        status="delivered",
+        provider="ses",
+        provider_id="ses-1",
+        attempts=1,
+        startedAt=1_795_269_600_000,
+        completedAt=1_795_269_602_000,
+        deliveredAt=1_795_269_605_000,
+        history=[
+            {"at": 1_795_269_602_000, "status": "sent"},
+            {"at": 1_795_269_606_000, "status": "delivered", "code": "Delivery"},
+        ],
+        callbacks={"sent.1": {"status": "delivered", "at": 1_795_269_607_000, "code": 200, "tries": 2}},
+    )
+    words = message(browser, "m").words
+    steps = (
+        "put into the mailbox",
+        "2026-11-21 14:00:00 UTC claimed by a worker, for attempt 1",
+        "2026-11-21 14:00:02 UTC after 2.0 s sent recorded: accepted by ses ses-1",
+        "2026-11-21 14:00:05 UTC after 3.0 s delivered says ses",
+        "2026-11-21 14:00:06 UTC after 1.0 s delivered recorded: Delivery",
+        "after 1.0 s callback sent.1 delivered, 2 tries; the endpoint answered 200",
+    )
+    places = [words.index(each) for each in steps]
+    assert places == sorted(places)
+    assert "ses says that it was delivered." in words
+    assert "Its item is gone from the mailbox" in words
+
+
+def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    words = message(browser, "m").words
+    assert "It was not sent, or nobody can tell whether it was. 550 no (rejected)" in words
+    assert "Mend what the error says, then: mailroom resend m --channel mail --stage dev" in words
+    assert "Dear Ada Lovelace" in words
+    assert '"first_name": "Ada"' in words
+
+
+def test_a_mail_is_in_a_frame_that_can_do_nothing(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("m", subject="Hi", html=HTML))
+    page = message(browser, "m")
+    assert '<iframe sandbox src="/message/mail?id=m&amp;channel=mail"' in page.text
+    assert "<script>alert" not in page.text
+    frame = browser.get("/message/mail", id="m", channel="mail")
+    assert frame.text == HTML
+    assert frame.headers["content-security-policy"] == (
+        "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
+    )
+
+
+def test_what_others_wrote_is_text_on_every_page(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail(HOSTILE, subject=HOSTILE, text=HOSTILE, headers={"X-Own": HOSTILE}, topic=HOSTILE))
+    stage.failed(
+        HOSTILE,
+        to=HOSTILE,
+        provider=HOSTILE,
+        provider_id=HOSTILE,
+        error={"code": HOSTILE, "message": HOSTILE},
+        history=[{"at": 1, "status": "failed", "code": HOSTILE}],
+        callbacks={HOSTILE: {"status": HOSTILE, "at": 1, "code": 1, "tries": 1}},
+        recipients={HOSTILE: {"status": HOSTILE, "error": HOSTILE}},
+        bounce_type=HOSTILE,
+    )
+    pages = [
+        message(browser, HOSTILE),
+        browser.get("/message", id=HOSTILE + "x"),
+        browser.get("/message/resend", id=HOSTILE, channel="mail"),
+        browser.get("/message/settle", id=HOSTILE, channel="mail"),
+        browser.get("/message/cancel", id=HOSTILE, channel="mail"),
+        browser.get("/failures", since=HOSTILE),
+        browser.get("/dead-letters", queue=HOSTILE),
+        browser.get("/campaigns", campaign=HOSTILE),
+    ]
+    for page in pages:
+        assert "alert(1)" in page.text
+        assert "<script>a" not in page.text
+        assert "<img" not in page.text
+
+
+def test_what_turns_the_direction_of_text_around_is_shown_as_a_mark(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.put(mail("m", subject="invoice\u202efdp.exe", text="x"))
+    assert "invoice\ufffdfdp.exe" in message(browser, "m").words
+
+
+def test_an_id_of_two_channels_lets_one_choose(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    stage.failed("m", "sms")
+    words = browser.get("/message", id="m").words
+    assert "2 channels have a message with the id m" in words
+
+
+def test_an_id_that_there_is_not_says_so(browser: Browser) -> None:
+    reply = browser.get("/message", id="nobody")
+    assert (reply.status, "There is no message nobody in dev." in reply.words) == (404, True)
+
+
+# actions
+
+
+def test_a_resend_says_what_it_will_do_and_does_it(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    assert (
+        "Failed: rejected: 550 no. It is sent again from the item that the mailbox has now, as attempt 2."
+        in plan.words
+    )
+    assert stage.bodies("mail") == []
+    done = browser.post("/message/resend", plan.hidden())
+    assert (done.status, done.headers["location"]) == (303, "/message?id=m&channel=mail&done=resend")
+    assert stage.bodies("mail") == [mail("m") | {"attempt": 2}]
+    assert "It is queued again." in message(browser, "m", done="resend").words
+
+
+def test_a_resend_of_what_has_changed_since_it_was_shown_is_refused(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    stage.failed("m", attempts=2)
+    refused = browser.post("/message/resend", plan.hidden())
+    assert (refused.status, "it has changed since it was looked at" in refused.words) == (400, True)
+    assert stage.bodies("mail") == []
+
+
+def test_what_has_arrived_is_sent_again_by_force_alone(stage: RepairStage, browser: Browser) -> None:
+    stage.know("m", status="delivered", completedAt=1, attempts=1)
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    assert "it would arrive twice" in plan.words
+    assert "<form method" not in plan.text
+    forced = browser.get("/message/resend", id="m", channel="mail", force="1")
+    assert "It may arrive twice." in forced.words
+    without = {**forced.hidden(), "force": ""}
+    assert browser.post("/message/resend", without).status == 400
+    assert browser.post("/message/resend", forced.hidden()).status == 303
+    assert [each["id"] for each in stage.bodies("mail")] == ["m"]
+
+
+def test_a_fax_that_nobody_can_end_is_settled_as_was_chosen(stage: RepairStage, browser: Browser) -> None:
+    old = round(time.time() * 1000) - 2 * DAY_MS
+    stage.know("f", "fax", status="sending", provider="signalwire", provider_id="fx", submittedAt=old)
+    plan = browser.get("/message/settle", id="f", channel="fax")
+    assert "As failed: Callbacks follow, and mailroom resend may send it again." in plan.words
+    done = browser.post("/message/settle", {**plan.hidden(), "word": "failed"})
+    assert done.status == 303
+    assert stage.ledger("f", "fax")["status"] == "failed"
+
+
+def test_what_has_changed_since_it_was_shown_is_not_settled(stage: RepairStage, browser: Browser) -> None:
+    old = round(time.time() * 1000) - 2 * DAY_MS
+    known: dict[str, Any] = {"status": "sending", "provider": "signalwire", "provider_id": "fx"}
+    stage.know("f", "fax", **known, submittedAt=old)
+    plan = browser.get("/message/settle", id="f", channel="fax")
+    stage.know("f", "fax", **known, submittedAt=old - 1)
+    refused = browser.post("/message/settle", {**plan.hidden(), "word": "sent"})
+    assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
+    assert stage.ledger("f", "fax")["status"] == "sending"
+
+
+def test_what_has_its_outcome_cannot_be_settled(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    plan = browser.get("/message/settle", id="m", channel="mail")
+    assert "It cannot be settled: failed: it has its outcome" in plan.words
+    assert "<form method" not in plan.text
+
+
+def test_what_waits_is_cancelled_and_what_was_sent_is_not(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("later", send_at="2099-01-01T00:00:00Z"), mail("now"))
+    plan = browser.get("/message/cancel", id="later", channel="mail")
+    assert "ends as cancelled" in plan.words
+    assert browser.post("/message/cancel", plan.hidden()).status == 303
+    assert stage.ledger("later")["status"] == "cancelled"
+    refused = browser.post("/message/cancel", {"id": "now", "channel": "mail"})
+    assert (refused.status, "waits for no send_at" in refused.words) == (400, True)
+    assert stage.ledger("now") == {}
+
+
+# the overview
+
+
+def test_the_overview_has_a_row_for_each_channel_and_says_what_lies_dead(
+    stage: RepairStage, browser: Browser
+) -> None:
+    for queue, count in (("mail", 2), ("mail-bulk", 1), ("mail-dlq", 1)):
+        for _ in range(count):
+            stage.sqs.send_message(QueueUrl=stage.urls[queue], MessageBody="{}")
+    page = browser.get("/")
+    assert page.status == 200
+    assert "1 dead letter : look why" in page.words
+    assert "mail 3 0 1 " in page.words
+    assert "CloudWatch has no figures of what was accepted and failed" in page.words
+    assert 'hx-trigger="every 5s"' in page.text
+
+
+def test_figures_of_the_last_hour_are_plots_with_words(stage: RepairStage, browser: Browser) -> None:
+    cloudwatch = stage.session.client("cloudwatch")
+    for metric, dimension, count in (
+        ("Sent", {"Name": "service", "Value": "send-mail"}, 600),
+        ("Failed", {"Name": "channel", "Value": "mail"}, 3),
+    ):
+        cloudwatch.put_metric_data(
+            Namespace="Mailroom",
+            MetricData=[
+                {
+                    "MetricName": metric,
+                    "Dimensions": [{"Name": "stage", "Value": "dev"}, dimension],
+                    "Value": count,
+                    "Timestamp": time.time(),
+                }
+            ],
+        )
+    page = browser.get("/")
+    assert "600 accepted" in page.words
+    assert "3 failed" in page.words
+    assert page.text.count("<svg") == 2
+    assert "1 a second" in page.words
+
+
+def test_an_alarm_rings_in_words(stage: RepairStage, browser: Browser) -> None:
+    cloudwatch = stage.session.client("cloudwatch")
+    cloudwatch.put_metric_alarm(
+        AlarmName="mailroom-dev-mail-dlq-not-empty",
+        MetricName="x",
+        Namespace="AWS/SQS",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=0,
+        ComparisonOperator="GreaterThanThreshold",
+        Statistic="Sum",
+    )
+    cloudwatch.set_alarm_state(
+        AlarmName="mailroom-dev-mail-dlq-not-empty", StateValue="ALARM", StateReason="test"
+    )
+    assert "Alarm mailroom-dev-mail-dlq-not-empty since" in browser.get("/").words
+
+
+def test_a_page_may_be_told_to_stand_still(browser: Browser) -> None:
+    still = browser.get("/", live="off")
+    assert "hx-trigger" not in still.text
+    assert "Update by itself" in still.words
+
+
+# failures, dead letters, campaigns
+
+
+def test_failures_are_counted_by_day_channel_and_reason_and_listed_masked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deployed(monkeypatch) as stage:
+        failed(stage, "a", "invalid")
+        failed(stage, "b", "invalid")
+        failed(stage, "c", "rejected", "sms", to="+16175551234")
+        browser = Browser(stage.session).enter()
+        words = browser.get("/failures").words
+        day = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 1))
+        assert f"{day} sms rejected 1" in words
+        assert f"{day} mail invalid 2" in words
+        assert "***1234" in words
+        assert "+16175551234" not in words
+        assert "mail invalid" not in browser.get("/failures", reason="rejected").words
+        assert "Nothing failed" in browser.get("/failures", channel="fax").words
+
+
+def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> None:
+    at = time.time() - 1
+    stage.dynamodb.put_item(
+        TableName="mailroom-dev-ledger",
+        Item=image_of(
+            {
+                "id": id_,
+                "event_type": channel,
+                "status": "failed",
+                "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#{channel}",
+                "completedAt": int(at * 1000),
+                "error": {"code": code, "message": "no"},
+                **more,
+            }
+        ),
+    )
+
+
+def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:
+    key = "message_id"
+    stage.dynamodb.create_table(
+        TableName="mailroom-dev-dead-letters",
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": key, "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"}],
+    )
+    stage.know("m", status="sending", trouble={"code": "misconfigured", "message": "no such sender"})
+    stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody='{"id": "m", "event_type": "mail"}')
+    listed = browser.get("/dead-letters")
+    assert "mail 1 0 Look what and why" in listed.words
+    looked = browser.get("/dead-letters", queue="mail").words
+    assert "m mail Why" in looked
+    assert "no such sender (misconfigured)" in looked
+    plan = browser.get("/dead-letters/redrive", queue="mail")
+    assert "about 1 dead letters of mail (dev) go back into that queue." in plan.words
+    assert stage.bodies("mail") == []
+    started = browser.post("/dead-letters/redrive", plan.hidden())
+    assert started.headers["location"] == "/dead-letters/redrive?queue=mail&run=1"
+    browser.site.jobs["mail"].wait()
+    assert "Done 1 moved, 0 left." in browser.get(started.headers["location"]).words
+    assert stage.bodies("mail") == [{"id": "m", "event_type": "mail"}]
+    assert "There are no dead letters in dev." in browser.get("/dead-letters").words
+
+
+def test_a_redrive_that_is_under_way_shows_how_far_it_is_and_can_be_stopped(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at in range(30):
+        stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=f'{{"id": "{at}"}}')
+    second, gate, send = threading.Event(), threading.Event(), DeadLetterMover._send
+    calls = []
+
+    def held(mover: DeadLetterMover, batch: list[Any]) -> int:
+        calls.append(len(batch))
+        if len(calls) == 2:
+            second.set()
+            assert gate.wait(30)
+        return send(mover, batch)
+
+    monkeypatch.setattr(DeadLetterMover, "_send", held)
+    browser.post("/dead-letters/redrive", {"queue": "mail"})
+    assert second.wait(30)
+    shown = browser.get("/dead-letters/redrive", queue="mail", run="1")
+    assert "10 of about 30 moved" in shown.words
+    assert '<progress id="bar" max="30" value="10">' in shown.text
+    again = browser.post("/dead-letters/redrive", {"queue": "mail"})
+    assert (again.status, "on their way already" in again.words) == (400, True)
+    browser.post("/dead-letters/redrive", {"queue": "mail", "stop": "1"})
+    gate.set()
+    browser.site.jobs["mail"].wait()
+    ended = browser.get("/dead-letters/redrive", queue="mail", run="1").words
+    assert "It was stopped. 20 were moved, and stay so." in ended
+    assert len(stage.bodies("mail-dlq")) == 10
+
+
+def test_campaigns_show_how_far_a_run_is_and_stop_it(world: World) -> None:
+    browser = Browser(world.session).enter()
+    world.collected(recipients=40, composed=30, existed=2)
+    assert "weekly mail csv" in browser.get("/campaigns").words
+    runs = browser.get("/campaigns", campaign="weekly")
+    assert "32 of 40 recipients have an outcome." in runs.words
+    assert '<progress max="40" value="32"' in runs.text
+    plan = browser.get("/campaigns/stop", campaign="weekly", run=RUN)
+    assert "composes no further message. 40 recipients were collected." in plan.words
+    assert "Messages in the mailbox are still sent: 30." in plan.words
+    assert browser.post("/campaigns/stop", plan.hidden()).status == 303
+    found = world.runs.read("weekly", RUN)
+    assert found is not None
+    assert found.state == "stopped"
+    assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
+
+
+def test_where_aws_refuses_the_page_says_so_as_the_command_does(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise client_error("AccessDeniedException")
+
+    monkeypatch.setattr("ops.console.pages.failures.failed", refuse)
+    reply = browser.get("/failures")
+    assert (reply.status, "That did not work" in reply.words) == (502, True)
+    assert "AccessDeniedException" in reply.words
+    assert "Check the credentials, the region, and --stage dev." in reply.words

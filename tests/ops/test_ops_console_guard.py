@@ -1,0 +1,139 @@
+"""Who gets into the console, and who does not."""
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from typer.testing import CliRunner
+
+from ops import cli
+from tests.support.ops.console import HOST, ORIGIN, PORT, TOKEN, Browser
+from tests.support.ops.repair import RepairStage, repair_stage
+
+FORM = {"id": "m", "channel": "mail"}
+PAGES = ("/", "/message", "/message/mail", "/failures", "/dead-letters", "/campaigns", "/assets/console.css")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    with repair_stage(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser() -> Browser:
+    """A browser that was let in; of a console whose pages nobody reads."""
+    return Browser(boto3.Session(region_name="us-east-1")).enter()
+
+
+def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not_get(
+    browser: Browser,
+) -> None:
+    reply = Browser(browser.session).get(f"/?token={TOKEN}")
+    assert reply.status == 200
+    cookie = reply.headers["set-cookie"]
+    assert cookie.startswith(f"mailroom-console-{PORT}=")
+    assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
+    assert TOKEN not in cookie + reply.text
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_without_the_cookie_every_page_is_refused(browser: Browser, path: str) -> None:
+    browser.cookie = ""
+    assert browser.get(path).status == 403
+    browser.cookie = f"mailroom-console-{PORT}=guessed"
+    assert browser.get(path).status == 403
+    browser.cookie = "no=cookie; ="
+    assert browser.get(path).status == 403
+
+
+@pytest.mark.parametrize("query", ["token=wrong", "token=", "token", f"nekot={TOKEN}", f"token=%00{TOKEN}"])
+def test_another_token_opens_nothing(browser: Browser, query: str) -> None:
+    browser.cookie = ""
+    reply = browser.get(f"/?{query}")
+    assert (reply.status, "set-cookie" in reply.headers) == (403, False)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        f"[::1]:{PORT}",
+        f"{HOST}.evil.example",
+        "",
+    ],
+)
+def test_another_host_is_refused_even_with_the_token(browser: Browser, host: str) -> None:
+    assert browser.get("/assets/console.css", {"host": host}).status == 403
+    assert "set-cookie" not in browser.get(f"/?token={TOKEN}", {"host": host}).headers
+
+
+def test_the_machines_other_name_for_itself_will_do(browser: Browser) -> None:
+    assert browser.get("/assets/console.css", {"host": f"localhost:{PORT}"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "http://127.0.0.1:4712"},
+        {"origin": f"https://{HOST}"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+        {"origin": ORIGIN, "sec-fetch-site": "cross-site"},
+    ],
+    ids=lambda each: " ".join(each.values()),
+)
+def test_what_comes_from_another_page_is_refused(browser: Browser, headers: dict[str, str]) -> None:
+    assert browser.get("/assets/console.css", headers).status == 403
+    assert browser.post("/message/resend", FORM, headers).status == 403
+
+
+def test_a_form_that_does_not_say_where_it_comes_from_is_refused(browser: Browser) -> None:
+    assert browser.post("/message/resend", FORM, {}).status == 403
+    assert browser.post("/message/resend", FORM, {"sec-fetch-site": "none"}).status == 403
+
+
+def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser: Browser) -> None:
+    for length in ("600000", "", "many", "9" * 40):
+        headers = {"origin": ORIGIN, "content-length": length}
+        assert browser.post("/message/resend", FORM, headers).status == 413
+
+
+def test_pages_that_only_read_take_no_form(browser: Browser) -> None:
+    for path in PAGES[:-1]:
+        assert browser.post(path, FORM).status == 405
+
+
+def test_the_link_may_be_opened_from_elsewhere(browser: Browser) -> None:
+    browser.cookie = ""
+    reply = browser.get(f"/?token={TOKEN}", {"sec-fetch-site": "cross-site"})
+    assert reply.status == 200
+    # A redirect would belong to the visit from elsewhere, and the browser would keep the cookie back.
+    assert 'http-equiv="refresh"' in reply.text
+
+
+@pytest.mark.parametrize("path", ["/assets/console.css", "/nowhere", f"/?token={TOKEN}", "/?token=no"])
+def test_every_answer_says_what_a_browser_may_do_with_it(browser: Browser, path: str) -> None:
+    headers = browser.get(path).headers
+    policy = headers["content-security-policy"]
+    for rule in ("default-src 'none'", "script-src 'self'", "form-action 'self'", "frame-ancestors 'none'"):
+        assert rule in policy
+    assert "unsafe" not in policy
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_there_is_no_file_but_the_assets(browser: Browser) -> None:
+    for path in ("/assets/../guard.py", "/assets/..%2fguard.py", "/assets/guard.py", "/assets/"):
+        assert browser.get(path).status == 404
+
+
+def test_a_stage_that_is_not_deployed_is_refused_before_anything_is_served(stage: RepairStage) -> None:
+    result = CliRunner().invoke(cli.app, ["console", "--stage", "prod", "--no-browser"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "There is no function mailroom-prod-dispatch" in result.stderr

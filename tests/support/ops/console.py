@@ -1,0 +1,103 @@
+"""The console in process, and a browser that asks it: no port, no Chromium."""
+
+import asyncio
+import html
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import boto3
+
+from ops.console.guard import Guard
+from ops.console.server import application
+from ops.console.site import Site
+
+PORT, TOKEN = 4711, "a-token-that-nobody-guesses"
+HOST = f"127.0.0.1:{PORT}"
+ORIGIN = f"http://{HOST}"
+
+
+@dataclass
+class Reply:
+    """An answer: its status, its headers by their names in lower case, and its body."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def words(self) -> str:
+        """What a person reads: no tags, no entities, no runs of spaces."""
+        return html.unescape(" ".join(re.sub(r"<[^>]*>", " ", self.text).split()))
+
+    def hidden(self) -> dict[str, str]:
+        """The fields of the form that nobody sees."""
+        found = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', self.text)
+        return {name: html.unescape(value) for name, value in found}
+
+
+@dataclass
+class Browser:
+    """Asks one console. `cookie` "": it has not been let in."""
+
+    session: boto3.Session
+    stage: str = "dev"
+    cookie: str = ""
+    site: Site = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.site = Site(self.session, self.stage, time.time)
+        self._app = Guard(application(self.site), PORT, TOKEN)
+
+    def enter(self) -> "Browser":
+        """Open the first URL."""
+        self.cookie = self.get(f"/?token={TOKEN}").headers["set-cookie"].partition(";")[0]
+        return self
+
+    def get(self, path: str, headers: Mapping[str, str] | None = None, /, **query: Any) -> Reply:
+        """The page of a path."""
+        return self.ask("GET", f"{path}?{urlencode(query)}" if query else path, headers or {})
+
+    def post(self, path: str, form: Mapping[str, str], headers: Mapping[str, str] | None = None) -> Reply:
+        """Send a form, as a page of the console's own does unless the headers say otherwise."""
+        own = {"origin": ORIGIN, "sec-fetch-site": "same-origin"} if headers is None else headers
+        return self.ask("POST", path, own, urlencode(form).encode())
+
+    def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes = b"") -> Reply:
+        """Any request."""
+        given = {"host": HOST, "content-length": str(len(body)), "cookie": self.cookie, **headers}
+        parts = urlsplit(url)
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": parts.path,
+            "raw_path": parts.path.encode(),
+            "root_path": "",
+            "query_string": parts.query.encode(),
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value],
+        }
+        return asyncio.run(self._ask(scope, body))
+
+    async def _ask(self, scope: dict[str, Any], body: bytes) -> Reply:
+        sent: list[Any] = []
+        received = False
+
+        async def receive() -> dict[str, Any]:
+            nonlocal received
+            if received:
+                await asyncio.Event().wait()  # the browser stays
+            received = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await self._app(scope, receive, send)
+        headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+        content = b"".join(each.get("body", b"") for each in sent[1:])
+        return Reply(sent[0]["status"], headers, content.decode())
