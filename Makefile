@@ -17,7 +17,7 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test quick fuzz check audit format hooks schema bench proof chaos least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test browser quick fuzz check audit format hooks schema bench proof chaos least lock clean
 
 help: ## what each target does
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -39,7 +39,7 @@ setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everyt
 	@$(UV) pip sync $(LOCKED) --python .local/ministack/bin/python local/requirements.txt || $(REFUSED)
 	@touch $@
 
-# checkov's, the bench's and the proof's: each has an environment of its own.
+# checkov's, the bench's, the browser's and the proof's: each has an environment of its own.
 .local/%/.ready: %/requirements.txt .venv/.ready
 	@test -x .local/$*/bin/python || python3 -m venv .local/$*
 	@$(UV) pip sync $(LOCKED) --python .local/$*/bin/python $< || $(REFUSED)
@@ -90,6 +90,13 @@ PYTEST = $(PY) -m pytest --numprocesses auto --maxprocesses 8 --no-loadscope-reo
 TESTS ?= tests
 test: setup cdk .local/checkov/.ready ## every test, on as many cores as there are; TESTS names some
 	$(PYTEST) $(TESTS)
+	@echo 'Not run: tests/browser, which needs a Chromium. Run them by `make browser`.'
+
+# What Playwright installs is of the version that is locked; CHROMIUM names one of the machine's own instead.
+browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
+browser: setup .local/browser/.ready ## the console in a real Chromium: tests/browser, which `make test` leaves out
+	@test -n "$(CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium
+	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'
@@ -141,6 +148,7 @@ lock: ## resolve every requirements file anew
 	$(COMPILE) requirements-dev.in lambdas/requirements/*.in -o requirements-dev.txt
 	$(COMPILE) -c requirements-dev.txt requirements.in -o requirements.txt
 	$(COMPILE) local/requirements.in -o local/requirements.txt
+	$(COMPILE) browser/requirements.in -o browser/requirements.txt
 	$(COMPILE) checkov/requirements.in -o checkov/requirements.txt
 	$(COMPILE) bench/requirements.in -o bench/requirements.txt
 	$(COMPILE) proof/requirements.in -o proof/requirements.txt

@@ -1,0 +1,94 @@
+"""A stage, its console, and a real Chromium. `make browser` has what this needs; without that, nothing here
+is run, and pytest says so."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGE_PYTHON = os.environ.get("STAGE_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
+CHROMIUM = os.environ.get("CHROMIUM")
+"""A Chromium of the machine's own; None: the one that Playwright has installed."""
+
+
+class Stage:
+    """The local stage, in a process of its own, and its console's URL."""
+
+    def __init__(self) -> None:
+        environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT / 'lambdas'}", "PYTHONUNBUFFERED": "1"}
+        self._process = subprocess.Popen(
+            [STAGE_PYTHON, "-m", "tests.browser.stage"],
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.url: str = self._answer()["url"]
+        self.console = self.url.partition("/?")[0]
+
+    def put(self, **item: Any) -> None:
+        """Put an item into the mailbox."""
+        self._ask({"put": item})
+
+    def bury(self, queue: str, body: object) -> None:
+        """Put a message into a dead-letter queue."""
+        self._ask({"dead": {"queue": queue, "body": body}})
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _ask(self, command: object) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the stage ended; see .local/browser-stage/*.log"
+        return dict(json.loads(line))
+
+
+@pytest.fixture(scope="session")
+def stage() -> Iterator[Stage]:
+    stage = Stage()
+    try:
+        yield stage
+    finally:
+        stage.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    # Root has no sandbox of its own to give, such as in a container.
+    options = ["--no-sandbox"] if sys.platform == "linux" and os.getuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(stage: Stage, chromium: Any) -> Iterator[Any]:
+    """A page of a browser that was let in."""
+    context = chromium.new_context(base_url=stage.console)
+    page = context.new_page()
+    page.goto(stage.url)
+    page.wait_for_url(f"{stage.console}/")
+    yield page
+    context.close()

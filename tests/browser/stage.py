@@ -1,0 +1,47 @@
+"""A stage with a console, for tests that have nothing of this repository but its pages: run by `.venv`.
+
+It prints one line of JSON when it is up: the console's URL. Then each line of standard input is a command,
+and is answered with a line: {"put": item} puts it into the mailbox, {"dead": {"queue": …, "body": …}} into a
+dead-letter queue. The stage ends with standard input.
+"""
+
+import json
+import signal
+import sys
+
+from local.demo.client import StageClient
+from local.stage import lifecycle
+from local.stage.workspace import DOT_LOCAL, Workspace
+
+WORKSPACE = Workspace(DOT_LOCAL / "browser-stage")
+
+
+def main() -> None:
+    """Start, answer, stop whatever happens."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
+    try:
+        stage = StageClient(lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True))
+        _say({"url": lifecycle.console_url(WORKSPACE)})
+        for line in sys.stdin:
+            command = json.loads(line)
+            if "put" in command:
+                item = command["put"]
+                stage.delete(item["id"], item["event_type"])  # a test may mend what it has put
+                stage.put_all([item])
+            else:
+                dead = command["dead"]
+                url = stage.sqs.get_queue_url(QueueName=f"mailroom-local-{dead['queue']}-dlq")["QueueUrl"]
+                stage.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(dead["body"]))
+            _say({})
+    finally:
+        lifecycle.stop(WORKSPACE)
+
+
+def _say(answer: object) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

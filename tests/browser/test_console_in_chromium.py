@@ -1,0 +1,177 @@
+"""The console in a real Chromium, over a local stage: `make browser`."""
+
+import http.client
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.browser.conftest import Stage
+
+api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
+expect = api.expect
+SECONDS = 40_000
+"""Milliseconds, rather: how long a message may take on a busy machine."""
+HOSTILE = """<title>was here</title><p>Hello, Ada</p>
+<script>parent.document.title = "taken"; fetch("https://evil.example/script")</script>
+<img src="https://evil.example/pixel.png" onerror="parent.document.title = 'taken'">
+<link rel="stylesheet" href="https://evil.example/style.css"><style>@import url(https://evil.example/import.css);</style>
+<iframe src="https://evil.example/frame"></iframe><meta http-equiv="refresh" content="0; url=https://evil.example/away">
+<form action="https://evil.example/form" target="_top"><button>Press</button></form>
+<a href="https://evil.example/link" target="_top">Go</a>"""
+
+
+def mail(id_: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "event_type": "mail",
+        "to": "ada@example.com",
+        "subject": "Hello",
+        "text": "Hi",
+        **more,
+    }
+
+
+def find(page: Any, id_: str) -> None:
+    """By the field on every page."""
+    page.get_by_role("searchbox", name="Message").fill(id_)
+    page.get_by_role("button", name="Find").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(id_)
+
+
+def test_a_message_is_followed_until_it_is_delivered(stage: Stage, page: Any) -> None:
+    stage.put(**mail("followed"))
+    find(page, "followed")
+    expect(page.locator(".life")).to_contain_text("delivered", timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    expect(page.locator("pre").first).to_have_text("Hi")
+
+
+def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
+    stage.put(**mail("mended", subject=None, text=None, template="lost"))
+    page.goto("/failures")
+    page.get_by_role("link", name="mended").click(timeout=SECONDS)
+    expect(page.locator(".status").first).to_have_text("failed")
+    stage.put(**mail("mended", text="Now it is right"))
+    page.get_by_role("link", name="Resend …").click()
+    expect(page.get_by_text("as attempt 2")).to_be_visible()
+    page.get_by_role("button", name="Resend").click()
+    expect(page.get_by_role("status")).to_have_text("It is queued again.")
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+
+
+def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> None:
+    stage.bury("mail", mail("buried", attempt=1))
+    page.goto("/")
+    page.get_by_role("link", name="dead letter").click(timeout=SECONDS)
+    page.get_by_role("link", name="Look what and why").click()
+    expect(page.get_by_role("heading", name="buried")).to_be_visible()
+    page.get_by_role("link", name="put all back …").click()
+    page.get_by_role("button", name="Put them back").click()
+    expect(page.get_by_role("status")).to_contain_text("1 moved, 0 left", timeout=SECONDS)
+    find(page, "buried")
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+
+
+def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
+    left: list[str] = []
+
+    def intercept(route: Any) -> None:  # what the page's policy stops does not come here
+        left.append(route.request.url)
+        route.abort()
+
+    page.context.route("https://evil.example/**", intercept)
+    stage.put(**mail("hostile", html=HOSTILE))
+    find(page, "hostile")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_text("Hello, Ada")).to_be_visible()
+    frame.get_by_role("button", name="Press").click()
+    frame.get_by_role("link", name="Go").click()
+    page.wait_for_timeout(500)
+    assert page.url.startswith(f"{stage.console}/message?")
+    expect(page).to_have_title("hostile – Mailroom local")  # noqa: RUF001 - as the page has it
+    assert left == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "path"),
+    [
+        ({}, "/"),
+        ({"Host": "evil.example"}, "/"),
+        ({"Origin": "http://evil.example"}, "/"),
+        ({"Sec-Fetch-Site": "cross-site"}, "/failures"),
+    ],
+)
+def test_a_stranger_is_refused(stage: Stage, page: Any, headers: dict[str, str], path: str) -> None:
+    (cookie,) = page.context.cookies()
+    known = {"Cookie": f"{cookie['name']}={cookie['value']}"} if headers else {}
+    for method in ("GET", "POST"):
+        connection = http.client.HTTPConnection(urlsplit(stage.console).netloc)
+        connection.request(method, path, headers={**known, **headers})
+        assert connection.getresponse().status == 403
+        connection.close()
+
+
+def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) -> None:
+    """A page of another port is of the same site, so the cookie goes along: the guard must see where it is
+    from."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+        page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
+        with page.expect_navigation() as answered:
+            page.evaluate(
+                """url => {
+                    const form = document.createElement("form");
+                    Object.assign(form, {action: url, method: "post"});
+                    document.body.append(form);
+                    form.submit();
+                }""",
+                f"{stage.console}/dead-letters/redrive?queue=mail",
+            )
+        elsewhere.shutdown()
+    assert "cookie" in answered.value.request.all_headers()
+    assert answered.value.status == 403
+    expect(page.get_by_role("heading", level=1)).to_have_text("Not allowed")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/message",
+        "/message?id=audited",
+        "/message/resend?id=audited&channel=mail&force=1",
+        "/failures",
+        "/dead-letters",
+        "/dead-letters/redrive?queue=mail",
+        "/campaigns",
+        "/campaigns?campaign=weekly-followers",
+        "/message/settle?id=nobody",
+    ],
+)
+def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(
+    stage: Stage, page: Any, path: str, scheme: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    if "audited" in path:
+        stage.put(**mail("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(path)
+    found = axe.run(page).response["violations"]
+    assert [(each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page: Any) -> None:
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    page.locator("#pause").focus()
+    with page.expect_response(f"{stage.console}/"):
+        pass  # the page has updated itself
+    expect(page.locator("#pause")).to_be_focused()
