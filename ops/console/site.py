@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 from urllib.parse import urlencode
@@ -72,20 +73,32 @@ class Page(Struct, frozen=True):
     writes: bool = False
 
 
+class _Session:
+    """A session that several threads may ask for clients. Clients are made for threads, sessions are not."""
+
+    def __init__(self, session: boto3.Session) -> None:
+        self._session, self._lock = session, threading.Lock()
+
+    def client(self, service: Any, *more: Any, **options: Any) -> Any:
+        with self._lock:
+            return self._session.client(service, *more, **options)
+
+
 class Site:
     """The stage that is shown. Pages are answered in threads: what is `kept` is shared by them."""
 
     def __init__(self, session: boto3.Session, stage: str, clock: Clock = time.time) -> None:
-        self.session, self.stage, self.clock = session, stage, clock
+        self.session = cast(boto3.Session, _Session(session))
+        self.stage, self.clock = stage, clock
         self.jobs: dict[str, Any] = {}
         """What runs on after its answer, by the name that its page gives it."""
-        self._lock = threading.RLock()
+        self._locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
         self._kept: dict[str, tuple[float, Any]] = {}
 
     def kept(self, name: str, make: Callable[[], T], seconds: float = KEPT_SECONDS) -> T:
-        """What `make` made under this name in the last so many seconds, or makes now. One thread at a time:
-        a session makes no two clients at once."""
-        with self._lock:
+        """What `make` made under this name in the last so many seconds, or makes now, one thread at a time.
+        A service that does not answer holds up only the pages that ask it."""
+        with self._locks[name]:
             until, value = self._kept.get(name, (0.0, None))
             if until <= self.clock():
                 value = make()

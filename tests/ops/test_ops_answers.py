@@ -16,8 +16,8 @@ from ops.answers import ANSWERS, schema_of
 from ops.schema import file_of, schema, written
 
 KEPT = REPOSITORY / "docs" / "cli"
-NO_ANSWER = {"schema"}
-"""What it prints is JSON, and its own schema's is the standard's."""
+NO_ANSWER = {"console", "schema"}
+"""A server has none. What `schema` prints is JSON, and its own schema's is the standard's."""
 
 app = typer.Typer()
 app.command()(schema)

@@ -68,7 +68,7 @@ def resend(site: Site, asked: Asked) -> Answer:
     force = bool(asked["force"])
     resender = Resender(_deployed(site), force=force)
     if asked.form is not None:
-        attempt = int(asked["attempt"]) if asked["attempt"].isdigit() else None
+        attempt = int(asked["attempt"]) if asked["attempt"].isdecimal() else None
         shown = ResentMessage(
             asked["id"], asked["channel"], asked["status"], "ready", "", attempt, bool(asked["twice"])
         )
