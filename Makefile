@@ -17,10 +17,10 @@ LOCKED = --quiet --require-hashes --only-binary :all:
 REFUSED = { printf '%s\n' 'Is a hash missing or another one? If you changed a *.in file or cdk/package.json, run `make lock`.' \
 	'If not, the registry gave another file than the one that was locked: do not install it.' >&2; exit 1; }
 
-.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test browser quick fuzz check audit format hooks schema bench proof chaos least lock clean
+.PHONY: help setup cdk demo up down inbox synth diff bootstrap deploy sbom policy test browser screenshots quick fuzz check audit format hooks schema bench proof chaos least lock clean
 
 help: ## what each target does
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 13
 
 setup: .venv/.ready .venv/bin/mailroom .local/ministack/.ready ## install everything into this folder
 
@@ -97,6 +97,11 @@ browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
 browser: setup .local/browser/.ready ## the console in a real Chromium: tests/browser, which `make test` leaves out
 	@test -n "$(CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
+
+screenshots: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
+screenshots: setup .local/browser/.ready ## take the console's pictures for docs/pictures anew; look at them
+	@test -n "$(CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium
+	@PYTHONPATH=. .local/browser/bin/python -m tests.browser.screenshots
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'

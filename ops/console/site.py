@@ -83,6 +83,9 @@ class _Session:
         with self._lock:
             return self._session.client(service, *more, **options)
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
 
 class Site:
     """The stage that is shown. Pages are answered in threads: what is `kept` is shared by them."""

@@ -30,7 +30,8 @@ class Stage:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.url: str = self._answer()["url"]
+        about = self._answer()
+        self.url, self.providers = str(about["url"]), str(about["providers"])
         self.console = self.url.partition("/?")[0]
 
     def put(self, **item: Any) -> None:

@@ -1,6 +1,7 @@
 """A stage with a console, for tests that have nothing of this repository but its pages: run by `.venv`.
 
-It prints one line of JSON when it is up: the console's URL. Then each line of standard input is a command,
+It prints one line of JSON when it is up: the URLs of the console and of the
+providers' simulators. Then each line of standard input is a command,
 and is answered with a line: {"put": item} puts it into the mailbox, {"dead": {"queue": …, "body": …}} into a
 dead-letter queue. The stage ends with standard input.
 """
@@ -21,8 +22,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     lifecycle.stop(WORKSPACE)  # what an earlier run left, if it was killed
     try:
-        stage = StageClient(lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True))
-        _say({"url": lifecycle.console_url(WORKSPACE)})
+        running = lifecycle.start(WORKSPACE, lambda _: None, people=5, console=True)
+        stage = StageClient(running)
+        _say({"url": lifecycle.console_url(WORKSPACE), "providers": running.endpoints.providers})
         for line in sys.stdin:
             command = json.loads(line)
             if "put" in command:

@@ -1,5 +1,7 @@
 """Who gets into the console, and who does not."""
 
+import re
+import socket
 from collections.abc import Iterator
 
 import boto3
@@ -137,3 +139,28 @@ def test_a_stage_that_is_not_deployed_is_refused_before_anything_is_served(stage
     result = CliRunner().invoke(cli.app, ["console", "--stage", "prod", "--no-browser"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "There is no function mailroom-prod-dispatch" in result.stderr
+
+
+def test_the_url_stands_alone_on_the_first_line_and_is_of_the_loopback_address(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        "uvicorn.Server.run", lambda _, sockets: served.extend(each.getsockname() for each in sockets)
+    )
+    monkeypatch.setattr("webbrowser.open", lambda _: pytest.fail("nobody asked for a browser"))
+    result = CliRunner().invoke(cli.app, ["console", "--no-browser"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    ((address, port),) = served
+    assert address == "127.0.0.1"
+    assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/\?token=[\w-]{{43}}\n", result.stdout)
+
+
+def test_a_port_that_is_taken_is_refused(stage: RepairStage) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(cli.app, ["console", "--no-browser", "--port", str(port)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"Port {port} cannot be used: Address already in use. Choose another with --port." in result.stderr
