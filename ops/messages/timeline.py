@@ -35,7 +35,7 @@ _MEANING = {
     "undelivered": "{provider} accepted it, and gave up later.",
     "bounced": "The recipient's side refused it for good.",
     "complained": "It was delivered, and its recipient complained.",
-    "failed": "It was not sent, or nobody can tell whether it was.",
+    "failed": "It was not sent.",
     "suppressed": "It was not sent, for its recipient gets nothing more.",
     "cancelled": "It was taken back before it was sent.",
 }
@@ -60,6 +60,8 @@ def meaning(found: MessageStatus) -> str:
     """Why a message stands where it stands, in a sentence or two."""
     own = _SENT if found.status == "sent" else {}
     said = own.get(found.event_type) or _MEANING.get(found.status, "")
+    if (found.error or {}).get("code") == "outcome_unknown":
+        said = "Nobody can tell whether it was sent."
     said = said.format(provider=found.provider or "Its provider")
     why = found.error or found.trouble
     return f"{said} {why.get('message')} ({why.get('code')})" if why else said

@@ -1,5 +1,6 @@
 """The console's pages: what each shows, and what each action does."""
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def test_a_failed_message_says_why_and_what_to_do(stage: RepairStage, browser: B
     stage.failed("m")
     stage.put(mail("m"))
     words = message(browser, "m").words
-    assert "It was not sent, or nobody can tell whether it was. 550 no (rejected)" in words
+    assert "It was not sent. 550 no (rejected)" in words
     assert "Mend what the error says, then: mailroom resend m --channel mail --stage dev" in words
     assert "Dear Ada Lovelace" in words
     assert '"first_name": "Ada"' in words
@@ -265,7 +266,7 @@ def test_figures_of_the_last_hour_are_plots_with_words(stage: RepairStage, brows
     assert "600 accepted" in page.words
     assert "3 failed" in page.words
     assert page.text.count("<svg") == 2
-    assert "1 a second" in page.words
+    assert re.search(r"(1|2|1\.\d+) a second", page.words)  # 600 in five to ten minutes
 
 
 def test_an_alarm_rings_in_words(stage: RepairStage, browser: Browser) -> None:
@@ -299,12 +300,11 @@ def test_failures_are_counted_by_day_channel_and_reason_and_listed_masked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with deployed(monkeypatch) as stage:
-        failed(stage, "a", "invalid")
+        day = failed(stage, "a", "invalid")
         failed(stage, "b", "invalid")
         failed(stage, "c", "rejected", "sms", to="+16175551234")
         browser = Browser(stage.session).enter()
         words = browser.get("/failures").words
-        day = time.strftime("%Y-%m-%d", time.gmtime(time.time() - 1))
         assert f"{day} sms rejected 1" in words
         assert f"{day} mail invalid 2" in words
         assert "***1234" in words
@@ -313,8 +313,10 @@ def test_failures_are_counted_by_day_channel_and_reason_and_listed_masked(
         assert "Nothing failed" in browser.get("/failures", channel="fax").words
 
 
-def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> None:
+def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any) -> str:
+    """A message that failed a moment ago, as the ledger has it; the day of that."""
     at = time.time() - 1
+    day = time.strftime("%Y-%m-%d", time.gmtime(at))
     stage.dynamodb.put_item(
         TableName="mailroom-dev-ledger",
         Item=image_of(
@@ -322,13 +324,14 @@ def failed(stage: Stage, id_: str, code: str, channel: str = "mail", **more: Any
                 "id": id_,
                 "event_type": channel,
                 "status": "failed",
-                "failed_on": f"{time.strftime('%Y-%m-%d', time.gmtime(at))}#{channel}",
+                "failed_on": f"{day}#{channel}",
                 "completedAt": int(at * 1000),
                 "error": {"code": code, "message": "no"},
                 **more,
             }
         ),
     )
+    return day
 
 
 def test_a_dead_letter_says_why_and_goes_back(stage: RepairStage, browser: Browser) -> None:

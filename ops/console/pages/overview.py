@@ -12,15 +12,14 @@ from ops.console.site import Answer, Asked, Shown, Site
 from ops.doctor.stage import ConfiguredStage
 from ops.messages.watch import QueueSnapshot, Snapshot, Watcher
 from ops.requeue.stage import DeployedStage
-from ops.stage import is_dead
+from ops.stage import is_dead, prefix
 from ops.times import speed_of
 
 SNAPSHOT_SECONDS = 4.0
 """Several tabs share a look at the queues."""
 BAR_MINUTES, BARS = 5, 12
 """A plot is of an hour."""
-_PACE_BARS = 2
-"""The pace is of the last minutes that CloudWatch is sure of."""
+_PERIOD = BAR_MINUTES * 60
 
 
 class Plot(Struct, frozen=True):
@@ -66,7 +65,9 @@ def show(site: Site, _: Asked) -> Answer:
     lanes = {channel: _names(urls) for channel, urls in deployed.dispatch.routes.items()}
     traffic = site.kept("traffic", partial(_traffic, site, lanes))
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
-    rows = [_row(channel, names, snapshot, traffic, configured) for channel, names in lanes.items()]
+    rows = [
+        _row(channel, names, snapshot, traffic, configured, site.clock()) for channel, names in lanes.items()
+    ]
     named = {each.name for row in lanes for each in _of(row, snapshot)}
     others = [each for each in snapshot.queues if each.name not in named]
     measured = any(row.accepted for row in rows)
@@ -93,6 +94,7 @@ def _row(
     snapshot: Snapshot,
     traffic: Mapping[str, list[int]],
     configured: ConfiguredStage,
+    now: float,
 ) -> ChannelRow:
     queues = _of(channel, snapshot)
     alive = [each for each in queues if not is_dead(each.name)]
@@ -100,7 +102,7 @@ def _row(
     failed = traffic.get(f"failed {channel}")
     rates = [each.senders.rate for each in configured.lanes if each.channel == channel]
     limits = [each for each in rates if each is not None]
-    recent = sum(accepted[-_PACE_BARS:]) / (_PACE_BARS * BAR_MINUTES * 60) if accepted else None
+    recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
     return ChannelRow(
         channel,
         sum(each.visible + each.delayed for each in alive),
@@ -128,21 +130,20 @@ def _traffic(site: Site, lanes: Mapping[str, Sequence[str]]) -> dict[str, list[i
     stage = {"Name": "stage", "Value": site.stage}
     asked = {
         **{
-            name: ("Sent", {"Name": "service", "Value": f"send-{name.removeprefix(_prefix(site))}"})
+            name: ("Sent", {"Name": "service", "Value": f"send-{name.removeprefix(prefix(site.stage))}"})
             for names in lanes.values()
             for name in names
         },
         **{f"failed {each}": ("Failed", {"Name": "channel", "Value": each}) for each in lanes},
     }
-    period = BAR_MINUTES * 60
-    end = datetime.fromtimestamp(site.clock() // period * period + period, UTC)
+    end = datetime.fromtimestamp(site.clock() // _PERIOD * _PERIOD + _PERIOD, UTC)
     start = end - timedelta(minutes=BAR_MINUTES * BARS)
     queries: list[Any] = [
         {
             "Id": f"q{at}",
             "MetricStat": {
                 "Metric": {"Namespace": "Mailroom", "MetricName": metric, "Dimensions": [stage, dimension]},
-                "Period": period,
+                "Period": _PERIOD,
                 "Stat": "Sum",
             },
         }
@@ -158,14 +159,10 @@ def _traffic(site: Site, lanes: Mapping[str, Sequence[str]]) -> dict[str, list[i
     return {name: _bars(found[f"q{at}"], start) for at, name in enumerate(asked) if f"q{at}" in found}
 
 
-def _prefix(site: Site) -> str:
-    return f"mailroom-{site.stage}-"
-
-
 def _bars(result: Mapping[str, Any], start: datetime) -> list[int]:
     counts = [0] * BARS
     for at, value in zip(result["Timestamps"], result["Values"], strict=True):
-        bar = int((at - start).total_seconds() // (BAR_MINUTES * 60))
+        bar = int((at - start).total_seconds() // _PERIOD)
         if 0 <= bar < BARS:
             counts[bar] += int(value)
     return counts

@@ -1,0 +1,99 @@
+"""A message's life, step by step, and why it stands where it stands."""
+
+from typing import Any
+
+from mailroom.clock import epoch
+from mailroom.ledger.reader import of_ledger, of_mailbox
+from ops.messages.timeline import meaning, timeline
+
+NOW = epoch("2026-11-21T14:00:00Z")
+MS = int(NOW * 1000)
+
+
+def life(channel: str = "mail", **item: Any) -> list[tuple[str, str, float | None]]:
+    """The steps after the put: what, its details, and the seconds since the step before."""
+    found = of_ledger({"id": "m", "event_type": channel, **item})
+    first, *steps = timeline(found, NOW)
+    assert (first.at, first.what) == (None, "put")
+    return [(each.what, each.detail, each.after and round(each.after, 3)) for each in steps]
+
+
+def test_each_attempt_of_a_fax_is_a_step_with_its_reason() -> None:
+    history = [
+        {"at": MS, "status": "retrying", "code": "busy"},
+        {"at": MS + 60_000, "status": "retrying", "code": "no_answer"},
+        {"at": MS + 200_000, "status": "sent"},
+    ]
+    assert life(
+        "fax",
+        status="sent",
+        attempts=3,
+        provider="telnyx",
+        provider_id="f-3",
+        startedAt=MS + 120_000,
+        submittedAt=MS + 121_000,
+        completedAt=MS + 200_000,
+        history=history,
+    ) == [
+        ("attempt ended", "number 1: busy; another follows", None),
+        ("attempt ended", "number 2: no_answer; another follows", 60.0),
+        ("claimed", "by a worker, for attempt 3", 60.0),
+        ("submitted", "to telnyx f-3", 1.0),
+        ("sent", "recorded: accepted by telnyx f-3", 79.0),
+    ]
+
+
+def test_what_operators_did_is_part_of_its_life_and_counts_as_no_attempt() -> None:
+    history = [
+        {"at": MS, "status": "failed", "code": "rejected"},
+        {"at": MS + 1_000, "status": "retrying", "code": "reopened"},
+        {"at": MS + 2_000, "status": "retrying", "code": "busy"},
+        {"at": MS + 3_000, "status": "failed", "code": "settled"},
+    ]
+    steps = life(status="failed", attempts=3, completedAt=MS + 3_000, history=history)
+    assert [each[:2] for each in steps] == [
+        ("failed", "recorded: rejected"),
+        ("sent again", "an operator reopened it"),
+        ("attempt ended", "number 2: busy; another follows"),
+        ("failed", "recorded: settled"),
+    ]
+
+
+def test_an_outcome_that_a_full_history_has_no_room_for_is_a_step_all_the_same() -> None:
+    history = [{"at": MS, "status": "retrying", "code": "busy"}]
+    steps = life(status="failed", attempts=60, completedAt=MS + 9_000, history=history)
+    assert steps[-1] == ("completed", "failed", 9.0)
+
+
+def test_each_recipient_and_each_callback_has_its_steps() -> None:
+    steps = life(
+        status="sent",
+        provider="ses",
+        recipients={"ada@example.com": {"status": "delivered", "deliveredAt": MS}, "bob@example.com": {}},
+        callbacks={"sent.1": {"status": "failed", "at": MS + 5_000, "code": None, "tries": 9}},
+    )
+    assert steps == [
+        ("delivered", "to ada@example.com, says ses", None),
+        ("callback sent.1", "failed, 9 tries; the endpoint did not answer", 5.0),
+    ]
+
+
+def test_what_is_yet_to_come_stands_at_the_end() -> None:
+    item = {"id": "m", "event_type": "mail", "to": "a@example.com", "send_at": "2026-12-24T09:00:00Z"}
+    _, due = timeline(of_mailbox(item, NOW), NOW)
+    assert (due.what, due.kind) == ("due", "ahead")
+
+
+def test_the_reason_is_a_sentence_of_the_status_and_of_what_went_wrong() -> None:
+    def of(status: str, channel: str = "mail", **more: Any) -> str:
+        return meaning(of_ledger({"id": "m", "event_type": channel, "status": status, **more}))
+
+    error = {"code": "rejected", "message": "550 no"}
+    assert of("failed", error=error) == "It was not sent. 550 no (rejected)"
+    unknown = {"code": "outcome_unknown", "message": "the worker was cut off"}
+    assert of("failed", error=unknown).startswith("Nobody can tell whether it was sent.")
+    trouble = {"code": "throttled", "message": "slow down"}
+    assert of("sending", trouble=trouble) == "A worker has it, or its provider. slow down (throttled)"
+    assert of("sent", provider="ses") == "ses accepted it, and has not said more yet."
+    assert of("sent", "fax", provider="telnyx") == "telnyx says that it went through."
+    assert of("a status of a later version") == ""
