@@ -25,6 +25,7 @@ from bench import (
     history,
     idle_stage_wait,
     latency,
+    pages,
     profile,
     scale,
 )
@@ -40,6 +41,7 @@ def _announce(line: str) -> None:
 SECTIONS: dict[str, Callable[[], dict[str, Any]]] = {
     "calls": counted.mails,
     "campaigns": lambda: counted.campaign() | emulator.campaign(_announce),
+    "console": pages.measure,
     "cpu": cpu.measure,
     "deployed": deployed.measure,
     "feedback": feedback.measure,

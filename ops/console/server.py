@@ -53,7 +53,8 @@ def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> No
     """Serve a stage's console until Ctrl-C. Raises Refused where the port is taken, or as a command does
     where the stage is not deployed."""
     DeployedStage.of(session, stage)
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listening:
+    # asyncio sends small packets at once only where a socket names its protocol; else they wait for 40 ms.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((ADDRESS, port))
@@ -69,7 +70,9 @@ def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> No
             webbrowser.open(url)
         site = Site(session, stage)
         app = Guard(application(site), port, token)
-        config = uvicorn.Config(app, access_log=False, log_level="warning", server_header=False)
+        config = uvicorn.Config(
+            app, access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=3
+        )
         try:
             uvicorn.Server(config).run(sockets=[listening])
         except KeyboardInterrupt:  # uvicorn raises it again once it has ended well

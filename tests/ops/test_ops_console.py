@@ -310,6 +310,10 @@ def test_failures_are_counted_by_day_channel_and_reason_and_listed_masked(
         assert "***1234" in words
         assert "+16175551234" not in words
         assert "mail invalid" not in browser.get("/failures", reason="rejected").words
+        monkeypatch.setattr("ops.console.pages.failures.QUICK", 2)
+        assert "2 failed: the newest alone. Count more" in browser.get("/failures").words
+        all_ = browser.get("/failures", more="1").words
+        assert "3 failed Day" in all_
         assert "Nothing failed" in browser.get("/failures", channel="fax").words
 
 

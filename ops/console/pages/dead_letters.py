@@ -1,6 +1,7 @@
 """Dead letters: how many lie in each queue, what and why, and back on their way with a progress bar."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
@@ -56,7 +57,8 @@ class Job:
 def show(site: Site, asked: Asked) -> Answer:
     """How many there are; of the queue that is asked for, what and why."""
     queues = _queues(site)
-    counts = [count_letters(queues, each, 0) for each in queues.named(None)]
+    with ThreadPoolExecutor(8) as pool:
+        counts = list(pool.map(lambda each: count_letters(queues, each, 0), queues.named(None)))
     # To look into a queue takes a second or more, and hides its letters meanwhile: only on request.
     found = (
         find_letters(queues, asked["queue"], site.stage, None, LISTED, body=False) if asked["queue"] else None

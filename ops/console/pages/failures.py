@@ -7,8 +7,9 @@ from mailroom.channels.contracts import CONTRACTS
 from ops.console.site import Answer, Asked, Shown, Site
 from ops.messages.failures import failed, failure_of, moment
 
-MOST = 1_000
-"""How many of the newest are counted: a page has to come at once."""
+QUICK, MOST = 200, 5_000
+"""How many of the newest are counted: at first, because a page has to come at
+once, and if somebody asks for more."""
 LISTED = 50
 SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "30 days"}
 
@@ -16,13 +17,13 @@ SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "3
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
     since, channel, reason = asked["since"] or "24h", asked["channel"], asked["reason"]
-    now = site.clock()
+    now, most = site.clock(), MOST if asked["more"] else QUICK
     channels = [channel] if channel else list(CONTRACTS)
     items = failed(
-        site.client("dynamodb"), site.stage, moment(since, now), now, channels, reason or None, MOST + 1
+        site.client("dynamodb"), site.stage, moment(since, now), now, channels, reason or None, most + 1
     )
-    read = list(islice(items, MOST + 1))
-    found = [failure_of(each, full=False) for each in read[:MOST]]
+    read = list(islice(items, most + 1))
+    found = [failure_of(each, full=False) for each in read[:most]]
     counts = Counter((each.at[:10], each.event_type, each.reason) for each in found)
     order = sorted(counts.items(), key=lambda each: (each[0][0], each[1]), reverse=True)
     return Shown(
@@ -33,7 +34,8 @@ def show(site: Site, asked: Asked) -> Answer:
             "channels": list(CONTRACTS),
             "counts": [(*key, count) for key, count in order],
             "total": len(found),
-            "more": len(read) > MOST,
+            "more": len(read) > most,
+            "can_count_more": most < MOST,
             "failures": found[:LISTED],
         },
     )
