@@ -45,16 +45,16 @@ def webhook_key(
     Example: mailroom webhook-key hooks.example.com --stage prod
     """
     with aws_faults(stage):
-        spelt = _host(host)
-        answer = WebhookKey(stage, spelt, _key(boto3.Session(), stage, spelt))
+        spelt = spelt_host(host)
+        answer = WebhookKey(stage, spelt, key_of(boto3.Session(), stage, spelt))
     if as_json:
         print_json(answer)
     else:
         typer.echo(answer.key)
 
 
-def _host(text: str) -> str:
-    """The host in the spelling that the sender derives its key from."""
+def spelt_host(text: str) -> str:
+    """The host in the spelling that the sender derives its key from. Raises Refused."""
     url = text if "://" in text else f"https://{text}"
     try:
         return UrlPolicy(schemes=("https", "http"), ports=()).read(url).host
@@ -62,7 +62,8 @@ def _host(text: str) -> str:
         raise Refused(f"HOST: {text!r:.200} {fault}.") from None
 
 
-def _key(session: boto3.Session, stage: str, host: str) -> str:
+def key_of(session: boto3.Session, stage: str, host: str) -> str:
+    """The key of a host, which `spelt_host` has spelt. Raises Refused, and botocore's errors."""
     client, secret = session.client("secretsmanager"), name(stage, "webhook-keys")
     try:
         text = client.get_secret_value(SecretId=secret).get("SecretString", "")

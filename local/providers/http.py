@@ -41,6 +41,13 @@ class Request:
         """The query's parameters; the last one of several with the same name."""
         return _last(urlsplit(self.path).query)
 
+    def count(self, name: str, default: int) -> int:
+        """A parameter of the query that is a count. Raises ValueError."""
+        given = self.query.get(name, str(default))
+        if not given.isdecimal():
+            raise ValueError(f"{name}: give a count, such as 7.")
+        return int(given)
+
     @property
     def form(self) -> dict[str, str]:
         """The fields of a posted form; the last one of several with the same name."""

@@ -1,8 +1,10 @@
 """What the providers' simulators accepted, in the order of acceptance."""
 
 import threading
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from local.providers.http import Pages, Request, iso_milliseconds
@@ -25,11 +27,18 @@ class InboxStore:
 
     def __init__(self) -> None:
         self._accepted: list[Accepted] = []
+        self._channels: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def add(self, accepted: Accepted) -> None:
         with self._lock:
             self._accepted.append(accepted)
+            self._channels[accepted.channel] += 1
+
+    def newest(self, channel: str, most: int) -> list[Accepted]:
+        """The last so many of a channel, newest last."""
+        of_channel = (each for each in reversed(self.all()) if each.channel == channel)
+        return [*islice(of_channel, most)][::-1]
 
     def all(self) -> list[Accepted]:
         with self._lock:
@@ -38,20 +47,25 @@ class InboxStore:
     def clear(self) -> None:
         with self._lock:
             self._accepted.clear()
+            self._channels.clear()
 
     def pages(self) -> Pages:
-        """GET /inbox (?after=COUNT leaves out the first so many), GET /inbox/count, DELETE /inbox."""
+        """GET /inbox (?after=COUNT leaves out the first so many; ?channel=mail&last=COUNT has that channel's
+        newest only, ?id=PROVIDER_ID one), /inbox/count, /inbox/channels (each one's count); DELETE /inbox."""
         return Pages(
             "/inbox",
             {
-                "GET /inbox": self._after,
+                "GET /inbox": self._chosen,
                 "GET /inbox/count": lambda _: {"count": len(self.all())},
+                "GET /inbox/channels": lambda _: dict(self._channels),
                 "DELETE /inbox": lambda _: self.clear(),
             },
         )
 
-    def _after(self, request: Request) -> list[dict[str, Any]]:
-        after = request.query.get("after", "0")
-        if not after.isdecimal():
-            raise ValueError("after: give a count, such as 7.")
-        return [asdict(each) for each in self.all()[int(after) :]]
+    def _chosen(self, request: Request) -> list[dict[str, Any]]:
+        channel, id_ = request.query.get("channel"), request.query.get("id")
+        if id_ is not None:
+            return [asdict(each) for each in self.all() if each.provider_id == id_]
+        if channel is not None:
+            return [asdict(each) for each in self.newest(channel, request.count("last", 50))]
+        return [asdict(each) for each in self.all()[request.count("after", 0) :]]

@@ -12,8 +12,9 @@
 | drop                    | takes it, then breaks the connection                                  |
 
 More parts may follow (`ok/orders/7`), to distinguish requests. GET /receiver/received lists the requests,
-oldest first; DELETE /receiver/received forgets them. The receiver verifies nothing: the reader of the list
-does, with the key of the receiver's host.
+oldest first (?last=COUNT: the newest only), GET /receiver/count says how many there are, and DELETE
+/receiver/received forgets them. The receiver verifies nothing: the reader of the list does, with the key of
+the receiver's host.
 """
 
 import base64
@@ -48,8 +49,11 @@ class WebhookReceiver:
         path = request.route
         match request.method, path:
             case "GET", "/receiver/received":
+                first = -int(request.query.get("last", 0))
                 with self._lock:
-                    return json_reply(200, self._received)
+                    return json_reply(200, self._received[first:])
+            case "GET", "/receiver/count":
+                return json_reply(200, {"count": len(self._received)})
             case "DELETE", "/receiver/received":
                 with self._lock:
                     self._received.clear()

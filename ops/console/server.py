@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import Guard, new_token
-from ops.console.pages import campaigns, dead_letters, failures, message, overview
+from ops.console.pages import campaigns, dead_letters, failures, inbox, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
 from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
@@ -39,6 +39,10 @@ PAGES = (
     Page("/message/resend", "Resend", message.resend, writes=True),
     Page("/message/settle", "Settle", message.settle, writes=True),
     Page("/message/cancel", "Cancel", message.cancel, writes=True),
+    Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
+    Page("/inbox/mail", "Mail", inbox.mail, local=True),
+    Page("/inbox/mail/html", "Mail", inbox.frame, local=True),
+    Page("/inbox/message", "Message", inbox.message, local=True),
 )
 """Every page: to add one, add a row. The menu has those that say so, in this order."""
 ADDRESS = "127.0.0.1"
@@ -98,9 +102,10 @@ def application(site: Site) -> ASGIApp:
         "gap": exactly,
         "figure": lambda count: f"{count:,}",
     }
-    menu = [each for each in PAGES if each.menu]
+    pages = [each for each in PAGES if site.stage == "local" or not each.local]
+    menu = [each for each in pages if each.menu]
     environment.globals |= {"stage": site.stage, "menu": menu, "link": link, "htmx": _HTMX}
-    routes = [_route(site, environment, page) for page in PAGES]
+    routes = [_route(site, environment, page) for page in pages]
     return Starlette(routes=[*routes, Route("/assets/{name}", _asset)])
 
 

@@ -64,13 +64,14 @@ Answer = Shown | Goto | Frame
 
 class Page(Struct, frozen=True):
     """One row of the table of pages. `show` answers; `menu`: every page links to it. `writes`: it takes
-    forms."""
+    forms. `local`: only the local stage has it."""
 
     path: str
     title: str
     show: Callable[["Site", Asked], Answer]
     menu: bool = False
     writes: bool = False
+    local: bool = False
 
 
 class _Session:

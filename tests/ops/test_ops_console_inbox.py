@@ -1,0 +1,103 @@
+"""The console's inbox: what the simulators of the local stage accepted, by HTTP."""
+
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.aws import open_url
+from local.providers.http import SimulatorServer
+from local.providers.inbox import Accepted, InboxStore
+from local.providers.webhook_receiver import WebhookReceiver
+from mailroom.aws.secret import CachedSecret
+from mailroom.channels.webhook.standard_webhooks import Signer
+from ops.console.pages import inbox
+from ops.console.site import Asked, Shown, Site
+from ops.screen import Refused
+from tests.support.local.served import served
+from tests.support.ops.shared import REGION
+from tests.support.unit.webhooks import KEY
+
+SECRET = "mailroom-local-webhook-keys"
+LONG_AGO = 1_790_000_000.0
+
+
+@pytest.fixture
+def store() -> InboxStore:
+    return InboxStore()
+
+
+@pytest.fixture
+def providers(store: InboxStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The simulators that the inbox reads."""
+    with served(SimulatorServer(0, store.pages(), WebhookReceiver())) as url:
+        monkeypatch.setenv("MAILROOM_PROVIDERS", url)
+        yield url
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with mock_aws():
+        session = boto3.Session(region_name=REGION)
+        session.client("secretsmanager").create_secret(Name=SECRET, SecretString=KEY)
+        yield Site(session, "local")
+
+
+def shown(site: Site, **query: str) -> dict[str, Any]:
+    """The values of the page."""
+    answer = inbox.show(site, Asked(query))
+    assert isinstance(answer, Shown)
+    return dict(answer.values)
+
+
+@pytest.mark.usefixtures("providers")
+def test_a_channel_shows_its_newest_first_and_each_tab_says_how_many(site: Site, store: InboxStore) -> None:
+    for at in range(inbox.LISTED + 3):
+        store.add(Accepted("mail", "ada@example.com", f"m-{at}", {"subject": f"Mail {at}"}))
+    store.add(Accepted("sms", "+16175551234", "s-1", {"text": "Hello"}))
+    values = shown(site)
+    assert [each["provider_id"] for each in values["found"]] == [f"m-{at}" for at in range(52, 2, -1)]
+    assert values["counts"] == {"mail": 53, "sms": 1, "webhook": 0}
+
+
+@pytest.mark.usefixtures("providers")
+def test_texts_stand_by_number_in_the_order_in_which_they_came(site: Site, store: InboxStore) -> None:
+    for number, text in (("+1", "one"), ("+2", "two"), ("+1", "three")):
+        store.add(Accepted("sms", number, text, {"text": text}))
+    groups = shown(site, channel="sms")["found"]
+    assert [(each.to, [text["provider_id"] for text in each.items]) for each in groups] == [
+        ("+1", ["one", "three"]),
+        ("+2", ["two"]),
+    ]
+
+
+def test_a_signature_counts_however_old_it_is_and_one_of_another_body_does_not(
+    site: Site, providers: str
+) -> None:
+    secret = CachedSecret(site.session.client("secretsmanager"), SECRET, lambda: LONG_AGO)
+    signer = Signer(secret, 0, lambda: LONG_AGO)
+    for webhook_id, body in (("msg_1", '{"order":42}'), ("msg_2", '{"order":43}')):
+        headers = signer.headers("127.0.0.1", webhook_id, '{"order":42}')
+        posted = urllib.request.Request(f"{providers}/receiver/ok", body.encode(), headers)
+        open_url(posted, 5).close()
+    found = {each.webhook_id: each.verified for each in shown(site, channel="webhook")["found"]}
+    assert found == {"msg_1": True, "msg_2": False}
+
+
+def test_tries_of_one_webhook_are_one_entry(site: Site, providers: str) -> None:
+    for webhook_id in ("msg_1", "msg_2", "msg_1"):
+        posted = urllib.request.Request(f"{providers}/receiver/ok", b"{}", {"webhook-id": webhook_id})
+        open_url(posted, 5).close()
+    found = shown(site, channel="webhook")["found"]
+    assert [(each.webhook_id, each.tries) for each in found] == [("msg_1", 2), ("msg_2", 1)]
+
+
+def test_without_the_local_stage_the_page_says_how_to_start_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MAILROOM_PROVIDERS", raising=False)
+    with pytest.raises(Refused, match="make up"):
+        shown(site)
