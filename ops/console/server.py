@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import Guard, new_token
-from ops.console.pages import campaigns, dead_letters, failures, inbox, message, overview
+from ops.console.pages import campaigns, dead_letters, failures, form, inbox, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
 from ops.screen import AWS_FAULTS, Refused, print_line, sentences_of
@@ -39,6 +39,7 @@ PAGES = (
     Page("/message/resend", "Resend", message.resend, writes=True),
     Page("/message/settle", "Settle", message.settle, writes=True),
     Page("/message/cancel", "Cancel", message.cancel, writes=True),
+    Page("/send", "Send", form.show, menu=True, writes=True),
     Page("/inbox", "Inbox", inbox.show, menu=True, local=True),
     Page("/inbox/mail", "Mail", inbox.mail, local=True),
     Page("/inbox/mail/html", "Mail", inbox.frame, local=True),

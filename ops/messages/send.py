@@ -17,7 +17,7 @@ from mailroom.channels.contracts import CONTRACTS
 from mailroom.errors import Invalid, Malformed
 from mailroom.ledger.reader import READY, LedgerReader
 from mailroom.message.message import decode
-from ops.messages.items import attributes_of, pairs, rules_of
+from ops.messages.items import Rules, attributes_of, pairs, rules_of
 from ops.messages.status import reader_of
 from ops.options import AsJson, Stage
 from ops.screen import Refused, aws_faults, print_answer, print_line, screen, status
@@ -100,7 +100,7 @@ def send(
     with aws_faults(stage):
         item = _draft(channel, _read(file) if file else {}, typed, set_ or ())
         session = boto3.Session()
-        sent = _put(session, stage, item)
+        sent = put(session, stage, item)
         if wait and sent.result != "conflict":
             reader = reader_of(session, stage)
             with status("waiting", quiet=as_json) as show:
@@ -134,15 +134,22 @@ def wait_for(
         pause = min(_LONGEST_POLL, pause * 1.5)
 
 
-def _put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAnswer:
+def judge(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> Rules:
+    """The rules of the stage, if the item is by them. Raises Invalid, which names the attribute, or
+    Malformed."""
+    rules = rules_of(session, stage)
+    rules.validator(session.client("s3")).validate(item)
+    return rules
+
+
+def put(session: boto3.Session, stage: str, item: Mapping[str, Any]) -> SendAnswer:
     """Judge it and put it. Raises Refused, which names the attribute, and where AWS did not take it."""
-    rules, s3 = rules_of(session, stage), session.client("s3")
     try:
-        rules.validator(s3).validate(item)
+        rules = judge(session, stage, item)
     except (Invalid, Malformed) as fault:
         raise Refused(f"Not put: {fault}.") from None
     dynamodb = session.client("dynamodb", config=config_for_puts(1))
-    written = rules.writer(dynamodb, s3).put(item)
+    written = rules.writer(dynamodb, session.client("s3")).put(item)
     if written.state in ("refused", "failed"):
         raise Refused(f"Not put: {written.error}.")
     return SendAnswer(id=item["id"], event_type=item["event_type"], stage=stage, result=written.state)
@@ -199,10 +206,14 @@ def _draft(
     except Invalid as fault:
         raise Refused(f"--set {fault}.") from None
     if item.get("id") is None:
-        # Unique, and a person can read it out: mail-20261121-221503-k7wq3f.
-        random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
-        item["id"] = f"{kind}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
+        item["id"] = new_id(kind)
     return item
+
+
+def new_id(channel: str) -> str:
+    """An id that is unique, and that a person can read out: mail-20261121-221503-k7wq3f."""
+    random = "".join(secrets.choice(_LETTERS) for _ in range(_RANDOM))
+    return f"{channel}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{random}"
 
 
 def _show(sent: SendAnswer) -> None:

@@ -46,7 +46,8 @@ app.command("import")(import_)
 
 
 class FakeFunctions:
-    """The Lambda client: one function, with an environment."""
+    """The Lambda client: the HTTP API's function with its environment, and what a test adds to it:
+    environments by the functions' short names."""
 
     class exceptions:  # noqa: N801 - as boto3 has it
         class ResourceNotFoundException(ClientError):
@@ -54,11 +55,14 @@ class FakeFunctions:
 
     def __init__(self) -> None:
         self.environment = dict(ENVIRONMENT)
+        self.environments: dict[str, dict[str, str]] = {}
 
     def get_function_configuration(self, *, FunctionName: str) -> dict[str, Any]:  # noqa: N803
-        if FunctionName != "mailroom-dev-messages-api":
+        there = {"messages-api": self.environment, **self.environments}
+        found = there.get(FunctionName.removeprefix("mailroom-dev-"))
+        if found is None:
             raise self.exceptions.ResourceNotFoundException({"Error": {"Code": "404"}}, "GetFunction")
-        return {"Environment": {"Variables": self.environment}}
+        return {"Environment": {"Variables": found}}
 
 
 class Session(boto3.Session):

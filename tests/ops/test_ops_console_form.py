@@ -1,0 +1,118 @@
+"""The console's form: made from a channel's schema, shown as commands, judged and put as `send` does."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mailroom.aws.dynamo import plain
+from mailroom.channels.contracts import CONTRACTS
+from ops.console.pages import form
+from ops.console.site import Asked, Goto, Shown, Site
+from ops.schema import schema_of
+from tests.support.ops.message import MAILBOX, Stage, deployed, run
+
+HELLO = {"id": "m", "to": "ada@example.com", "subject": "It's", "text": "Hi\r\n\r\n$HOME 'x'"}
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    with deployed(monkeypatch) as stage:
+        stage.functions.environments = {"send-mail": {"RECIPIENTS_ONLY": '["example.com"]'}, "send-fax": {}}
+        yield stage
+
+
+@pytest.fixture
+def site(stage: Stage) -> Site:
+    return Site(stage.session, "dev")
+
+
+def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
+    return form.show(site, Asked({"channel": channel}, {**fields, "step": step}))
+
+
+@pytest.mark.parametrize("channel", CONTRACTS)
+def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site, channel: str) -> None:
+    shown = form.show(site, Asked({"channel": channel}))
+    assert isinstance(shown, Shown)
+    fields = [each.name for each in [*shown.values["fields"], *shown.values["more"]]]
+    assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - {"event_type"})
+
+
+def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
+    shown = form.show(site, Asked({"channel": "mail"}))
+    assert isinstance(shown, Shown)
+    assert [each.value for each in shown.values["fields"]] == [""] * len(shown.values["fields"])
+
+
+def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:
+    shown = posted(site, "preview", **HELLO)
+    assert shown.template == "form_preview.html"
+    assert stage.mailbox() == {}
+
+
+def test_both_commands_make_the_very_item_in_a_shell(site: Site, stage: Stage) -> None:
+    more = {"headers": '{"X-Team": "a"}', "variables": "first_name=O'Hara\nlast_name=-x", "lane": "bulk"}
+    shown = posted(site, "preview", **HELLO, **more)
+    item = json.loads(shown.values["item"])
+    assert item["text"] == "Hi\n\n$HOME 'x'"
+    words = shlex.split(shown.values["put_command"])
+    assert words[:5] == ["aws", "dynamodb", "put-item", "--table-name", MAILBOX]
+    assert plain(json.loads(words[words.index("--item") + 1])) == item
+    program, *words = shlex.split(shown.values["send_command"])
+    assert (program, run(*words).exit_code) == ("mailroom", 0)
+    assert stage.mailbox() == {"m": item}
+
+
+def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
+    recipients = {**HELLO, "to": "ada@example.com\r\nBob, the second <bob@example.com>\r\n"}
+    assert posted(site, "send", **recipients) == Goto("/message?id=m&channel=mail")
+    assert stage.mailbox()["m"]["to"] == ["ada@example.com", "Bob, the second <bob@example.com>"]
+
+
+@pytest.mark.parametrize("step", ["preview", "send"])
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"to": "ada@example.com\nada@"}, "to"),
+        ({"headers": "{"}, "headers"),
+        ({"headers": '{"Subject": "x"}'}, "headers"),
+        ({"send_at": "soon"}, "send_at"),
+        ({"variables": "no pair"}, "variables"),
+        ({"variables": "attempt=1"}, "attempt"),
+    ],
+)
+def test_a_refusal_stands_at_its_field_and_nothing_is_put(
+    site: Site, stage: Stage, step: str, wrong: dict[str, str], field: str
+) -> None:
+    shown = posted(site, step, **{**HELLO, **wrong})
+    assert (shown.template, shown.status, [*shown.values["faults"]]) == ("form.html", 400, [field])
+    assert stage.mailbox() == {}
+
+
+def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: Stage) -> None:
+    stage.put(MAILBOX, **{**HELLO, "event_type": "mail", "text": "another"})
+    shown = posted(site, "send", **HELLO)
+    assert [*shown.values["faults"]] == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("channel", "sender", "said"),
+    [
+        (
+            "mail",
+            {"RECIPIENTS_ONLY": '["example.com"]'},
+            "may reach example.com; what is for anybody else is",
+        ),
+        ("mail", {"RECIPIENTS_ONLY": "[]", "REDIRECT_TO": "t@example.com"}, "t@example.com gets what is for"),
+        ("fax", {}, "may reach everybody"),
+        ("webhook", {}, "posts it to the URL"),
+    ],
+)
+def test_the_page_before_sending_says_whom_the_stage_may_reach(
+    site: Site, stage: Stage, channel: str, sender: dict[str, str], said: str
+) -> None:
+    stage.functions.environments = {f"send-{channel}": sender}
+    assert said in form.reach(site, channel)
