@@ -92,16 +92,17 @@ test: setup cdk .local/checkov/.ready ## every test, on as many cores as there a
 	$(PYTEST) $(TESTS)
 	@echo 'Not run: tests/browser, which needs a Chromium. Run them by `make browser`.'
 
-# What Playwright installs is of the version that is locked; CHROMIUM names one of the machine's own instead.
-browser: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
+# What Playwright installs is of the version that is locked; MAILROOM_CHROMIUM names one of the machine's own.
+browser screenshots: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
+CHROMIUM = test -n "$(MAILROOM_CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium || { \
+	echo 'Chromium cannot be downloaded. Name one of the machine: make $@ MAILROOM_CHROMIUM=/usr/bin/chromium' >&2; exit 1; }
 browser: setup .local/browser/.ready ## the console in a real Chromium: tests/browser, which `make test` leaves out
-	@test -n "$(CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium
+	@$(CHROMIUM)
 	@.local/browser/bin/python -m pytest --confcutdir tests/browser tests/browser
 
-screenshots: export PLAYWRIGHT_BROWSERS_PATH = $(CURDIR)/.local/browser/chromium
-screenshots: setup .local/browser/.ready ## take the console's pictures for docs/pictures anew; look at them
-	@test -n "$(CHROMIUM)" || .local/browser/bin/python -m playwright install --only-shell chromium
-	@PYTHONPATH=. .local/browser/bin/python -m tests.browser.screenshots
+screenshots: setup .local/browser/.ready ## draw the pictures of docs/console.md anew: docs/pictures/console-*.png
+	@$(CHROMIUM)
+	@.local/browser/bin/python -m tests.browser.screenshots
 
 quick: .venv/.ready ## unit and fault tests, for every save
 	$(PYTEST) tests/unit tests/faults -m 'not process'

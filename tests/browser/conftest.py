@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGE_PYTHON = os.environ.get("STAGE_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
-CHROMIUM = os.environ.get("CHROMIUM")
+CHROMIUM = os.environ.get("MAILROOM_CHROMIUM")
 """A Chromium of the machine's own; None: the one that Playwright has installed."""
 
 
@@ -30,9 +31,10 @@ class Stage:
             stdout=subprocess.PIPE,
             text=True,
         )
-        about = self._answer()
-        self.url, self.providers = str(about["url"]), str(about["providers"])
+        answer = self._answer()
+        self.url: str = answer["url"]
         self.console = self.url.partition("/?")[0]
+        self.receiver = f"{answer['providers']}/receiver"
 
     def put(self, **item: Any) -> None:
         """Put an item into the mailbox."""
@@ -41,6 +43,10 @@ class Stage:
     def bury(self, queue: str, body: object) -> None:
         """Put a message into a dead-letter queue."""
         self._ask({"dead": {"queue": queue, "body": body}})
+
+    def mailroom(self, *words: str) -> None:
+        """Run a command of the operator's."""
+        self._ask({"mailroom": words})
 
     def close(self) -> None:
         """End it."""
@@ -72,8 +78,9 @@ def stage() -> Iterator[Stage]:
         stage.close()
 
 
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
+@contextmanager
+def launched() -> Iterator[Any]:
+    """A Chromium."""
     from playwright.sync_api import sync_playwright
 
     # Root has no sandbox of its own to give, such as in a container.
@@ -84,12 +91,24 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def page(stage: Stage, chromium: Any) -> Iterator[Any]:
+@contextmanager
+def admitted(stage: Stage, chromium: Any, **options: Any) -> Iterator[Any]:
     """A page of a browser that was let in."""
-    context = chromium.new_context(base_url=stage.console)
+    context = chromium.new_context(base_url=stage.console, **options)
     page = context.new_page()
     page.goto(stage.url)
     page.wait_for_url(f"{stage.console}/")
     yield page
     context.close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    with launched() as browser:
+        yield browser
+
+
+@pytest.fixture
+def page(stage: Stage, chromium: Any) -> Iterator[Any]:
+    with admitted(stage, chromium) as page:
+        yield page

@@ -1,74 +1,111 @@
-"""`make screenshots`: the console's pictures in docs/pictures, of a stage that has something to show."""
+"""`make screenshots`: the console's pages as pictures for README and docs. Look at them before you keep
+them."""
 
-import os
-import sys
 import time
 from typing import Any
 
-from playwright.sync_api import sync_playwright
-
-from tests.browser.conftest import CHROMIUM, ROOT, Stage
+from tests.browser.conftest import ROOT, Stage, admitted, launched
 
 PICTURES = ROOT / "docs" / "pictures"
-WIDE, PHONE = {"width": 1100, "height": 760}, {"width": 390, "height": 760}
-SETTLE_SECONDS = 15
-"""Until everything has its outcome, on a busy machine too."""
-SHOTS: tuple[tuple[str, str, dict[str, int], str], ...] = (
-    ("console-overview", "/?live=off", WIDE, "light"),
-    ("console-message", "/message?id=order-1042&live=off", WIDE, "light"),
-    ("console-message-phone", "/message?id=fax-17&live=off", PHONE, "dark"),
-    ("console-failures", "/failures?live=off", WIDE, "light"),
-    ("console-dead-letters", "/dead-letters?queue=mail", WIDE, "light"),
-)
+DESK, PHONE = (1100, 760), (390, 760)
+MOST = 1_740
+"""Pixels from top to bottom."""
+WHO = ("ada", "grace", "mary")
+ORDER = """<div style="font: 16px system-ui; max-width: 34rem; margin: 1rem auto; color: #222">
+<h1 style="font-size: 1.4rem; color: #0b5cad">Your order is on its way</h1><p>Dear Ada,</p>
+<p>your order <b>42</b> left our house this morning. It comes on Tuesday.</p>
+<table style="border-collapse: collapse; width: 100%"><tr style="background: #eef"><th align="left">What</th>
+<th align="right">How many</th></tr><tr><td>Difference engine, small</td><td align="right">1</td></tr>
+<tr><td>Punched cards</td><td align="right">500</td></tr></table><p>Yours,<br>the shop</p></div>"""
+SHOTS = [
+    ("overview", "/", DESK, "light"),
+    ("message", "/message?id=order-42", DESK, "light"),
+    ("message-phone", "/message?id=letter-0", PHONE, "dark"),
+    ("failures", "/failures", DESK, "light"),
+    ("dead-letters", "/dead-letters?queue=mail", DESK, "dark"),
+    ("campaign", "/campaigns?campaign=weekly-followers", DESK, "light"),
+    ("inbox", "/inbox?channel=fax", DESK, "light"),
+    ("phone", "/inbox?channel=sms", PHONE, "light"),
+]
+"""Name, path, size and colours."""
+_SECONDS = 120.0
 
 
 def main() -> None:
-    """Take all of them."""
+    """Start a stage, send what the demo sends one of each kind of, and look."""
     stage = Stage()
     try:
-        _fill(stage)
-        with sync_playwright() as playwright:
-            options = ["--no-sandbox"] if sys.platform == "linux" and os.getuid() == 0 else []
-            browser = playwright.chromium.launch(executable_path=CHROMIUM, args=options)
-            for shot in SHOTS:
-                _take(browser, stage, *shot)
-            browser.close()
+        _send(stage)
+        with launched() as chromium:
+            _until_at_rest(stage, chromium)
+            for name, path, size, scheme in SHOTS:
+                with _visit(stage, chromium, size, scheme) as page:
+                    page.goto(f"{path}{'&' if '?' in path else '?'}live=off")
+                    _shoot(page, name)
+            with _visit(stage, chromium) as page:
+                page.goto("/inbox?channel=mail&live=off")
+                page.get_by_role("link", name="Your order", exact=True).click()
+                _shoot(page, "mail")
+            with _visit(stage, chromium) as page:
+                page.goto("/send?channel=mail")
+                page.get_by_label("id", exact=True).fill("welcome-17")
+                page.get_by_role("button", name="Look at it first").click()
+                _shoot(page, "send")
     finally:
         stage.close()
 
 
-def _fill(stage: Stage) -> None:
-    """Messages that come to every end."""
-    receiver = f"{stage.providers}/receiver/ok"
-    mail = {"event_type": "mail", "to": "ada@example.com"}
-    stage.put(
-        **mail, id="order-1042", first_name="Ada", last_name="Lovelace", callback_url=receiver, topic="orders"
-    )
-    stage.put(**{**mail, "to": "bounce@simulator.amazonses.com"}, id="order-1043", subject="Hi", text="Hi")
-    stage.put(**mail, id="order-1044", template="order-shiped")
-    stage.put(**mail, id="order-1045", subject="Your order", text="Hi", expires_at="2026-01-01T00:00:00Z")
-    stage.put(**{**mail, "to": "ada@example"}, id="order-1046", subject="Your order", text="Hi")
-    stage.put(
-        id="fax-17",
-        event_type="fax",
-        to="+12025550112",
-        pdf_url="https://example.com/letter.pdf",
-        callback_url=receiver,
-    )
-    stage.put(id="code-7", event_type="sms", to="+12025550111", text="Your code is 123456")
-    stage.bury("mail", {**mail, "id": "order-1041", "subject": "Hi", "text": "Hi", "attempt": 1})
-    time.sleep(SETTLE_SECONDS)
+def _visit(stage: Stage, chromium: Any, size: tuple[int, int] = DESK, scheme: str = "light") -> Any:
+    view = {"width": size[0], "height": size[1]}
+    return admitted(stage, chromium, viewport=view, color_scheme=scheme)
 
 
-def _take(browser: Any, stage: Stage, name: str, path: str, viewport: dict[str, int], scheme: str) -> None:
-    context = browser.new_context(base_url=stage.console, viewport=viewport, color_scheme=scheme)
-    page = context.new_page()
-    page.goto(stage.url)
-    page.wait_for_url(f"{stage.console}/")
-    page.goto(path)
+def _shoot(page: Any, name: str) -> None:
+    """A picture that ends where the page does. The window is made as long: what lies below a window, such as
+    a frame, may not have been drawn."""
     page.wait_for_load_state("networkidle")
-    page.screenshot(path=PICTURES / f"{name}.png")
-    context.close()
+    height = int(page.evaluate("document.querySelector('main').getBoundingClientRect().bottom"))
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": min(height, MOST)})
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=PICTURES / f"console-{name}.png")
+
+
+def _until_at_rest(stage: Stage, chromium: Any) -> None:
+    """Wait for what takes longest: a fax that is busy twice, its callback, and the campaign."""
+    deadline = time.monotonic() + _SECONDS
+    with _visit(stage, chromium) as page:
+        for path, words in (
+            ("/inbox?channel=webhook", "Fax sent successfully"),
+            ("/campaigns?campaign=weekly-followers", "5 of 5 recipients"),
+        ):
+            page.goto(path)
+            page.get_by_text(words).first.wait_for(timeout=1000 * (deadline - time.monotonic()))
+
+
+def _send(stage: Stage) -> None:
+    told = {"callback_url": f"{stage.receiver}/ok/callbacks"}
+    mail: dict[str, Any] = {"event_type": "mail", "subject": "Welcome", "text": "Hello."}
+    at_ses = "simulator.amazonses.com"
+    order = {"subject": "Your order", "text": "It is on its way.", "html": ORDER}
+    stage.put(**mail | order, id="order-42", to="ada@example.com", **told)
+    for at, who in enumerate(WHO):
+        stage.put(**mail, id=f"welcome-{at}", to=f"{who}@example.com")
+        stage.put(**mail, id=f"invoice-{at}", to=f"rejected+{at}@{at_ses}")
+        stage.bury("mail", {**mail, "id": f"late-{at}", "to": f"{who}@example.com", "attempt": 1})
+    stage.put(**mail, id="reminder-1", to="ada@", **told)
+    stage.put(id="reminder-2", event_type="mail", to="ada@example.com", template="reminder")
+    texts = (
+        "Your code is 123456.",
+        "Your order 42 is on its way. It comes on Tuesday.",
+        "It is here. Thank you!",
+    )
+    for at, text in enumerate(texts):
+        stage.put(id=f"code-{at}", event_type="sms", to="+16175551234", text=text)
+    stage.put(id="device-1", event_type="push", to="android-device-1", platform="android", title="Your order")
+    for at, number in enumerate(("+12025550112", "+12025550115")):
+        fax = {"to": number, "pdf_url": f"https://example.com/letter-{at}.pdf"}
+        stage.put(id=f"letter-{at}", event_type="fax", **fax, **told)
+    stage.mailroom("campaign", "start", "weekly-followers", "--yes")
 
 
 if __name__ == "__main__":

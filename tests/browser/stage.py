@@ -1,13 +1,15 @@
 """A stage with a console, for tests that have nothing of this repository but its pages: run by `.venv`.
 
-It prints one line of JSON when it is up: the URLs of the console and of the
-providers' simulators. Then each line of standard input is a command,
-and is answered with a line: {"put": item} puts it into the mailbox, {"dead": {"queue": …, "body": …}} into a
-dead-letter queue. The stage ends with standard input.
+It prints one line of JSON when it is up: the URLs of the console and of the providers' simulators. Then each
+line of standard input is a command, and is answered with a line: {"put": item} puts it into the mailbox,
+{"dead": {"queue": …, "body": …}} into a dead-letter queue, and {"mailroom": [word, …]} runs that command. The
+stage ends with standard input.
 """
 
 import json
+import os
 import signal
+import subprocess
 import sys
 
 from local.demo.client import StageClient
@@ -31,6 +33,9 @@ def main() -> None:
                 item = command["put"]
                 stage.delete(item["id"], item["event_type"])  # a test may mend what it has put
                 stage.put_all([item])
+            elif "mailroom" in command:
+                words = [sys.executable, "-m", "ops", *command["mailroom"], "--stage", "local"]
+                subprocess.run(words, env=os.environ | running.variables(), check=True, stdout=sys.stderr)
             else:
                 dead = command["dead"]
                 url = stage.sqs.get_queue_url(QueueName=f"mailroom-local-{dead['queue']}-dlq")["QueueUrl"]

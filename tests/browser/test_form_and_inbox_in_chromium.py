@@ -1,0 +1,143 @@
+"""The console's form and its inbox in a real Chromium: `make browser`."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import ROOT, Stage
+from tests.browser.test_console_in_chromium import HOSTILE, PATHS, SECONDS, faults, mail
+
+api = pytest.importorskip("playwright.sync_api", reason="it needs a real Chromium: make browser")
+expect = api.expect
+CHANNELS = ("mail", "sms", "push", "fax", "webhook")
+OF_FORM_AND_INBOX = [
+    *(f"/send?channel={channel}" for channel in CHANNELS),
+    *(f"/inbox?channel={channel}" for channel in CHANNELS),
+]
+NO_PAGES = {"/message/mail", "/inbox/mail/html", "/inbox/message"}
+"""Paths that answer with a frame's document, or lead to a page."""
+
+
+def text(id_: str, words: str) -> dict[str, str]:
+    return {"id": id_, "event_type": "sms", "to": "+16175551234", "text": words}
+
+
+def push(id_: str, title: str) -> dict[str, str]:
+    return {"id": id_, "event_type": "push", "to": f"android-{id_}", "platform": "android", "title": title}
+
+
+@pytest.fixture(scope="module")
+def delivered(stage: Stage) -> None:
+    """A message on each channel, a fax at its third attempt."""
+    stage.put(**text("code-1", "Your code is 123456."))
+    stage.put(**text("code-2", "Your order is on its way."))
+    stage.put(**push("device-1", "Your order"))
+    fax = {"id": "letter-1", "to": "+12025550112", "pdf_url": "https://example.com/letter.pdf"}
+    stage.put(event_type="fax", callback_url=f"{stage.receiver}/ok/callbacks", **fax)
+    stage.put(id="hook-1", event_type="webhook", url=f"{stage.receiver}/ok/orders", payload={"order": 42})
+
+
+def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
+    page.goto("/send?channel=mail")
+    page.get_by_label("id", exact=True).focus()
+    page.keyboard.type("typed-1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("grace@example.com")
+    for _ in range(4):  # the subject, the text, more attributes, the button
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Send a mail?")
+    said = page.locator("main")
+    expect(said).to_contain_text("it reaches nobody")
+    expect(said).to_contain_text('"to": {"S": "grace@example.com"}')
+    expect(said).to_contain_text("mailroom send mail --stage local --id typed-1 --to grace@example.com")
+    page.get_by_role("button", name="Send it").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("typed-1")
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    page.goto("/inbox?channel=mail")
+    expect(page.get_by_role("row", name="grace@example.com")).to_contain_text("Welcome")
+
+
+def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
+    page.goto("/send?channel=mail")
+    page.get_by_label("to", exact=False).first.fill("ada@")
+    page.get_by_role("button", name="Look at it first").click()
+    field = page.locator("#f-to")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_have_accessible_description(re.compile("'ada@' is not a mail address"))
+    expect(field).to_have_value("ada@")
+
+
+@pytest.mark.usefixtures("delivered")
+def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
+    page.goto("/inbox?channel=sms")
+    talk = page.get_by_role("region", name="Texts to +16175551234")
+    expect(talk.locator(".bubble")).to_have_count(2, timeout=SECONDS)
+    page.goto("/inbox?channel=fax")
+    expect(page.locator("td .status")).to_have_text(["busy", "busy", "delivered"], timeout=SECONDS)
+    page.goto("/inbox?channel=webhook")
+    expect(page.get_by_role("region", name="Callback")).to_have_count(3, timeout=SECONDS)
+    hook = page.get_by_role("region", name="Webhook")
+    expect(hook).to_contain_text("signature right", timeout=SECONDS)
+    expect(page.get_by_text("signature wrong")).to_have_count(0)
+    hook.get_by_role("link", name="its message").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("hook-1")
+
+
+@pytest.mark.usefixtures("delivered")
+def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stage) -> None:
+    page.goto("/inbox?channel=push")
+    page.get_by_text("What each platform gets").click(timeout=SECONDS)
+    page.locator("#tab-push").focus()
+    stage.put(**push("device-2", "A second one"))
+    expect(page.get_by_text("A second one").first).to_be_visible(timeout=SECONDS)
+    expect(page.locator("details[open]")).to_have_count(1)
+    expect(page.locator("#tab-push")).to_be_focused()
+
+
+def test_a_hostile_mail_does_nothing_in_the_inbox(page: Any, stage: Stage) -> None:
+    left: list[str] = []
+    page.context.route("https://evil.example/**", lambda route: left.append(route.request.url))
+    stage.put(**mail("hostile-2", subject="<img src=x onerror=alert(1)>", html=HOSTILE))
+    page.goto("/inbox?channel=mail")
+    page.get_by_role("link", name="<img src=x onerror=alert(1)>").click(timeout=SECONDS)
+    frame = page.frame_locator("iframe")
+    frame.get_by_role("button", name="Press").click()
+    frame.get_by_role("link", name="Go").click()
+    page.wait_for_load_state("networkidle")
+    assert page.url.startswith(f"{stage.console}/inbox/mail?")
+    expect(page.locator("main img")).to_have_count(0)
+    assert left == []
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1200, 800)], ids=["phone", "desk"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.usefixtures("delivered")
+def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, size: tuple[int, int]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    found = {}
+    for path in OF_FORM_AND_INBOX:
+        page.goto(f"{path}&live=off")
+        found[path] = faults(page)
+    page.goto("/send?channel=mail")
+    page.locator("summary").click()
+    found["/send, with all fields"] = faults(page)
+    page.get_by_role("button", name="Look at it first").click()
+    found["/send, the step before"] = faults(page)
+    page.get_by_role("button", name="Send it").click()
+    expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
+    page.goto("/inbox?channel=mail")
+    page.get_by_role("link", name="Welcome").first.click()
+    expect(page.get_by_role("heading", name="Headers")).to_be_visible()
+    found["/inbox/mail"] = faults(page)
+    assert {path: each for path, each in found.items() if each} == {}
+
+
+def test_no_page_is_left_out() -> None:
+    server = (ROOT / "ops" / "console" / "server.py").read_text()
+    there = {*re.findall(r'Page\("([^"]+)"', server)} - NO_PAGES
+    assert there == {path.partition("?")[0] for path in [*PATHS, *OF_FORM_AND_INBOX, "/inbox/mail"]}
