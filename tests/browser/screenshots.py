@@ -7,7 +7,7 @@ from typing import Any
 from tests.browser.conftest import ROOT, Stage, admitted, launched
 
 PICTURES = ROOT / "docs" / "pictures"
-DESK, PHONE = (1100, 760), (390, 760)
+DESK, PHONE = (1200, 760), (390, 760)
 MOST = 1_740
 """Pixels from top to bottom."""
 WHO = ("ada", "grace", "mary")
