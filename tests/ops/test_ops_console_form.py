@@ -37,14 +37,14 @@ def posted(site: Site, step: str, channel: str = "mail", **fields: str) -> Any:
 def test_a_channels_form_has_a_field_for_each_attribute_of_its_schema(site: Site, channel: str) -> None:
     shown = form.show(site, Asked({"channel": channel}))
     assert isinstance(shown, Shown)
-    fields = [each.name for each in [*shown.values["fields"], *shown.values["more"]]]
+    fields = [each.name for each in [*shown.values["first"], *shown.values["more"]]]
     assert sorted(fields) == sorted({*schema_of(channel)["properties"]} - {"event_type"})
 
 
 def test_another_stage_than_the_local_one_begins_with_empty_fields(site: Site) -> None:
     shown = form.show(site, Asked({"channel": "mail"}))
     assert isinstance(shown, Shown)
-    assert [each.value for each in shown.values["fields"]] == [""] * len(shown.values["fields"])
+    assert (shown.values["values"], shown.values["examples"]) == ({}, form.EXAMPLES["mail"])
 
 
 def test_what_is_shown_first_is_not_put(site: Site, stage: Stage) -> None:
@@ -82,6 +82,8 @@ def test_send_puts_it_and_shows_the_message(site: Site, stage: Stage) -> None:
         ({"send_at": "soon"}, "send_at"),
         ({"variables": "no pair"}, "variables"),
         ({"variables": "attempt=1"}, "attempt"),
+        ({"ttl": "1e999"}, "ttl"),
+        ({"headers": '{"X-A": ' + "[" * 600 + "]" * 600 + "}"}, "headers"),
     ],
 )
 def test_a_refusal_stands_at_its_field_and_nothing_is_put(
@@ -90,6 +92,16 @@ def test_a_refusal_stands_at_its_field_and_nothing_is_put(
     shown = posted(site, step, **{**HELLO, **wrong})
     assert (shown.template, shown.status, [*shown.values["faults"]]) == ("form.html", 400, [field])
     assert stage.mailbox() == {}
+
+
+@pytest.mark.parametrize(
+    "payload", ["{", "1e200", "9" * 39, "[" * 40 + "]" * 40, "[" * 600 + "]" * 600, "NaN"]
+)
+def test_json_that_dynamodb_does_not_take_is_refused_at_its_field(
+    site: Site, stage: Stage, payload: str
+) -> None:
+    shown = posted(site, "preview", "webhook", url="https://hooks.example.com/orders", payload=payload)
+    assert (shown.status, [*shown.values["faults"]]) == (400, ["payload"])
 
 
 def test_the_id_of_another_message_is_refused_at_its_field(site: Site, stage: Stage) -> None:

@@ -33,34 +33,25 @@ EXAMPLES: dict[str, dict[str, str]] = {
     "webhook": {"url": "https://hooks.example.com/orders", "payload": '{"order": 42}'},
 }
 """What the local stage's forms begin with; in other stages it stands there in grey, and is not sent."""
+_TITLES = {"sms": "Send a text"}
 VARIABLES = "variables"
 """The field for attributes that only a template knows, a line each."""
 _LONG = ("text", "html", "body", "payload", "data", "headers")
 _OPTIONS = ("subject", "text", "template", "topic", "lane", "send_at", "callback_url")
 """Options of `mailroom send` with the attribute's own name; the others are set by --set."""
-_schema = cache(schema_of)
 
 
 class Field(Struct, frozen=True):
-    """One attribute. `several`: one value a line. `fault` is what the stage says against the value."""
+    """One attribute of a channel's items. `long` text has lines of its own; `several`: one value a line;
+    `json`: it is no text."""
 
     name: str
     words: str
-    example: str
-    value: str
-    fault: str
     required: bool
     long: bool
     several: bool
     json: bool
     choices: list[str]
-
-
-class Draft(Struct, frozen=True):
-    """What was typed: the item that it makes, and the faults by the field ("": of none)."""
-
-    item: dict[str, Any]
-    faults: dict[str, str]
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -73,17 +64,18 @@ def show(site: Site, asked: Asked) -> Answer:
     typed["id"] = asked["id"] or new_id(channel)
     if asked["step"] == "change":
         return _form(channel, typed, {})
-    draft = _draft(channel, typed)
-    faults = draft.faults or _judged(site, draft.item)
+    item, faults = _item(channel, typed)
+    faults = faults or _judged(site, item)
     if faults:
         return _form(channel, typed, faults)
-    return (_send if asked["step"] == "send" else _preview)(site, channel, typed, draft.item)
+    return (_send if asked["step"] == "send" else _preview)(site, channel, typed, item)
 
 
 def _judged(site: Site, item: Mapping[str, Any]) -> dict[str, str]:
     """What the stage says against an item, by the field at fault."""
     try:
         judge(site.session, site.stage, item)
+        image_of(item)  # DynamoDB takes fewer numbers and levels than JSON has
     except Invalid as fault:
         return {re.split(r"[.\[]", fault.field)[0]: f"{fault}"}
     except Malformed as fault:
@@ -105,81 +97,78 @@ def _examples(channel: str) -> dict[str, str]:
 
 
 def _form(channel: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Shown:
-    fields = [_field(channel, each, values, faults) for each in _schema(channel)["properties"]]
-    fields = [each for each in fields if each.name != "event_type"]
-    first = [each for each in fields if each.name == "id" or each.example or each.required]
-    known = {each.name for each in fields} | {VARIABLES}
+    fields, examples = fields_of(channel), _examples(channel)
+    first = [each for each in fields if each.name == "id" or each.name in examples or each.required]
+    more = [each for each in fields if each not in first]
+    known = {VARIABLES, *(each.name for each in fields)}
     return Shown(
         template="form.html",
-        title=f"Send {_words(channel)}",
+        title=_TITLES.get(channel, f"Send a {channel}"),
         status=400 if faults else 200,
         values={
             "channel": channel,
             "channels": list(CONTRACTS),
-            "fields": first,
-            "more": [each for each in fields if each not in first],
-            "variables": values.get(VARIABLES, ""),
+            "first": first,
+            "more": more,
+            "opened": any(
+                each in faults or values.get(each) for each in (VARIABLES, *(f.name for f in more))
+            ),
+            "examples": examples,
+            "values": values,
             "faults": faults,
             "elsewhere": [fault for field, fault in faults.items() if field not in known],
         },
     )
 
 
-def _words(channel: str) -> str:
-    return {"sms": "a text"}.get(channel, f"a {channel}")
-
-
-def _field(channel: str, field: str, values: Mapping[str, str], faults: Mapping[str, str]) -> Field:
-    document = _schema(channel)
-    schema = document["properties"][field]
-    kinds = [schema, *schema.get("anyOf", ())]
-    types = {each.get("type") for each in kinds}
+@cache
+def fields_of(channel: str) -> list[Field]:
+    """What a form of the channel asks for, in the schema's order."""
+    document, texts = schema_of(channel), attributes_of(channel).texts
     alone = [name for each in document.get("allOf", ()) for name in each.get("required", ())]
-    text = field in attributes_of(channel).texts
-    return Field(
-        field,
-        next((each["description"] for each in kinds if "description" in each), ""),
-        _examples(channel).get(field, ""),
-        values.get(field, ""),
-        faults.get(field, ""),
-        field in [*document["required"], *alone] and field != "id",
-        field in _LONG,
-        text and "array" in types,
-        not text and field != "event_type",
-        [each for each in schema.get("enum", ()) if isinstance(each, str)],
-    )
+    fields = []
+    for field, schema in document["properties"].items():
+        kinds = [schema, *schema.get("anyOf", ())]
+        fields.append(
+            Field(
+                field,
+                next((each["description"] for each in kinds if "description" in each), ""),
+                field in [*document["required"], *alone] and field != "id",
+                field in _LONG,
+                field in texts and any(each.get("type") == "array" for each in kinds),
+                field not in texts,
+                [each for each in schema.get("enum", ()) if isinstance(each, str)],
+            )
+        )
+    return [each for each in fields if each.name != "event_type"]
 
 
-def _draft(channel: str, typed: Mapping[str, str]) -> Draft:
-    """The item of what was typed."""
+def _item(channel: str, typed: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The item of what was typed, and the faults by the field."""
     item: dict[str, Any] = {"event_type": channel}
-    draft = Draft(item, {})
-    attributes = attributes_of(channel)
-    for field in _schema(channel)["properties"]:
-        text = typed.get(field, "")
-        if not text.strip() or field == "event_type":
-            continue
+    faults: dict[str, str] = {}
+    for field in fields_of(channel):
+        text = typed.get(field.name, "")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if not lines:
+            continue
         try:
-            if _field(channel, field, typed, {}).several:
-                item[field] = lines[0] if len(lines) == 1 else lines
-            else:
-                item[field] = attributes.value(field, text if field in _LONG else text.strip())
+            value = attributes_of(channel).value(field.name, text if field.long else text.strip())
+            item[field.name] = lines if field.several and len(lines) > 1 else value
         except Invalid as fault:
-            draft.faults[field] = f"{fault}"
+            faults[field.name] = f"{fault}"
     try:
-        variables = pairs(typed.get(VARIABLES, "").splitlines(), "The line")
-        item |= {field: value for field, value in variables.items() if field not in item}
+        item = pairs(typed.get(VARIABLES, "").splitlines(), "The line") | item
     except Refused as fault:
-        draft.faults[VARIABLES] = f"{fault}"
-    return draft
+        faults[VARIABLES] = f"{fault}"
+    return item, faults
 
 
 def _preview(site: Site, channel: str, typed: Mapping[str, str], item: Mapping[str, Any]) -> Shown:
     hidden = {field: text for field, text in typed.items() if field not in ("step", "channel")}
     return Shown(
         template="form_preview.html",
-        title=f"Send {_words(channel)}?",
+        title=f"{_TITLES.get(channel, f'Send a {channel}')}?",
         values={
             "channel": channel,
             "hidden": hidden,
@@ -201,24 +190,18 @@ def put_command(stage: str, item: Mapping[str, Any]) -> str:
 def send_command(stage: str, item: Mapping[str, Any]) -> str:
     """The same by `mailroom send`."""
     words = ["mailroom", "send", item["event_type"], "--stage", stage, "--id", item["id"]]
+    no_texts = attributes_of(item["event_type"]).others
     for field, value in item.items():
-        if field in ("id", "event_type"):
-            continue
         if field == "to":
-            for each in [value] if isinstance(value, str) else value:
-                words += ["--to", each]
+            words += [
+                word for each in ([value] if isinstance(value, str) else value) for word in ("--to", each)
+            ]
         elif field in _OPTIONS:
             words += [f"--{field.replace('_', '-')}", value]
-        else:
-            text = (
-                value if isinstance(value, str) and _is_text(item["event_type"], field) else json.dumps(value)
-            )
-            words += ["--set", f"{field}={text}"]
+        elif field not in ("id", "event_type"):
+            text = field not in no_texts and isinstance(value, str)
+            words += ["--set", f"{field}={value if text else json.dumps(value)}"]
     return shlex.join(words)
-
-
-def _is_text(channel: str, field: str) -> bool:
-    return field not in attributes_of(channel).others
 
 
 def reach(site: Site, channel: str) -> str:
