@@ -28,6 +28,8 @@ PAGES = {
     "dead letters": "/dead-letters",
     "campaigns": "/campaigns",
     "runs": "/campaigns?campaign=weekly-followers",
+    "form": "/send?channel=mail",
+    "inbox": "/inbox",
 }
 
 

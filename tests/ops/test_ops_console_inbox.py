@@ -95,6 +95,43 @@ def test_tries_of_one_webhook_are_one_entry(site: Site, providers: str) -> None:
     assert [(each.webhook_id, each.tries) for each in found] == [("msg_1", 2), ("msg_2", 1)]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"webhook-id": "é", "webhook-timestamp": "9" * 30, "webhook-signature": "v1,x"},
+        {"webhook-id": "m", "webhook-timestamp": "1790000000", "webhook-signature": "é v1, v2,x"},
+    ],
+)
+@pytest.mark.parametrize(
+    "body", [b"", b"\xff", b"[]", b'{"fax_id": 1, "status": 2, "message": 3, "timestamp": null}']
+)
+def test_what_strangers_post_to_the_receiver_is_shown_as_not_verified(
+    site: Site, providers: str, headers: dict[str, str], body: bytes
+) -> None:
+    open_url(urllib.request.Request(f"{providers}/receiver/ok", body, headers, method="POST"), 5).close()
+    (found,) = shown(site, channel="webhook")["found"]
+    assert not found.verified
+
+
+@pytest.mark.usefixtures("providers")
+@pytest.mark.parametrize(
+    ("payloads", "title"),
+    [
+        ({"APNS": {"aps": {"alert": {"title": "Hello"}}}}, "Hello"),
+        ({"GCM": {"fcmV1Message": {"message": {"notification": {"title": "Hello"}}}}}, "Hello"),
+        ({"GCM": {"fcmV1Message": {"message": {}}}, "default": "text"}, None),
+        ({"APNS": {"aps": 5}}, None),
+    ],
+)
+def test_a_push_is_shown_as_its_device_shows_it(
+    site: Site, store: InboxStore, payloads: dict[str, Any], title: str | None
+) -> None:
+    store.add(Accepted("push", "arn", "p-1", {"subject": "text", "payloads": payloads}))
+    (found,) = shown(site, channel="push")["found"]
+    assert found["shown"].get("title") == title
+
+
 def test_without_the_local_stage_the_page_says_how_to_start_it(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

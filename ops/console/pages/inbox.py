@@ -4,6 +4,7 @@ import base64
 import hmac
 import json
 import os
+import re
 import urllib.request
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -158,9 +159,10 @@ def _grouped(found: list[Item], what: Callable[[Item], str]) -> list[Group]:
 def _notification(content: Mapping[str, Any]) -> Mapping[str, str]:
     """What the device shows of a push: its `title` and its `body`."""
     for payload in content["payloads"].values():
-        if isinstance(payload, dict):
-            alert = payload.get("aps", {}).get("alert")
-            shown = alert or payload.get("fcmV1Message", {}).get("message", {}).get("notification")
+        for path in (("aps", "alert"), ("fcmV1Message", "message", "notification")):
+            shown = payload
+            for part in path:
+                shown = shown.get(part) if isinstance(shown, dict) else None
             if isinstance(shown, dict):
                 return shown
     return {"body": content["subject"]}
@@ -175,9 +177,8 @@ def _webhook(site: Site, webhook_id: str, tries: list[Item]) -> ReceivedWebhook:
         payload = None
     callback = isinstance(payload, dict) and {*payload} in _CALLBACKS
     if callback:
-        url = link(
-            "/message", id=payload.get("id") or payload["fax_id"], channel=payload.get("event_type", "fax")
-        )
+        id_, channel = payload.get("id", payload.get("fax_id")), payload.get("event_type", "fax")
+        url = link("/message", id=f"{id_}", channel=f"{channel}")
     else:
         url = link("/inbox/message", provider_id=webhook_id)
     return ReceivedWebhook(
@@ -196,7 +197,7 @@ def _is_signed(site: Site, headers: Mapping[str, str], body: str) -> bool:
     """Whether the signature is the stage's for this host. The library's `verify` wants it to be five minutes
     old at most, and here it may have come yesterday."""
     moment = headers.get("webhook-timestamp", "")
-    if not moment.isdecimal():
+    if not re.fullmatch("[0-9]{1,10}", moment):
         return False
     host = spelt_host(f"http://{headers['host']}")
     key = site.kept(f"webhook key of {host}", partial(key_of, site.session, site.stage, host))
