@@ -30,7 +30,8 @@ MAX_DAYS = 400
 """A day is a query of each channel; the ledger keeps nothing for longer by default than 90 days."""
 
 _ADDRESS = re.compile(r"([^\s@'\"<>,;()]+)@([^\s@'\"<>,;()]*)")
-_NUMBER = re.compile(r"\+?\d(?:[ ().-]{0,2}\d){6,}")
+# Brackets hold at most four digits of a number: longer ones are a provider's code, as in "400 (21211)".
+_NUMBER = re.compile(r"\+?\d(?:(?:[ .)-]{0,2}| ?\((?=\d{1,4}\)))\d){6,}")
 _TOKEN = re.compile(r"[A-Za-z0-9_:/.+=-]{25,}")
 _KEPT = 4
 """Characters of a number or a token that stay when it is masked."""

@@ -1,5 +1,6 @@
 """`mailroom failures`: what failed, the newest first, and to whom only as far as others may see."""
 
+import json
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -93,6 +94,20 @@ def test_whom_it_was_for_is_masked_in_every_word_unless_asked_for(stage: Stage) 
     full = run("failures", "--full", "--json").stdout
     assert "vincent@example.com, b@example.com" in full
     assert "no +16175551234" in full
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("SignalWire answered 400 (21211): no line", "400 (21211): no line"),
+        ("no such number: +1 (202) 555-0123", "no such number: ***0123"),
+        ("no such number: (202) 555-0123", "no such number: (***0123"),
+        ("0041 44 668 18 00 is busy", "***8 00 is busy"),
+    ],
+)
+def test_numbers_are_masked_and_a_providers_codes_are_not(stage: Stage, words: str, shown: str) -> None:
+    failed(stage, "s", 0.2, "sms", message=words)
+    assert shown in json.loads(run("failures", "--json").stdout)["failures"][0]["message"]
 
 
 def test_nothing_that_failed_is_an_answer_too(stage: Stage) -> None:
