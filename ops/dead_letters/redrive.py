@@ -140,11 +140,12 @@ class DeadLetterMover(DeadLetterQueue):
 
     def move(self, most: int | None, only: Collection[str] = ()) -> Iterator[int]:
         """Move up to `most` dead letters (None: all that there are), or `only` those with these ids (SQS's or
-        their messages'); yields how many after each call. What was received and not moved is there for
-        everybody again at the end."""
+        their messages'); yields how many after each call, 0 after one that received. What was received and
+        not moved is there for everybody again at the end."""
         moved = 0
         try:
             while (most is None or moved < most) and (dead_letters := self.receive(HIDDEN_SECONDS)):
+                yield 0  # a long search may be left, too
                 chosen = self._chosen(dead_letters, only)[: None if most is None else most - moved]
                 self.kept += len(chosen)
                 for batch in queues.batches(chosen, _size, self._batch):

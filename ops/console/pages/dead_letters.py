@@ -1,5 +1,6 @@
 """Dead letters: how many lie in each queue, what and why, and back on their way with a progress bar."""
 
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +13,11 @@ from ops.screen import AWS_FAULTS, Refused
 from ops.screen import sentences_of as words_of
 
 LISTED = 50
+FEW = 10
+"""A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
+meanwhile."""
+_STARTING = threading.Lock()
+"""Held between the look whether a queue's redrive runs and its start: a double click is two requests."""
 
 
 class Stopped(Exception):
@@ -46,7 +52,10 @@ class Job:
         except Stopped:
             self.sentences = [f"It was stopped. {self.done} were moved, and stay so."]
         except AWS_FAULTS as error:
-            self.sentences = words_of(error, self.stage)
+            self.sentences = [
+                *words_of(error, self.stage),
+                f"{self.done} were moved before that, and stay so.",
+            ]
 
     def _advance(self, done: int, total: int | None = None, name: str | None = None) -> None:  # noqa: ARG002
         self.done, self.total = done, max(done, total or self.total)
@@ -71,27 +80,49 @@ def show(site: Site, asked: Asked) -> Answer:
 
 def redrive(site: Site, asked: Asked) -> Answer:
     """What a redrive would do, and then does; while it runs, how far it is."""
-    name = asked["queue"]
-    job = site.jobs.get(name)
-    if asked.form is not None and asked["stop"]:
-        if job is not None:
-            job.stopping = True
-        return Goto(link("/dead-letters/redrive", queue=name, run="1"))
-    if asked.form is not None and job is not None and job.running:
-        raise Refused(f"The dead letters of {name} are on their way already.")
-    if asked["run"] and asked.form is None and job is not None:
-        return Shown(template="redrive.html", title=f"Redrive {name}", values={"job": job, "sentences": []})
-    queues = _queues(site)
-    (queue,) = queues.named(name or "")
-    planned = Redrive(queues, site.stage, queue, [asked["only"]] if asked["only"] else ())
-    if asked.form is not None:
-        site.jobs[name] = Job(planned)
-        return Goto(link("/dead-letters/redrive", queue=name, run="1"))
+    # The links and forms of a job have its queue's own name: they ask AWS nothing.
+    job, queue = site.jobs.get(asked["queue"]), None
+    if job is None:
+        (queue,) = _queues(site).named(asked["queue"])
+        job = site.jobs.get(queue.queue)
+    if job is not None and asked.form is None and asked["run"]:
+        return Shown(template="redrive.html", title=f"Redrive {job.queue}", values={"job": job})
+    if job is not None and asked.form is not None and asked["stop"]:
+        job.stopping = True
+        return _to(job.queue)
+    if queue is None:
+        (queue,) = _queues(site).named(asked["queue"])
+    planned = Redrive(_queues(site), site.stage, queue, [asked["only"]] if asked["only"] else ())
+    if asked.form is None or asked["stop"]:
+        return _plan(planned)
+    if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
+        return _plan(planned, _count(asked["shown"]))
+    with _STARTING:
+        job = site.jobs.get(queue.queue)
+        if job is not None and job.running:
+            raise Refused(f"The dead letters of {queue.queue} are on their way already.")
+        site.jobs[queue.queue] = Job(planned)
+    return _to(queue.queue)
+
+
+def _to(queue: str) -> Goto:
+    return Goto(link("/dead-letters/redrive", queue=queue, run="1"))
+
+
+def _plan(planned: Redrive, shown: int | None = None) -> Shown:
+    """What it will do; anew where there are many more than were `shown`."""
+    values = {"job": None, "planned": planned, "sentences": sentences_of(planned), "shown": shown}
     return Shown(
         template="redrive.html",
-        title=f"Redrive {name}",
-        values={"job": None, "sentences": sentences_of(planned)},
+        title=f"Redrive {planned.queue.queue}",
+        values=values,
+        status=200 if shown is None else 400,
     )
+
+
+def _count(typed: str) -> int:
+    """The count that a form brings; 0 for what is none."""
+    return int(typed) if re.fullmatch("[0-9]{1,9}", typed) else 0
 
 
 def _queues(site: Site) -> DeadQueues:

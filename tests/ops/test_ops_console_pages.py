@@ -1,0 +1,171 @@
+"""The console's pages under two clicks at once, faults, and more than was shown."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ops.console.pages import dead_letters
+from ops.dead_letters.queues import DeadQueues
+from ops.dead_letters.redrive import DeadLetterMover
+from tests.support.ops.console import Browser
+from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.unit.fakes import client_error
+
+REDRIVE = "/dead-letters/redrive"
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
+    with repair_stage(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser(stage: RepairStage) -> Browser:
+    return Browser(stage.session).enter()
+
+
+def die(stage: RepairStage, count: int) -> None:
+    """So many dead letters of mail."""
+    for at in range(count):
+        stage.sqs.send_message(QueueUrl=stage.urls["mail-dlq"], MessageBody=f'{{"id": "{at}"}}')
+
+
+def test_of_two_clicks_at_once_one_starts_a_redrive(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(stage, 3)
+    both, gate, depth, job = threading.Barrier(2), threading.Event(), DeadQueues.depth, dead_letters.Job
+    send, made, replies = DeadLetterMover._send, [], []
+
+    def together(queues: DeadQueues, queue: Any) -> Any:
+        found = depth(queues, queue)
+        both.wait(30)
+        return found
+
+    def held(mover: DeadLetterMover, batch: list[Any]) -> int:
+        assert gate.wait(30)
+        return send(mover, batch)
+
+    def noted(*arguments: Any) -> Any:
+        made.append(job(*arguments))
+        return made[-1]
+
+    def click() -> None:
+        replies.append(browser.post(REDRIVE, {"queue": "mail"}).status)
+
+    monkeypatch.setattr(DeadQueues, "depth", together)
+    monkeypatch.setattr(DeadLetterMover, "_send", held)
+    monkeypatch.setattr(dead_letters, "Job", noted)
+    clicks = [threading.Thread(target=click) for _ in range(2)]
+    for thread in clicks:
+        thread.start()
+    for thread in clicks:
+        thread.join()
+    gate.set()
+    for each in made:
+        each.wait()
+    assert (sorted(replies), len(made)) == ([303, 400], 1)
+
+
+def test_a_queue_has_one_redrive_and_one_stop_by_whichever_name_it_is_called(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(stage, 30)
+    gate, send = threading.Event(), DeadLetterMover._send
+
+    def held(mover: DeadLetterMover, batch: list[Any]) -> int:
+        assert gate.wait(30)
+        return send(mover, batch)
+
+    monkeypatch.setattr(DeadLetterMover, "_send", held)
+    started = browser.post(REDRIVE, {"queue": "mail-dlq"})
+    try:
+        again = browser.post(REDRIVE, {"queue": "mail"})
+        page = browser.get(started.headers["location"])
+        browser.post(REDRIVE, page.hidden())
+        jobs = dict(browser.site.jobs)
+    finally:
+        gate.set()
+        for each in browser.site.jobs.values():
+            each.wait()
+    assert (again.status, list(jobs), jobs["mail"].stopping) == (400, ["mail"], True)
+    assert "It was stopped. 10 were moved, and stay so." in browser.get(started.headers["location"]).words
+
+
+def test_a_search_for_one_dead_letter_can_be_stopped(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(stage, 40)
+    first, gate, receive = threading.Event(), threading.Event(), DeadLetterMover.receive
+    calls = []
+
+    def held(mover: DeadLetterMover, seconds: float) -> Any:
+        calls.append(seconds)
+        first.set()
+        assert gate.wait(30)
+        return receive(mover, seconds)
+
+    monkeypatch.setattr(DeadLetterMover, "receive", held)
+    started = browser.post(REDRIVE, {"queue": "mail", "only": "not-there"})
+    assert first.wait(30)
+    browser.post(REDRIVE, {"queue": "mail", "stop": "1"})
+    gate.set()
+    browser.site.jobs["mail"].wait()
+    assert len(calls) == 1
+    assert "It was stopped. 0 were moved" in browser.get(started.headers["location"]).words
+
+
+def test_a_redrive_that_ends_with_a_fault_says_how_many_it_moved(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    die(stage, 30)
+    send, calls = DeadLetterMover._send, []
+
+    def flaky(mover: DeadLetterMover, batch: list[Any]) -> int:
+        calls.append(len(batch))
+        if len(calls) == 2:
+            raise client_error("ServiceUnavailable")
+        return send(mover, batch)
+
+    monkeypatch.setattr(DeadLetterMover, "_send", flaky)
+    started = browser.post(REDRIVE, {"queue": "mail"})
+    browser.site.jobs["mail"].wait()
+    words = browser.get(started.headers["location"]).words
+    assert "ServiceUnavailable" in words
+    assert "10 were moved before that, and stay so." in words
+
+
+def test_many_more_dead_letters_than_were_shown_are_shown_first(stage: RepairStage, browser: Browser) -> None:
+    die(stage, 1)
+    plan = browser.get(REDRIVE, queue="mail")
+    die(stage, 12)
+    refused = browser.post(REDRIVE, plan.hidden())
+    assert refused.status == 400
+    assert "About 13 dead letters lie there now, and 1 were shown." in refused.words
+    assert (stage.bodies("mail"), browser.site.jobs) == ([], {})
+    assert browser.post(REDRIVE, refused.hidden()).status == 303
+    browser.site.jobs["mail"].wait()
+    assert "Done 13 moved" in browser.get(REDRIVE, queue="mail", run="1").words
+
+
+def test_a_few_more_dead_letters_than_were_shown_go_back_too(stage: RepairStage, browser: Browser) -> None:
+    die(stage, 1)
+    plan = browser.get(REDRIVE, queue="mail")
+    die(stage, 11)
+    assert browser.post(REDRIVE, plan.hidden()).status == 303
+    browser.site.jobs["mail"].wait()
+    assert "Done 12 moved" in browser.get(REDRIVE, queue="mail", run="1").words
+
+
+@pytest.mark.parametrize("shown", ["9" * 5000, "-1", "many"])
+def test_a_count_that_no_page_has_shown_counts_as_none(
+    stage: RepairStage, browser: Browser, shown: str
+) -> None:
+    die(stage, 11)
+    assert browser.post(REDRIVE, {"queue": "mail", "shown": shown}).status == 400
+    assert browser.site.jobs == {}
