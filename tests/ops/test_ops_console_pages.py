@@ -9,6 +9,7 @@ import pytest
 from ops.console.pages import dead_letters
 from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import DeadLetterMover
+from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.unit.fakes import client_error
@@ -169,3 +170,32 @@ def test_a_count_that_no_page_has_shown_counts_as_none(
     die(stage, 11)
     assert browser.post(REDRIVE, {"queue": "mail", "shown": shown}).status == 400
     assert browser.site.jobs == {}
+
+
+def test_a_run_that_was_stopped_and_started_again_can_be_stopped_and_shows_its_parts(world: World) -> None:
+    browser = Browser(world.session).enter()
+    world.collected(recipients=100, composed=60)
+    world.runs.stop("weekly", RUN)
+    world.collected(start="s-2", recipients=100, existed=60)
+    page = browser.get("/campaigns", campaign="weekly")
+    assert "100 recipients found by the latest of its 2 starts." in page.words
+    assert "60 put into the mailbox by all its starts, 60 were there already" in page.words
+    assert "have an outcome" not in page.words
+    assert "<progress" not in page.text
+    assert "Stop …" in page.words
+
+
+def test_a_sum_of_more_than_all_recipients_is_not_shown(world: World) -> None:
+    browser = Browser(world.session).enter()
+    world.collected(recipients=100, composed=60, existed=60)
+    page = browser.get("/campaigns", campaign="weekly")
+    assert "120" not in page.words
+    assert "100 recipients found." in page.words
+
+
+def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world: World) -> None:
+    browser = Browser(world.session).enter()
+    world.collected(recipients=40, composed=40)  # one may count twice: the sum proves nothing
+    assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
+    world.runs.stop("weekly", RUN)
+    assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words

@@ -16,18 +16,17 @@ ENDED = ("stopped", "expired")
 
 
 class RunRow(Struct, frozen=True):
-    """A run, how many of its recipients have an outcome, and what its state means."""
+    """A run, how many of its recipients have an outcome, and what its state means. `accounted` None: the
+    run's counts do not tell, because several starts put messages, or because some were counted twice."""
 
     run: Run
-    accounted: int
+    accounted: int | None
     meaning: str
 
     @property
     def can_stop(self) -> bool:
-        """Whether there is something to stop: it is collected, or composed."""
-        return self.run.state not in ENDED and (
-            self.run.state == "collecting" or self.accounted < self.run.recipients
-        )
+        """Whether a stop changes something. How many have an outcome does not tell: some may count twice."""
+        return self.run.state not in ENDED
 
 
 def show(site: Site, asked: Asked) -> Answer:
@@ -56,4 +55,6 @@ def _campaigns(site: Site) -> DeployedCampaigns:
 
 
 def _row(run: Run) -> RunRow:
-    return RunRow(run, accounted(run, RunStart(run.campaign, run.run, run.scheduled_at)), MEANING[run.state])
+    done = accounted(run, RunStart(run.campaign, run.run, run.scheduled_at))
+    exact = len(run.starts) <= 1 and done <= run.recipients
+    return RunRow(run, done if exact else None, MEANING[run.state])
