@@ -1,16 +1,19 @@
 """The console's pages under two clicks at once, faults, and more than was shown."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from mailroom.channels.contracts import CONTRACTS
 from ops.console.pages import dead_letters
 from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import DeadLetterMover
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
+from tests.support.ops.message import LEDGER, Stage, deployed
 from tests.support.ops.repair import RepairStage, repair_stage
 from tests.support.unit.fakes import client_error
 
@@ -199,3 +202,60 @@ def test_a_run_can_be_stopped_as_long_as_it_is_neither_stopped_nor_expired(world
     assert "Stop …" in browser.get("/campaigns", campaign="weekly").words
     world.runs.stop("weekly", RUN)
     assert "Stop …" not in browser.get("/campaigns", campaign="weekly").words
+
+
+def ledger_of_failures(stage: Stage, count: int, **more: Any) -> None:
+    """So many invalid messages, and before them one that was rejected."""
+    now = int(time.time() * 1000)
+    for at in range(count + 1):
+        stage.put(
+            LEDGER,
+            id=f"m{at}",
+            event_type="mail",
+            status="failed",
+            failed_on=f"{time.strftime('%Y-%m-%d', time.gmtime(now / 1000))}#mail",
+            completedAt=now - at,
+            error={"code": "rejected" if at == count else "invalid", "message": "no"},
+            **more,
+        )
+
+
+def test_a_rare_reason_is_searched_in_few_calls_and_not_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with deployed(monkeypatch) as stage:
+        ledger_of_failures(stage, 60)
+        browser = Browser(stage.session).enter()
+        client = browser.site.client("dynamodb")
+        calls, query = [], client.query
+
+        def counted(**asked: Any) -> Any:
+            calls.append(asked)
+            return query(**asked)
+
+        monkeypatch.setattr(client, "query", counted)
+        monkeypatch.setattr("ops.console.pages.failures.QUICK", 5)
+        found = browser.get("/failures", reason="rejected")
+        assert "1 failed" in found.words
+        assert "hx-trigger" not in found.text
+        assert len(calls) <= 2 * len(CONTRACTS)  # the last hours may be of two days
+        assert "hx-trigger" in browser.get("/failures").text
+
+
+def test_a_reason_is_searched_among_the_newest_and_the_page_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.console.pages.failures.SEARCHED", 10)
+    with deployed(monkeypatch) as stage:
+        ledger_of_failures(stage, 20)
+        browser = Browser(stage.session).enter()
+        none = browser.get("/failures", reason="rejected")
+        assert "None of the newest 10 failed for this reason. Look at more" in none.words
+        assert "Nothing failed" not in none.words
+        assert "1 failed" in browser.get("/failures", reason="rejected", more="1").words
+        assert "Nothing failed" in browser.get("/failures", reason="rare", more="1").words
+
+
+def test_a_refusal_takes_the_place_of_what_a_page_updates(browser: Browser) -> None:
+    refused = browser.get("/failures", since="never")
+    assert refused.status == 400
+    assert 'id="live"' in refused.text
+    assert "hx-trigger" not in refused.text
