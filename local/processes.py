@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
@@ -48,9 +49,11 @@ class Process:
 
 
 def start(command: Sequence[str], marker: str, log: Path, environment: Mapping[str, str]) -> Process:
-    """Start a command in a session of its own (its process group is its pid), logging to `log`."""
+    """Start a command in a session of its own (its process group is its pid), logging to `log`,
+    which only this user may read: the console's has the URL that lets one in."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("wb") as output:
+    log.unlink(missing_ok=True)  # a file that is there keeps its mode
+    with open(log, "wb", opener=partial(os.open, mode=0o600)) as output:
         child = subprocess.Popen(
             list(command),
             stdin=subprocess.DEVNULL,

@@ -27,6 +27,17 @@ def test_a_started_process_lives_logs_and_is_stopped(tmp_path: Path) -> None:
     assert not process.stop()
 
 
+def test_a_log_is_its_users_own_even_where_there_was_one_for_all(tmp_path: Path) -> None:
+    log = Workspace(tmp_path).log("sleeper")
+    log.write_text("of an earlier start")
+    log.chmod(0o644)
+    process = sleeper(Workspace(tmp_path))
+    try:
+        assert log.stat().st_mode & 0o777 == 0o600
+    finally:
+        process.stop()
+
+
 def test_a_pid_that_belongs_to_another_program_is_left_alone() -> None:
     stranger = Process(os.getpid(), "a command that is not ours")
     assert not stranger.alive()
