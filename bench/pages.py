@@ -88,13 +88,14 @@ def _item(number: int, now: float) -> dict[str, Any]:
 
 def _measured(url: str) -> dict[str, list[float]]:
     parts = urlsplit(url)
+    home = parts.path.rstrip("/")
     connection = http.client.HTTPConnection(parts.netloc)
-    _, cookie = _get(connection, f"/?{parts.query}", {})
+    _, cookie = _get(connection, f"{home}/?{parts.query}", {})
     headers = {"Cookie": cookie.partition(";")[0]}
     found = {}
     for name, path in PAGES.items():
-        _get(connection, path, headers)  # makes the clients
-        times = [_get(connection, path, headers)[0] for _ in range(ROUNDS)]
+        _get(connection, home + path, headers)  # makes the clients
+        times = [_get(connection, home + path, headers)[0] for _ in range(ROUNDS)]
         found[name] = [round(1000 * statistics.median(times), 1), round(1000 * max(times), 1)]
     connection.close()
     return found

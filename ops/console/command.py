@@ -19,9 +19,9 @@ def console(
 ) -> None:
     """Open a stage in the browser: messages, queues, failures, dead letters, campaigns. Ends with Ctrl-C.
 
-    The console listens on this machine only, for the browser that has the token of the printed URL. It works
-    with the credentials of the environment, and can do what they may do. It says what an action will do
-    before it does it.
+    The console listens on this machine only, for browsers that open the printed URL, which has a token. It
+    works with the credentials of the environment, and can do what they may do. It says what an action will
+    do before it does it.
 
     Exit code 2: the stage does not exist, or the port is taken.
 

@@ -1,21 +1,23 @@
 """Who gets in: the browser of whoever started the console, from the console's own pages.
 
 Every program of this machine can reach the port, and so can every page in the browser. So a request needs
-the cookie that the token of the first URL is exchanged for. Its Host must be the console's own: a name that
-somebody points at this machine would let another site read. And it must come from the console's own pages, or
-another site could press its buttons.
+the cookie that the token of the first URL is exchanged for. Browsers send a cookie to every port of a host,
+but only below the cookie's path. So each console lies below a path of its own that nobody guesses: a server
+on another port does not get the cookie, and neither does the next console on this port. The Host of a request
+must be the console's own: a name that somebody points at this machine would let another site read. And the
+request must come from the console's own pages, or another site could press its buttons.
 """
 
 import hmac
 import secrets
-from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+ADDRESS = "127.0.0.1"
 MAX_BODY = 512 * 1024
 """Bytes of a form: an item has 400 KB."""
 _HEADERS = {
@@ -36,18 +38,20 @@ _REFUSED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Not al
 <p>Open the console by the URL that <code>mailroom console</code> printed. It holds a token.</p></html>"""
 # A redirect would be part of a visit that began elsewhere, and a strict cookie stays at home then.
 _ADMITTED = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Mailroom</title>
-<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url=/">
-<p><a href="/">Open the console</a></p></html>"""
+<link rel="icon" href="data:,"><meta http-equiv="refresh" content="0; url={home}/">
+<p><a href="{home}/">Open the console</a></p></html>"""
 
 
 class Guard:
-    """Stands before the application. `port` is the one that is served; `token` opens the door."""
+    """Stands before the application. `port` is the one that is served; `home` is the path that all pages are
+    below, such as `/Zm9v`; `token` opens the door."""
 
-    def __init__(self, app: "ASGIApp", port: int, token: str) -> None:
+    def __init__(self, app: "ASGIApp", port: int, home: str, token: str) -> None:
         self._app = app
-        self._hosts = frozenset(f"{name}:{port}".encode() for name in ("127.0.0.1", "localhost"))
-        self._token = token
-        self._cookie = f"mailroom-console-{port}"  # browsers keep cookies by host, whatever the port is
+        # Browsers leave out the port that every http URL has.
+        self._host = (ADDRESS if port == 80 else f"{ADDRESS}:{port}").encode()
+        self._home, self._token = home, token
+        self._cookie = f"mailroom-console-{port}"
         self._session = secrets.token_urlsafe(32)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
@@ -60,21 +64,21 @@ class Guard:
         if why:
             await _answer(send, 403, _REFUSED.format(why=why))
         elif self._admits(scope):
-            cookie = f"{self._cookie}={self._session}; Path=/; HttpOnly; SameSite=Strict"
-            await _answer(send, 200, _ADMITTED, [(b"set-cookie", cookie.encode())])
+            cookie = f"{self._cookie}={self._session}; Path={self._home}/; HttpOnly; SameSite=Strict"
+            await _answer(send, 200, _ADMITTED.format(home=self._home), [(b"set-cookie", cookie.encode())])
         elif not self._known(headers):
             await _answer(send, 403, _REFUSED.format(why="This browser has no session with the console."))
-        elif scope["method"] not in _SAFE and not _is_small(headers.get(b"content-length", b"")):
+        elif scope["method"] not in _SAFE and not _is_small(headers):
             await _answer(
                 send, 413, _REFUSED.format(why="The form is too large, or does not say its length.")
             )
         else:
-            await self._app(scope, receive, _guarded(send))
+            await self._app({**scope, "root_path": self._home}, receive, _guarded(send))
 
     def _stranger(self, scope: "Scope", headers: dict[bytes, bytes]) -> str:
         """Why a request cannot come from the console's own pages; "": it can."""
         host = headers.get(b"host", b"")
-        if host not in self._hosts:
+        if host != self._host or not self._is_below_home(scope["path"]):
             return "This is not the console's address."
         origin, site = headers.get(b"origin"), headers.get(b"sec-fetch-site")
         if origin is not None and origin != b"http://" + host:
@@ -85,23 +89,40 @@ class Guard:
             return "The request does not say which page it comes from."
         return ""
 
+    def _is_below_home(self, path: str) -> bool:
+        first = "/" + path.removeprefix("/").partition("/")[0]
+        return "/" in path[1:] and _same(first, self._home)
+
     def _admits(self, scope: "Scope") -> bool:
         """Whether it is the first visit, with the right token."""
-        if scope["method"] != "GET" or scope["path"] != "/":
+        if scope["method"] != "GET" or scope["path"] != f"{self._home}/":
             return False
         (given,) = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[:1]
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        return _same(given, self._token)
 
     def _known(self, headers: dict[bytes, bytes]) -> bool:
-        try:
-            found = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1")).get(self._cookie)
-        except CookieError:
-            return False
-        return found is not None and hmac.compare_digest(found.value.encode(), self._session.encode())
+        # Not SimpleCookie, which reads nothing behind a cookie that it dislikes, such as another port's.
+        pairs = (
+            each.strip().partition("=") for each in headers.get(b"cookie", b"").decode("latin-1").split(";")
+        )
+        found = [value for name, _, value in pairs if name == self._cookie]
+        return any(_same(value, self._session) for value in found)
 
 
-def _is_small(length: bytes) -> bool:
-    return length.isdigit() and len(length) < 10 and int(length) <= MAX_BODY
+def _same(given: str, secret: str) -> bool:
+    """Whether they are equal, in a time that does not tell how much of the secret was right."""
+    return hmac.compare_digest(given.encode(errors="replace"), secret.encode())
+
+
+def _is_small(headers: Mapping[bytes, bytes]) -> bool:
+    length = headers.get(b"content-length", b"")
+    # A body in chunks has the length that it has, whatever the other header says.
+    return (
+        b"transfer-encoding" not in headers
+        and length.isdigit()
+        and len(length) < 10
+        and int(length) <= MAX_BODY
+    )
 
 
 def _guarded(send: "Send") -> "Send":
@@ -123,6 +144,11 @@ async def _answer(send: "Send", status: int, page: str, headers: Iterable[tuple[
     found = [(b"content-type", b"text/html; charset=utf-8"), *headers]
     await send({"type": "http.response.start", "status": status, "headers": found})
     await send({"type": "http.response.body", "body": page.encode()})
+
+
+def new_home() -> str:
+    """A path that nobody guesses."""
+    return f"/{secrets.token_urlsafe(16)}"
 
 
 def new_token() -> str:

@@ -1,6 +1,7 @@
 """The console's pages, and the server that answers with them."""
 
 import mimetypes
+import signal
 import socket
 import webbrowser
 from pathlib import Path
@@ -19,7 +20,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from mailroom.clock import iso
-from ops.console.guard import Guard, new_token
+from ops.console.guard import ADDRESS, Guard, new_home, new_token
 from ops.console.pages import campaigns, dead_letters, failures, form, inbox, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
@@ -46,7 +47,6 @@ PAGES = (
     Page("/inbox/message", "Message", inbox.message, local=True),
 )
 """Every page: to add one, add a row. The menu has those that say so, in this order."""
-ADDRESS = "127.0.0.1"
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
@@ -55,40 +55,48 @@ _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline';
 
 
 def serve(session: boto3.Session, stage: str, port: int, *, browser: bool) -> None:
-    """Serve a stage's console until Ctrl-C. Raises Refused where the port is taken, or as a command does
-    where the stage is not deployed."""
+    """Serve a stage's console until Ctrl-C or SIGTERM. Raises Refused where the port is taken, or as a
+    command does where the stage is not deployed."""
     DeployedStage.of(session, stage)
     # asyncio sends small packets at once only where a socket names its protocol; else they wait for 40 ms.
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((ADDRESS, port))
+            listening.listen()  # whoever opens the URL at once waits, and is not turned away
         except OSError as error:
             raise Refused(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
             ) from None
-        port, token = listening.getsockname()[1], new_token()
-        url = f"http://{ADDRESS}:{port}/?token={token}"
-        print_line(url)
-        if browser:
-            print_line(f"The console of {stage} opens in the browser. Ctrl-C ends it.")
-            webbrowser.open(url)
+        port, home, token = listening.getsockname()[1], new_home(), new_token()
         site = Site(session, stage)
-        app = Guard(application(site), port, token)
+        app = Guard(application(site, home), port, home, token)
         config = uvicorn.Config(
             app, access_log=False, log_level="warning", server_header=False, timeout_graceful_shutdown=3
         )
+        # uvicorn ends well and then raises the signal again, of which only Ctrl-C would come back to here.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
+            url = f"http://{ADDRESS}:{port}{home}/?token={token}"
+            print_line(url)
+            if browser:
+                print_line(f"The console of {stage} opens in the browser. Ctrl-C ends it.")
+                webbrowser.open(url)
             uvicorn.Server(config).run(sockets=[listening])
-        except KeyboardInterrupt:  # uvicorn raises it again once it has ended well
+        except KeyboardInterrupt:
             return
         finally:
+            signal.signal(signal.SIGTERM, before)
             for job in site.jobs.values():
                 job.stopping = True
 
 
-def application(site: Site) -> ASGIApp:
-    """The application, without its guard."""
+def application(site: Site, home: str) -> ASGIApp:
+    """The application, without its guard. Its links begin with `home`, the path that its pages are below."""
+
+    def located(path: str, /, **query: str | None) -> str:
+        return home + link(path, **query)
+
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -105,23 +113,24 @@ def application(site: Site) -> ASGIApp:
     }
     pages = [each for each in PAGES if site.stage == "local" or not each.local]
     menu = [each for each in pages if each.menu]
-    environment.globals |= {"stage": site.stage, "menu": menu, "link": link, "htmx": _HTMX}
+    environment.globals |= {"stage": site.stage, "menu": menu, "link": located, "htmx": _HTMX}
     routes = [_route(site, environment, page) for page in pages]
     return Starlette(routes=[*routes, Route("/assets/{name}", _asset)])
 
 
 def _route(site: Site, environment: Environment, page: Page) -> Route:
     async def endpoint(request: Request) -> Response:
+        home: str = request.scope["root_path"]
         form = None
         if request.method == "POST":
             form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
         asked = Asked(dict(request.query_params), form)
-        return await run_in_threadpool(_respond, site, environment, page, asked)
+        return await run_in_threadpool(_respond, site, environment, page, asked, home)
 
     return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes else ["GET"])
 
 
-def _respond(site: Site, environment: Environment, page: Page, asked: Asked) -> Response:
+def _respond(site: Site, environment: Environment, page: Page, asked: Asked, home: str) -> Response:
     try:
         answer: Answer = page.show(site, asked)
     except AWS_FAULTS as error:
@@ -130,7 +139,7 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked) -> 
         answer = Shown(template="refused.html", values={"sentences": sentences}, status=status)
     match answer:
         case Goto(url):
-            return RedirectResponse(url, 303)
+            return RedirectResponse(home + url, 303)
         case Frame(html):
             return HTMLResponse(html, headers={"content-security-policy": _INERT})
     values: dict[str, Any] = {

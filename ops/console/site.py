@@ -17,8 +17,9 @@ KEPT_SECONDS = 60.0
 """For how long clients and a stage's settings are kept. Then a new deployment is seen."""
 
 
-def link(path: str, **query: str | None) -> str:
-    """A URL of the console's own, with whatever stands in the names and ids of others."""
+def link(path: str, /, **query: str | None) -> str:
+    """A URL of the console's own, with whatever stands in the names and ids of others. It begins at the
+    console's home, which templates put before it."""
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
 

@@ -94,7 +94,7 @@ def launched() -> Iterator[Any]:
 @contextmanager
 def admitted(stage: Stage, chromium: Any, **options: Any) -> Iterator[Any]:
     """A page of a browser that was let in."""
-    context = chromium.new_context(base_url=stage.console, **options)
+    context = chromium.new_context(base_url=f"{stage.console}/", **options)
     page = context.new_page()
     page.goto(stage.url)
     page.wait_for_url(f"{stage.console}/")

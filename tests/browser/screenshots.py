@@ -40,14 +40,14 @@ def main() -> None:
             _until_at_rest(stage, chromium)
             for name, path, size, scheme in SHOTS:
                 with _visit(stage, chromium, size, scheme) as page:
-                    page.goto(f"{path}{'&' if '?' in path else '?'}live=off")
+                    page.goto(f".{path}{'&' if '?' in path else '?'}live=off")
                     _shoot(page, name)
             with _visit(stage, chromium) as page:
-                page.goto("/inbox?channel=mail&live=off")
+                page.goto("./inbox?channel=mail&live=off")
                 page.get_by_role("link", name="Your order", exact=True).click()
                 _shoot(page, "mail")
             with _visit(stage, chromium) as page:
-                page.goto("/send?channel=mail")
+                page.goto("./send?channel=mail")
                 page.get_by_label("id", exact=True).fill("welcome-17")
                 page.get_by_role("button", name="Look at it first").click()
                 _shoot(page, "send")
@@ -78,7 +78,7 @@ def _until_at_rest(stage: Stage, chromium: Any) -> None:
             ("/inbox?channel=webhook", "Fax sent successfully"),
             ("/campaigns?campaign=weekly-followers", "5 of 5 recipients"),
         ):
-            page.goto(path)
+            page.goto(f".{path}")
             page.get_by_text(words).first.wait_for(timeout=1000 * (deadline - time.monotonic()))
 
 

@@ -81,7 +81,7 @@ def test_a_message_is_followed_until_it_is_delivered(stage: Stage, page: Any) ->
 
 def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
     stage.put(**mail("mended", subject=None, text=None, template="lost"))
-    page.goto("/failures")
+    page.goto("./failures")
     page.get_by_role("link", name="mended").click(timeout=SECONDS)
     expect(page.locator(".status").first).to_have_text("failed")
     stage.put(**mail("mended", text="Now it is right"))
@@ -94,7 +94,7 @@ def test_a_failure_is_found_and_sent_again(stage: Stage, page: Any) -> None:
 
 def test_a_dead_letter_is_looked_at_and_put_back(stage: Stage, page: Any) -> None:
     stage.bury("mail", mail("buried", attempt=1))
-    page.goto("/")
+    page.goto("./")
     page.get_by_role("link", name="dead letter").click(timeout=SECONDS)
     page.get_by_role("link", name="Look what and why").click()
     expect(page.get_by_role("heading", name="buried")).to_be_visible()
@@ -138,18 +138,20 @@ def test_a_stranger_is_refused(stage: Stage, page: Any, headers: dict[str, str],
     (cookie,) = page.context.cookies()
     known = {"Cookie": f"{cookie['name']}={cookie['value']}"} if headers else {}
     for method in ("GET", "POST"):
-        connection = http.client.HTTPConnection(urlsplit(stage.console).netloc)
-        connection.request(method, path, headers={**known, **headers})
+        console = urlsplit(stage.console)
+        connection = http.client.HTTPConnection(console.netloc)
+        connection.request(method, console.path + path, headers={**known, **headers})
         assert connection.getresponse().status == 403
         connection.close()
 
 
 def test_another_page_of_the_same_browser_gets_nothing(stage: Stage, page: Any) -> None:
-    """A page of another port is of the same site, so the cookie goes along: the guard must see where it is
-    from."""
+    """The server of another port does not get the cookie. Its page is of the same site, so a form that it
+    sends to the console has the cookie: the guard must see where the form is from."""
     with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as elsewhere:
         threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
-        page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
+        visited = page.goto(f"http://127.0.0.1:{elsewhere.server_port}/")
+        assert "cookie" not in visited.request.all_headers()
         with page.expect_navigation() as answered:
             page.evaluate(
                 """url => {
@@ -175,7 +177,7 @@ def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(
         stage.put(**mail("audited", html="<html lang=en><title>Hi</title><main><h1>Hi</h1></main>"))
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(path)
+    page.goto(f".{path}")
     assert faults(page) == []
 
 

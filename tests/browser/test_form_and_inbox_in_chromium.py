@@ -39,7 +39,7 @@ def delivered(stage: Stage) -> None:
 
 
 def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
-    page.goto("/send?channel=mail")
+    page.goto("./send?channel=mail")
     page.get_by_label("id", exact=True).focus()
     page.keyboard.type("typed-1")
     page.keyboard.press("Tab")
@@ -57,12 +57,12 @@ def test_from_the_form_to_delivered_by_keyboard_alone(page: Any) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", level=1)).to_have_text("typed-1")
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
-    page.goto("/inbox?channel=mail")
+    page.goto("./inbox?channel=mail")
     expect(page.get_by_role("row", name="grace@example.com")).to_contain_text("Welcome")
 
 
 def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
-    page.goto("/send?channel=mail")
+    page.goto("./send?channel=mail")
     page.get_by_label("to", exact=False).first.fill("ada@")
     page.get_by_role("button", name="Look at it first").click()
     field = page.locator("#f-to")
@@ -73,12 +73,12 @@ def test_a_refusal_stands_at_the_field_that_is_wrong(page: Any) -> None:
 
 @pytest.mark.usefixtures("delivered")
 def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
-    page.goto("/inbox?channel=sms")
+    page.goto("./inbox?channel=sms")
     talk = page.get_by_role("region", name="Texts to +16175551234")
     expect(talk.locator(".bubble")).to_have_count(2, timeout=SECONDS)
-    page.goto("/inbox?channel=fax")
+    page.goto("./inbox?channel=fax")
     expect(page.locator("td .status")).to_have_text(["busy", "busy", "delivered"], timeout=SECONDS)
-    page.goto("/inbox?channel=webhook")
+    page.goto("./inbox?channel=webhook")
     expect(page.get_by_role("region", name="Callback")).to_have_count(3, timeout=SECONDS)
     hook = page.get_by_role("region", name="Webhook")
     expect(hook).to_contain_text("signature right", timeout=SECONDS)
@@ -89,7 +89,7 @@ def test_each_kind_of_message_is_as_its_recipient_sees_it(page: Any) -> None:
 
 @pytest.mark.usefixtures("delivered")
 def test_the_inbox_grows_by_itself_and_keeps_what_is_open(page: Any, stage: Stage) -> None:
-    page.goto("/inbox?channel=push")
+    page.goto("./inbox?channel=push")
     page.get_by_text("What each platform gets").click(timeout=SECONDS)
     page.locator("#tab-push").focus()
     stage.put(**push("device-2", "A second one"))
@@ -102,7 +102,7 @@ def test_a_hostile_mail_does_nothing_in_the_inbox(page: Any, stage: Stage) -> No
     left: list[str] = []
     page.context.route("https://evil.example/**", lambda route: left.append(route.request.url))
     stage.put(**mail("hostile-2", subject="<img src=x onerror=alert(1)>", html=HOSTILE))
-    page.goto("/inbox?channel=mail")
+    page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="<img src=x onerror=alert(1)>").click(timeout=SECONDS)
     frame = page.frame_locator("iframe")
     frame.get_by_role("button", name="Press").click()
@@ -121,16 +121,16 @@ def test_axe_finds_nothing_on_the_form_and_the_inbox(page: Any, scheme: str, siz
     page.set_viewport_size({"width": size[0], "height": size[1]})
     found = {}
     for path in OF_FORM_AND_INBOX:
-        page.goto(f"{path}&live=off")
+        page.goto(f".{path}&live=off")
         found[path] = faults(page)
-    page.goto("/send?channel=mail")
+    page.goto("./send?channel=mail")
     page.locator("summary").click()
     found["/send, with all fields"] = faults(page)
     page.get_by_role("button", name="Look at it first").click()
     found["/send, the step before"] = faults(page)
     page.get_by_role("button", name="Send it").click()
     expect(page.locator(".status").first).to_have_text("delivered", timeout=SECONDS)
-    page.goto("/inbox?channel=mail")
+    page.goto("./inbox?channel=mail")
     page.get_by_role("link", name="Welcome").first.click()
     expect(page.get_by_role("heading", name="Headers")).to_be_visible()
     found["/inbox/mail"] = faults(page)

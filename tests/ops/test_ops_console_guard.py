@@ -1,15 +1,19 @@
 """Who gets into the console, and who does not."""
 
 import re
+import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import boto3
 import pytest
 from typer.testing import CliRunner
 
 from ops import cli
-from tests.support.ops.console import HOST, ORIGIN, PORT, TOKEN, Browser
+from ops.console.guard import Guard
+from ops.console.server import application
+from tests.support.ops.console import HOME, HOST, ORIGIN, PORT, TOKEN, Browser
 from tests.support.ops.repair import RepairStage, repair_stage
 
 FORM = {"id": "m", "channel": "mail"}
@@ -35,7 +39,7 @@ def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_do_not
     assert reply.status == 200
     cookie = reply.headers["set-cookie"]
     assert cookie.startswith(f"mailroom-console-{PORT}=")
-    assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
+    assert cookie.endswith(f"; Path={HOME}/; HttpOnly; SameSite=Strict")
     assert TOKEN not in cookie + reply.text
 
 
@@ -47,6 +51,51 @@ def test_without_the_cookie_every_page_is_refused(browser: Browser, path: str) -
     assert browser.get(path).status == 403
     browser.cookie = "no=cookie; ="
     assert browser.get(path).status == 403
+
+
+@pytest.mark.parametrize(
+    "url", ["/", HOME, "/message", "/another-home/", f"/before{HOME}/", "/assets/console.css"]
+)
+def test_nothing_lies_outside_of_the_path_that_nobody_guesses(browser: Browser, url: str) -> None:
+    """A cookie for such a path would go to the servers of other ports too."""
+    reply = browser.ask_anywhere("GET", url, {})
+    assert reply.status == 403
+    assert HOME not in reply.text
+    assert "set-cookie" not in browser.ask_anywhere("GET", f"{url}?token={TOKEN}", {"cookie": ""}).headers
+
+
+def test_a_tab_of_an_ended_console_acts_on_none_that_follows_on_its_port(browser: Browser) -> None:
+    following = Browser(browser.session, "prod")
+    following._app = Guard(application(following.site, "/another"), PORT, "/another", TOKEN)
+    entered = following.ask_anywhere("GET", f"/another/?token={TOKEN}", {})
+    cookie = entered.headers["set-cookie"].partition(";")[0]
+    assert following.ask_anywhere("GET", "/another/assets/console.css", {"cookie": cookie}).status == 200
+    # The browser would not even send the new cookie to the old path.
+    posted = {"origin": ORIGIN, "sec-fetch-site": "same-origin", "cookie": cookie}
+    assert following.ask_anywhere("POST", f"{HOME}/dead-letters/redrive", posted, b"queue=mail").status == 403
+    assert following.site.jobs == {}
+
+
+def test_each_console_has_a_path_of_its_own(stage: RepairStage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: None)
+    printed = {
+        CliRunner().invoke(cli.app, ["console", "--no-browser"]).stdout.split("/")[3] for _ in range(2)
+    }
+    assert len(printed) == 2
+
+
+@pytest.mark.parametrize(
+    "neighbour",
+    ["theme=dark mode; {}", "a b=c; {}", '"; {}', "é=1; {}", "{}; x", "mailroom-console-4711=old; {}"],
+)
+def test_the_cookies_of_other_ports_lock_nobody_out(browser: Browser, neighbour: str) -> None:
+    browser.cookie = neighbour.format(browser.cookie)
+    assert browser.get("/assets/console.css").status == 200
+
+
+def test_a_page_is_shown_whatever_its_query_is_called(browser: Browser) -> None:
+    assert browser.get("/message", path="x").status == 200
+    assert browser.get("/failures", path="x").status != 500
 
 
 @pytest.mark.parametrize("query", ["token=wrong", "token=", "token", f"nekot={TOKEN}", f"token=%00{TOKEN}"])
@@ -64,6 +113,7 @@ def test_another_token_opens_nothing(browser: Browser, query: str) -> None:
         "127.0.0.1",
         "127.0.0.1:80",
         f"[::1]:{PORT}",
+        f"localhost:{PORT}",
         f"{HOST}.evil.example",
         "",
     ],
@@ -73,8 +123,12 @@ def test_another_host_is_refused_even_with_the_token(browser: Browser, host: str
     assert "set-cookie" not in browser.get(f"/?token={TOKEN}", {"host": host}).headers
 
 
-def test_the_machines_other_name_for_itself_will_do(browser: Browser) -> None:
-    assert browser.get("/assets/console.css", {"host": f"localhost:{PORT}"}).status == 200
+def test_on_port_80_a_browser_names_no_port(browser: Browser) -> None:
+    browser._app = Guard(application(browser.site, HOME), 80, HOME, TOKEN)
+    entered = browser.get(f"/?token={TOKEN}", {"host": "127.0.0.1"})
+    cookie = entered.headers["set-cookie"].partition(";")[0]
+    assert browser.get("/assets/console.css", {"host": "127.0.0.1", "cookie": cookie}).status == 200
+    assert browser.get("/assets/console.css", {"host": HOST, "cookie": cookie}).status == 403
 
 
 @pytest.mark.parametrize(
@@ -104,11 +158,19 @@ def test_a_form_that_is_too_large_or_of_no_length_is_refused(browser: Browser) -
     for length in ("600000", "", "many", "9" * 40):
         headers = {"origin": ORIGIN, "content-length": length}
         assert browser.post("/message/resend", FORM, headers).status == 413
+    in_chunks = {"origin": ORIGIN, "transfer-encoding": "chunked"}
+    assert browser.post("/message/resend", FORM, in_chunks).status == 413
 
 
 def test_pages_that_only_read_take_no_form(browser: Browser) -> None:
     for path in PAGES[:-1]:
         assert browser.post(path, FORM).status == 405
+
+
+def test_the_url_opens_a_second_browser_too(browser: Browser) -> None:
+    assert Browser(browser.session).enter().get("/assets/console.css").status == 200
+    cookie, browser.cookie = browser.cookie, ""
+    assert browser.enter().cookie == cookie
 
 
 def test_the_link_may_be_opened_from_elsewhere(browser: Browser) -> None:
@@ -153,7 +215,7 @@ def test_the_url_stands_alone_on_the_first_line_and_is_of_the_loopback_address(
     assert (result.exit_code, result.stderr) == (0, "")
     ((address, port),) = served
     assert address == "127.0.0.1"
-    assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/\?token=[\w-]{{43}}\n", result.stdout)
+    assert re.fullmatch(rf"http://127\.0\.0\.1:{port}/[\w-]{{22}}/\?token=[\w-]{{43}}\n", result.stdout)
 
 
 def test_a_port_that_is_taken_is_refused(stage: RepairStage) -> None:
@@ -164,3 +226,35 @@ def test_a_port_that_is_taken_is_refused(stage: RepairStage) -> None:
         result = CliRunner().invoke(cli.app, ["console", "--no-browser", "--port", str(port)])
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"Port {port} cannot be used: Address already in use. Choose another with --port." in result.stderr
+
+
+def test_the_browser_is_opened_when_the_port_listens(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[int] = []
+
+    def opened(url: str) -> None:
+        with socket.socket() as visitor:
+            answers.append(visitor.connect_ex(("127.0.0.1", int(url.split(":")[2].partition("/")[0]))))
+
+    monkeypatch.setattr("webbrowser.open", opened)
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: None)
+    assert CliRunner().invoke(cli.app, ["console"]).exit_code == 0
+    assert answers == [0]
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_either_signal_ends_it_well(
+    stage: RepairStage, monkeypatch: pytest.MonkeyPatch, end: signal.Signals
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("uvicorn.Server.run", lambda _, sockets: signal.raise_signal(end))
+    result = CliRunner().invoke(cli.app, ["console", "--no-browser"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_templates_leave_every_url_to_link() -> None:
+    for template in Path("ops/console/templates").glob("*.html"):
+        urls = re.findall(r'\b(?:href|src|action|hx-get|hx-post)="([^"#]*)', template.read_text())
+        assert [each for each in urls if each and not each.startswith(("{{ link(", "data:"))] == [], template
