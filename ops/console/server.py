@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import boto3
 import uvicorn
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -110,6 +110,7 @@ def application(site: Site, home: str) -> ASGIApp:
         "duration": duration,
         "gap": exactly,
         "figure": lambda count: f"{count:,}",
+        "exact": escape,
     }
     pages = [each for each in PAGES if site.stage == "local" or not each.local]
     menu = [each for each in pages if each.menu]
@@ -154,7 +155,7 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
 
 def _shown(value: Any) -> Any:
     """What a template shows of a value. What others wrote could turn the direction of text around, and show
-    `exe.txt` as `txt.exe`."""
+    `exe.txt` as `txt.exe`. What a form sends back goes through the filter `exact` instead."""
     if value is None:
         return ""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -31,8 +31,12 @@ class Asked(Struct, frozen=True):
     form: Mapping[str, str] | None = None
 
     def __getitem__(self, name: str) -> str:
-        """A field of the form or the URL, without spaces around it; "": there is none."""
-        return ({**self.query, **(self.form or {})}).get(name, "").strip()
+        """A field of the form or the URL, as it is; "": there is none. Ids may have spaces at their ends."""
+        return ({**self.query, **(self.form or {})}).get(name, "")
+
+    def typed(self, name: str) -> str:
+        """A field that a person typed or pasted, without spaces around it."""
+        return self[name].strip()
 
     def but(self, **other: str) -> dict[str, str]:
         """The URL's query with other values."""

@@ -140,6 +140,38 @@ def test_an_id_of_two_channels_lets_one_choose(stage: RepairStage, browser: Brow
     assert "2 channels have a message with the id m" in words
 
 
+def test_ids_that_differ_in_the_spaces_around_them_are_two_messages(
+    stage: RepairStage, browser: Browser
+) -> None:
+    for id_ in ("m ", "m"):
+        stage.put(mail(id_, send_at="2099-01-01T00:00:00Z"))
+    plan = browser.get("/message/cancel", id="m ", channel="mail")
+    assert browser.post("/message/cancel", plan.hidden()).status == 303
+    assert stage.ledger("m") == {}
+    assert stage.ledger("m ")["status"] == "cancelled"
+
+
+def test_an_action_hits_the_id_that_it_was_asked_for_though_its_page_shows_a_mark(
+    stage: RepairStage, browser: Browser
+) -> None:
+    shown, other = "m\u200e", "m\ufffd"
+    for id_ in (shown, other):
+        stage.put(mail(id_, send_at="2099-01-01T00:00:00Z"))
+    plan = browser.get("/message/cancel", id=shown, channel="mail")
+    assert browser.post("/message/cancel", plan.hidden()).status == 303
+    assert stage.ledger(other) == {}
+    assert stage.ledger(shown)["status"] == "cancelled"
+
+
+def test_spaces_around_an_id_that_somebody_typed_are_no_part_of_it(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.failed("m")
+    found = browser.get("/message", id=" m ", channel="mail ")
+    assert (found.status, found.headers["location"]) == (303, "/message?id=m&channel=mail")
+    assert browser.get("/message", id=" nobody ").headers["location"] == "/message?id=nobody"
+
+
 def test_an_id_that_there_is_not_says_so(browser: Browser) -> None:
     reply = browser.get("/message", id="nobody")
     assert (reply.status, "There is no message nobody in dev." in reply.words) == (404, True)

@@ -20,7 +20,7 @@ SPANS = {"1h": "the last hour", "24h": "the last day", "7d": "7 days", "30d": "3
 
 def show(site: Site, asked: Asked) -> Answer:
     """The page. Raises Refused for a span that is none."""
-    since, channel, reason = asked["since"] or "24h", asked["channel"], asked["reason"]
+    since, channel, reason = asked.typed("since") or "24h", asked["channel"], asked.typed("reason")
     now, more = site.clock(), bool(asked["more"])
     most = MOST if more else QUICK
     searched = (MOST_SEARCHED if more else SEARCHED) if reason else most

@@ -61,7 +61,7 @@ def show(site: Site, asked: Asked) -> Answer:
         return _form(channel, _examples(channel) if site.stage == "local" else {}, {})
     # A browser sends line breaks as CRLF.
     typed = {field: text.replace("\r\n", "\n") for field, text in asked.form.items()}
-    typed["id"] = asked["id"] or new_id(channel)
+    typed["id"] = asked.typed("id") or new_id(channel)
     if asked["step"] == "change":
         return _form(channel, typed, {})
     item, faults = _item(channel, typed)

@@ -34,6 +34,9 @@ _DONE: dict[Action, str] = {
 def show(site: Site, asked: Asked) -> Answer:
     """The message of an id. Of an id that several channels have, the choice."""
     found = _reader(site).find(asked["id"], asked["channel"] or None) if asked["id"] else []
+    typed = asked.typed("id"), asked.typed("channel")
+    if not found and typed[0] and typed != (asked["id"], asked["channel"]):
+        return Goto(link("/message", id=typed[0], channel=typed[1]))
     if len(found) != 1:
         status = 200 if found or not asked["id"] else 404
         return Shown(template="message_choice.html", values={"found": found}, status=status)
