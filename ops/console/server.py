@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from mailroom.clock import iso
 from ops.console.guard import ADDRESS, Guard, new_home, new_token
+from ops.console.inert import inert
 from ops.console.pages import campaigns, dead_letters, failures, form, inbox, message, overview
 from ops.console.site import Answer, Asked, Frame, Goto, Page, Shown, Site, link
 from ops.requeue.stage import DeployedStage
@@ -142,7 +143,9 @@ def _respond(site: Site, environment: Environment, page: Page, asked: Asked, hom
         case Goto(url):
             return RedirectResponse(home + url, 303)
         case Frame(html):
-            return HTMLResponse(html, headers={"content-security-policy": _INERT})
+            # A browser may look up the hosts of links before anybody follows them.
+            headers = {"content-security-policy": _INERT, "x-dns-prefetch-control": "off"}
+            return HTMLResponse(inert(html), headers=headers)
     values: dict[str, Any] = {
         "page": page,
         "title": answer.title or page.title,
