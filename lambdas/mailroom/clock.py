@@ -16,13 +16,14 @@ def milliseconds(seconds: float) -> int:
 
 
 def iso(seconds: float) -> str:
-    """ISO 8601 in UTC with milliseconds, the form of `updatedAt`."""
+    """ISO 8601 in UTC with milliseconds, the form of `updatedAt`. Raises ValueError, OverflowError or OSError
+    for a year before 1 or after 9999."""
     return f"{_second(int(seconds))}.{int(seconds * 1000) % 1000:03d}Z"
 
 
 @lru_cache(maxsize=4)  # many writes share a second
 def _second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]  # strftime cuts the zeros of early years
 
 
 def epoch(text: str) -> float:

@@ -90,8 +90,9 @@ def _ready(found: MessageStatus, stage: str, now: float, watch: str) -> str:
     return (
         "It is in the mailbox, and the ledger does not know it. If it was put within the last "
         f"{REMEMBERED_SECONDS // 86_400} days, no worker has claimed it: see whether its queue is long "
-        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {found.event_type} --stage "
-        f"{stage} requeues it. An older one may have been sent, and forgotten since: do not requeue that."
+        f"({watch}); if not, mailroom reconcile {quote(found.id)} --channel {quote(found.event_type)} "
+        f"--stage {stage} requeues it. An older one may have been sent, and forgotten since: do "
+        "not requeue that."
     )
 
 

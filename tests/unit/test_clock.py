@@ -26,6 +26,7 @@ def test_an_iso_time_is_utc_with_milliseconds_and_reads_back(moment: float) -> N
         (NOW + 0.25, "2026-11-21T09:00:00.250Z"),
         (NOW + 59.999, "2026-11-21T09:00:59.999Z"),
         (0, "1970-01-01T00:00:00.000Z"),
+        (-62_135_596_800, "0001-01-01T00:00:00.000Z"),
     ],
 )
 def test_iso_times_sort_like_the_times_they_are(moment: float, text: str) -> None:

@@ -117,7 +117,7 @@ def of_mailbox(item: Mapping[str, Any], now: float) -> MessageStatus:
         item["event_type"],
         FORGOTTEN if old else READY,
         to=to if _is_recipient(to) else None,
-        scheduled_for=None if due is None else iso(due),
+        scheduled_for=None if due is None else _told(due),
     )
 
 
@@ -125,6 +125,14 @@ def _time(text: object) -> float | None:
     try:
         return epoch(text) if isinstance(text, str) else None
     except (ValueError, OverflowError):
+        return None
+
+
+def _told(due: float) -> str | None:
+    """The time in UTC. None: there it is a year before 1 or after 9999."""
+    try:
+        return iso(due)
+    except (ValueError, OverflowError, OSError):
         return None
 
 
