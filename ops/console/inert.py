@@ -56,4 +56,4 @@ class _Writer(HTMLParser):
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         """Read `<![…]>` as a browser does, as a comment: the library's own reading fails for some."""
-        return self.parse_bogus_comment(i, report)
+        return self.parse_bogus_comment(i, bool(report))

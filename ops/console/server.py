@@ -126,7 +126,7 @@ def _route(site: Site, environment: Environment, page: Page) -> Route:
         form = None
         if request.method == "POST":
             form = dict(parse_qsl((await request.body()).decode("utf-8", "replace"), keep_blank_values=True))
-        asked = Asked(dict(request.query_params), form)
+        asked = Asked(dict(request.query_params), form, "hx-request" in request.headers)
         return await run_in_threadpool(_respond, site, environment, page, asked, home)
 
     return Route(page.path, endpoint, methods=["GET", "POST"] if page.writes else ["GET"])

@@ -25,10 +25,12 @@ def link(path: str, /, **query: str | None) -> str:
 
 
 class Asked(Struct, frozen=True):
-    """A request: what its URL asks for, and the form that came with it (None: it only reads)."""
+    """A request: what its URL asks for, and the form that came with it (None: it only reads).
+    `update`: the page is there, and asks for its live part."""
 
     query: Mapping[str, str] = {}
     form: Mapping[str, str] | None = None
+    update: bool = False
 
     def __getitem__(self, name: str) -> str:
         """A field of the form or the URL, as it is; "": there is none. Ids may have spaces at their ends."""

@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from mailroom.aws.dynamo import image_of
 from ops.console.inert import inert
 from ops.dead_letters.redrive import DeadLetterMover
+from ops.requeue.requeuer import Requeuer
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
 from tests.support.ops.message import Stage, deployed
@@ -222,6 +224,70 @@ def test_an_id_that_there_is_not_says_so(browser: Browser) -> None:
     assert (reply.status, "There is no message nobody in dev." in reply.words) == (404, True)
 
 
+@pytest.mark.parametrize("cc", [5, True, [1, None, {"a": 1}], {"a": 1}])
+def test_a_variable_by_the_name_of_a_mails_header_is_no_header(
+    stage: RepairStage, browser: Browser, cc: Any
+) -> None:
+    stage.put(
+        {"id": "s", "event_type": "sms", "to": "+16175551234", "text": "hi", "cc": cc, "headers": {"X": 1}}
+    )
+    page = message(browser, "s", "sms")
+    assert "<dt>cc</dt>" not in page.text
+    assert "<dt>X</dt>" not in page.text
+
+
+@pytest.mark.parametrize(
+    "send_at",
+    [
+        "0001-01-01T00:00:00Z",
+        "0999-01-01T00:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+    ],
+)
+def test_a_send_at_of_any_year_leaves_its_page_and_its_neighbours_readable(
+    stage: RepairStage, browser: Browser, send_at: str
+) -> None:
+    stage.put(mail("m", send_at=send_at))
+    stage.failed("m", "sms")
+    assert browser.get("/message", id="m", channel="mail").status == 200
+    assert "2 channels have a message" in browser.get("/message", id="m").words
+
+
+def test_a_payload_that_cannot_be_read_is_said_beside_the_rest_of_the_page(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> bytes:
+        raise client_error("AccessDenied")
+
+    stage.put(mail("m", payload_ref="s3://mailroom-dev-payloads/x"))
+    monkeypatch.setattr("mailroom.content.payloads.Payloads.read", refuse)
+    words = message(browser, "m").words
+    assert "It cannot be rendered: An error occurred (AccessDenied)" in words
+    assert "Its life" in words
+
+
+def test_a_long_text_is_cut_off_and_comes_once(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("m", subject="Hi", html="'" * 300_000, text="x"))
+    page = message(browser, "m")
+    assert "These are the first 100,000 of 300,000 characters." in page.words
+    assert len(page.text) < 1_500_000
+    update = browser.get("/message", {"hx-request": "true"}, id="m", channel="mail")
+    assert 'id="live"' in update.text
+    assert len(update.text) < 20_000
+
+
+def test_numbers_of_the_request_are_numbers(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("m", price=Decimal("1.5")))
+    assert '"price": 1.5' in message(browser, "m").words
+
+
+def test_a_channel_is_quoted_in_the_commands_of_the_advice(stage: RepairStage, browser: Browser) -> None:
+    stage.put({"id": "m", "event_type": "mail; curl evil.example"})
+    assert "--channel 'mail; curl evil.example'" in browser.get("/message", id="m").words
+    assert "--channel mail; curl" not in browser.get("/message", id="m").words
+
+
 # actions
 
 
@@ -249,6 +315,56 @@ def test_a_resend_of_what_has_changed_since_it_was_shown_is_refused(
     stage.failed("m", attempts=2)
     refused = browser.post("/message/resend", plan.hidden())
     assert (refused.status, "it has changed since it was looked at" in refused.words) == (400, True)
+    assert stage.bodies("mail") == []
+
+
+def test_a_resend_is_refused_where_its_item_or_its_risk_has_changed_since_it_was_shown(
+    stage: RepairStage, browser: Browser
+) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    stage.put(mail("m", to="somebody.else@example.com"))
+    assert browser.post("/message/resend", plan.hidden()).status == 400
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    stage.failed("m", error={"code": "outcome_unknown", "message": "?"})
+    refused = browser.post("/message/resend", plan.hidden())
+    assert (refused.status, "it has changed since it was looked at" in refused.words) == (400, True)
+    assert stage.bodies("mail") == []
+
+
+def test_a_second_click_sends_nothing_more(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail").hidden()
+    assert [browser.post("/message/resend", plan).status for _ in range(2)] == [303, 400]
+    assert len(stage.bodies("mail")) == 1
+
+
+def test_a_resend_that_no_queue_took_says_that_it_is_reopened(
+    stage: RepairStage, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    plan = browser.get("/message/resend", id="m", channel="mail")
+    monkeypatch.setattr(Requeuer, "send", lambda _, queued: {str(at) for at, _ in enumerate(queued)})
+    reply = browser.post("/message/resend", plan.hidden())
+    assert (reply.status, "m: it is reopened, but SQS would not take it" in reply.words) == (400, True)
+    assert "was not done" not in reply.words
+    assert stage.ledger("m")["status"] == "retrying"
+
+
+def test_a_fax_is_sent_again_from_what_the_ledger_kept(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("f", "fax", to="+16175551234", pdf_url="https://files.example/f.pdf", attempts=1)
+    plan = browser.get("/message/resend", id="f", channel="fax")
+    assert "It is sent again from what the ledger kept of it, as attempt 2." in plan.words
+
+
+def test_a_form_that_the_console_did_not_make_is_refused(stage: RepairStage, browser: Browser) -> None:
+    stage.failed("m")
+    stage.put(mail("m"))
+    made_up = {"id": "m", "channel": "mail", "attempt": "9" * 5000}
+    assert browser.post("/message/resend", made_up).status == 400
     assert stage.bodies("mail") == []
 
 
@@ -303,6 +419,25 @@ def test_what_waits_is_cancelled_and_what_was_sent_is_not(stage: RepairStage, br
     refused = browser.post("/message/cancel", {"id": "now", "channel": "mail"})
     assert (refused.status, "waits for no send_at" in refused.words) == (400, True)
     assert stage.ledger("now") == {}
+
+
+def test_what_waits_for_no_time_is_not_offered_to_be_cancelled(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("now"), mail("past", send_at="2026-01-01T00:00:00Z"))
+    for id_ in ("now", "past"):
+        assert "Cancel …" not in message(browser, id_).words
+        plan = browser.get("/message/cancel", id=id_, channel="mail")
+        assert "waits for no send_at" in plan.words
+        assert "<form method" not in plan.text
+
+
+def test_what_has_changed_since_it_was_shown_is_not_cancelled(stage: RepairStage, browser: Browser) -> None:
+    stage.put(mail("m", send_at="2099-01-01T00:00:00Z"))
+    assert "Cancel …" in message(browser, "m").words
+    plan = browser.get("/message/cancel", id="m", channel="mail")
+    stage.put(mail("m", send_at="2098-01-01T00:00:00Z"))
+    refused = browser.post("/message/cancel", plan.hidden())
+    assert (refused.status, "it has changed since it was shown" in refused.words) == (400, True)
+    assert stage.ledger("m") == {}
 
 
 # the overview

@@ -191,7 +191,7 @@ class States:
         if item is None:  # its producer took it back: that counts at its time, and may as well count now
             cancelled = self._ledger.withdraw(key, TAKEN_BACK)
         else:
-            message = self._waiting(item)
+            message = self.waiting(item)
             if message is None:
                 raise _past(status)
             cancelled = self._ledger.withdraw(
@@ -201,7 +201,7 @@ class States:
             logger.info("cancelled", extra=about(key))
             count("Cancelled")
 
-    def _waiting(self, item: Mapping[str, Any]) -> Message | None:
+    def waiting(self, item: Mapping[str, Any]) -> Message | None:
         """The message of an item whose time lies ahead. One that is wrong waits for nothing: dispatch refuses
         it."""
         try:

@@ -3,7 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any, Literal, get_args
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from mailroom.api.answers import Refusal
 from mailroom.api.messages import WAITING, States
@@ -15,13 +18,15 @@ from ops.messages.status import reader_of, view_of
 from ops.messages.timeline import meaning, timeline
 from ops.requeue.selection import MessageRef
 from ops.requeue.stage import DeployedStage
-from ops.resend.resender import Resender, ResentMessage
+from ops.resend.resender import Resender
 from ops.screen import Refused
 from ops.settle import FOLLOWS, Word, carry_out, look
 from stacks.paths import ROOT
 
 RENDERED = ("mail", "sms", "push")
 """Channels whose content is made of the item; the others send what it says."""
+SHOWN = 100_000
+"""Characters of one text on a page: more is cut off."""
 UNDER_WAY = ("sending", "retrying")
 Action = Literal["resend", "settle", "cancel"]
 _DONE: dict[Action, str] = {
@@ -50,10 +55,13 @@ def show(site: Site, asked: Asked) -> Answer:
             "view": view_of(message, site.stage, now),
             "meaning": meaning(message),
             "steps": timeline(message, now),
-            "item": item,
-            "request": None if item is None else json.dumps(item, indent=2, ensure_ascii=False, default=str),
-            "sample": _sample(site, item),
-            "actions": _actions(message),
+            "request": None
+            if item is None or asked.update
+            else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
+            "sample": None if asked.update else _sample(site, item),
+            "heads": _heads(item or {}),
+            "most": SHOWN,
+            "actions": _actions(site, message, item),
             "done": _DONE.get(asked["done"]),  # type: ignore[call-overload] # whatever stands in the URL
         },
     )
@@ -69,25 +77,28 @@ def frame(site: Site, asked: Asked) -> Answer:
 def resend(site: Site, asked: Asked) -> Answer:
     """What `resend` would do, and then does."""
     force = bool(asked["force"])
-    resender = Resender(_deployed(site), force=force)
-    if asked.form is not None:
-        attempt = int(asked["attempt"]) if asked["attempt"].isdecimal() else None
-        shown = ResentMessage(
-            asked["id"], asked["channel"], asked["status"], "ready", "", attempt, bool(asked["twice"])
-        )
-        (sent,) = resender.send([shown])
-        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
+    deployed = _deployed(site)
+    resender = Resender(deployed, force=force)
+    seen = _seen(deployed, asked)  # first: what changes after it is seen to have changed
     (found,) = resender.evaluate([MessageRef(asked["id"], asked["channel"] or None)])
     ready = found.result == "ready"
+    if asked.form is not None:
+        if not ready or seen != asked["seen"]:
+            why = f"it has changed since it was looked at; look again. {found.status}: {found.why}"
+            return _refused(asked, "resend", found.why if not ready else why)
+        (sent,) = resender.send([found])
+        if sent.result == "unqueued":
+            raise Refused(f"{asked['id']}: {sent.why}.")
+        return _done(asked, "resend") if sent.result == "resent" else _refused(asked, "resend", sent.why)
     sentences = [f"{found.why[:1].upper()}{found.why[1:]}."]
     if ready:
-        sentences.append(
-            f"It is sent again from the item that the mailbox has now, as attempt {found.attempt}."
+        kept = (
+            "what the ledger kept of it" if found.event_type == "fax" else "the item that the mailbox has now"
         )
+        sentences.append(f"It is sent again from {kept}, as attempt {found.attempt}.")
     if found.may_arrive_twice:
         sentences.append("It may arrive twice.")
-    seen = {"status": found.status, "attempt": str(found.attempt), "twice": "1" * found.may_arrive_twice}
-    more = {**seen, "force": "1" * force}
+    more = {"seen": seen, "force": "1" * force}
     return _plan(asked, "resend", sentences, more if ready else None, force=not ready and not force)
 
 
@@ -95,7 +106,7 @@ def settle(site: Site, asked: Asked) -> Answer:
     """What `settle` would do, and then does."""
     deployed = _deployed(site)
     found = look(deployed, MessageRef(asked["id"], asked["channel"] or None))
-    seen = hashlib.sha256(repr(sorted(found.item.items())).encode()).hexdigest()
+    seen = _digest([found.item])
     word: Word | None = next((each for each in get_args(Word) if each == asked["word"]), None)
     if asked.form is not None and word is not None:
         if found.why or seen != asked["seen"]:
@@ -115,24 +126,30 @@ def settle(site: Site, asked: Asked) -> Answer:
 def cancel(site: Site, asked: Asked) -> Answer:
     """What cancelling would do, as the HTTP API does it, and then does it."""
     deployed = _deployed(site)
-    states = States(_reader(site), deployed.ledger(lambda: ""), deployed.contracts, site.clock)
+    states = _states(site)
     id_, channel = asked["id"], asked["channel"] or None
+    seen = _seen(deployed, asked)
     try:
+        found = states.of(id_, channel)
+        waits = _waits(states, found, _reader(site).item(found.id, found.event_type))
         if asked.form is not None:
+            if waits and seen != asked["seen"]:
+                return _refused(asked, "cancel", "it has changed since it was shown; look again")
+            if not waits and found.status != "cancelled":
+                why = f"it is {found.status} and waits for no send_at; only what waits can be cancelled"
+                return _refused(asked, "cancel", why)
             states.cancel(id_, channel)
             return _done(asked, "cancel")
-        status = states.of(id_, channel).status
     except Refusal as refusal:
         return _refused(asked, "cancel", refusal.detail)
-    if status not in WAITING:
-        return _plan(
-            asked, "cancel", [f"It is {status}: only what waits for its send_at can be cancelled."], None
-        )
+    if not waits:
+        why = f"It is {found.status}, and waits for no send_at: only what waits can be cancelled."
+        return _plan(asked, "cancel", [why], None)
     sentences = [
         "It is not sent at its time, and ends as cancelled. A callback follows, if its producer wants any.",
         "To send it after all, put it under a new id.",
     ]
-    return _plan(asked, "cancel", sentences, {})
+    return _plan(asked, "cancel", sentences, {"seen": seen})
 
 
 def _reader(site: Site) -> LedgerReader:
@@ -147,15 +164,62 @@ def _sample(site: Site, item: Mapping[str, Any] | None) -> Sample | None:
     """The item rendered again; None: there is nothing to render."""
     if item is None or item["event_type"] not in RENDERED:
         return None
-    dispatch = _deployed(site).dispatch
-    payloads = Payloads(site.client("s3"), dispatch.payload_bucket)
-    return Samples(ROOT / "templates", dispatch.default_region, payloads).render(item)
+    try:
+        dispatch = _deployed(site).dispatch
+        payloads = Payloads(site.client("s3"), dispatch.payload_bucket)
+        return Samples(ROOT / "templates", dispatch.default_region, payloads).render(item)
+    except (ClientError, BotoCoreError) as fault:  # the rest of the page is worth showing
+        return Sample(item["id"], problem=f"{fault}")
 
 
-def _actions(message: MessageStatus) -> list[Action]:
+def _heads(item: Mapping[str, Any]) -> dict[str, str]:
+    """What stands above a message. Of other channels, all but the topic are variables of the producer."""
+    names = ("from", "cc", "bcc", "reply_to", "topic") if item.get("event_type") == "mail" else ("topic",)
+    heads = {name: item[name] for name in names if item.get(name)}
+    headers = item.get("headers") if "from" in names else None
+    if isinstance(headers, Mapping):
+        heads |= headers
+    return {
+        name: ", ".join(map(str, each)) if isinstance(each, list) else f"{each}"
+        for name, each in heads.items()
+    }
+
+
+def _json(value: Any) -> Any:
+    """What JSON lacks: DynamoDB's numbers, as far as JSON's are as exact, and its sets."""
+    if isinstance(value, Decimal) and Decimal(repr(float(value))) == value:
+        return float(value)
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
+
+
+def _states(site: Site) -> States:
+    deployed = _deployed(site)
+    return States(_reader(site), deployed.ledger(lambda: ""), deployed.contracts, site.clock)
+
+
+def _waits(states: States, found: MessageStatus, item: Mapping[str, Any] | None) -> bool:
+    """Whether a message can be cancelled, by what the HTTP API asks for."""
+    return found.status in WAITING and (item is None or states.waiting(item) is not None)
+
+
+def _seen(deployed: DeployedStage, asked: Asked) -> str:
+    """A digest of what both tables have of a message."""
+    ref = MessageRef(asked["id"], asked["channel"] or None)
+    tables = deployed.ledger_table, deployed.mailbox_table
+    return _digest([item for table in tables for item in (*deployed.items(table, ref), {})])
+
+
+def _digest(items: list[Mapping[str, Any]]) -> str:
+    told = json.dumps(
+        items, sort_keys=True, default=lambda each: sorted(each) if isinstance(each, set) else repr(each)
+    )
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _actions(site: Site, message: MessageStatus, item: Mapping[str, Any] | None) -> list[Action]:
     """What may help; each looks for itself whether it can be done."""
     if message.status in WAITING:
-        return ["cancel"]
+        return ["cancel"] if _waits(_states(site), message, item) else []
     if message.status in UNDER_WAY:
         return ["settle", "resend"]
     return ["resend"] if "completedAt" in message.times else []
