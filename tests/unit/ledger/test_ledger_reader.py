@@ -66,3 +66,16 @@ def test_a_message_whose_item_is_gone_is_still_known(reader: LedgerReader, aws: 
     assert [each.status for each in reader.find("m-1", "mail")] == ["sent"]
     assert reader.item("m-1", "mail") is None
     assert reader.find("m-2") == []
+
+
+@pytest.mark.parametrize(
+    ("send_at", "told"),
+    [
+        ("0999-01-01T00:00:00Z", "0999-01-01T00:00:00.000Z"),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-14:00", None),
+    ],
+)
+def test_a_send_at_of_any_year_leaves_the_status_readable(send_at: str, told: str | None) -> None:
+    item = {"id": "m", "event_type": "mail", "send_at": send_at}
+    assert of_mailbox(item, NOW).scheduled_for == told
