@@ -6,6 +6,7 @@ All times are in seconds. Every message goes well at its first attempt.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,7 +49,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Station:
+class Station(ABC):
     """Where messages pass. `limit` is the setting, below the stage, or else the quota that decides how many
     do; `reports`: what passes here tells of messages that have been sent, and holds up none of them."""
 
@@ -58,14 +59,14 @@ class Station:
     reports: bool = False
 
     @property
+    @abstractmethod
     def speed(self) -> float:
         """The most messages a second."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def how(self) -> str:
         """The formula of the speed, for people."""
-        raise NotImplementedError
 
     @property
     def words(self) -> str:

@@ -3,7 +3,6 @@
 import re
 import threading
 import time
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -15,27 +14,16 @@ from ops.dead_letters.redrive import DeadLetterMover
 from ops.requeue.requeuer import Requeuer
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser, Reply
+from tests.support.ops.console import browser as browser
+from tests.support.ops.console import stage as stage
 from tests.support.ops.message import Stage, deployed
-from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.ops.repair import RepairStage
 from tests.support.pipeline.items import mail
 from tests.support.unit.fakes import client_error
 
 DAY_MS = 86_400_000
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
 HTML = f'<p>Hello</p><script>alert(1)</script><img src="https://evil.example/p.png"><form action="https://evil.example">{"x"}</form>'
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
-    with repair_stage(monkeypatch) as stage:
-        yield stage
-
-
-@pytest.fixture
-def browser(stage: RepairStage) -> Browser:
-    return Browser(stage.session).enter()
 
 
 def message(browser: Browser, id_: str, channel: str = "mail", **more: str) -> Reply:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,24 +12,13 @@ from ops.dead_letters.queues import DeadQueues
 from ops.dead_letters.redrive import DeadLetterMover
 from tests.support.ops.campaign import RUN, World
 from tests.support.ops.console import Browser
+from tests.support.ops.console import browser as browser
+from tests.support.ops.console import stage as stage
 from tests.support.ops.message import LEDGER, Stage, deployed
-from tests.support.ops.repair import RepairStage, repair_stage
+from tests.support.ops.repair import RepairStage
 from tests.support.unit.fakes import client_error
 
 REDRIVE = "/dead-letters/redrive"
-
-
-@pytest.fixture
-def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
-    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
-    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
-    with repair_stage(monkeypatch) as stage:
-        yield stage
-
-
-@pytest.fixture
-def browser(stage: RepairStage) -> Browser:
-    return Browser(stage.session).enter()
 
 
 def die(stage: RepairStage, count: int) -> None:

@@ -4,16 +4,18 @@ import asyncio
 import html
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import boto3
+import pytest
 
 from ops.console.guard import Guard
 from ops.console.server import application
 from ops.console.site import Site
+from tests.support.ops.repair import RepairStage, repair_stage
 
 PORT, HOME, TOKEN = 4711, "/a-path-of-its-own", "a-token-that-nobody-guesses"
 HOST = f"127.0.0.1:{PORT}"
@@ -119,3 +121,18 @@ class Browser:
         headers = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
         content = b"".join(each.get("body", b"") for each in sent[1:])
         return Reply(sent[0]["status"], headers, content.decode())
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Iterator[RepairStage]:
+    """A stage whose dead letters can be put back; no look waits."""
+    monkeypatch.setattr("ops.dead_letters.queues.LONG_POLL_SECONDS", 0)
+    monkeypatch.setattr("ops.dead_letters.redrive.LONG_POLL_SECONDS", 0)
+    with repair_stage(monkeypatch) as stage:
+        yield stage
+
+
+@pytest.fixture
+def browser(stage: RepairStage) -> Browser:
+    """A browser that is let in."""
+    return Browser(stage.session).enter()
