@@ -1,6 +1,7 @@
 """The console in a real Chromium, over a local stage: `make browser`."""
 
 import http.client
+import socket
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -123,6 +124,31 @@ def test_a_hostile_mail_does_nothing(stage: Stage, page: Any) -> None:
     assert page.url.startswith(f"{stage.console}/message?")
     expect(page).to_have_title("hostile – Mailroom local")  # noqa: RUF001 - as the page has it
     assert left == []
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<iframe src={url}></iframe>",
+        "<frameset><frame src={url}></frameset>",
+        "<link rel=preconnect href={url}>",
+        "<iframe srcdoc='&lt;link rel=preconnect href={url}&gt;&lt;iframe src={url}&gt;'></iframe>",
+        "<object data={url}></object><embed src={url}>",
+        "<template shadowrootmode=open><iframe src={url}></iframe></template>",
+        "<meta http-equiv=refresh content='0; url={url}'>",
+    ],
+)
+def test_a_mail_connects_to_nobody(stage: Stage, page: Any, html: str) -> None:
+    id_ = f"connects-{hash(html)}"
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        url = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"
+        stage.put(**mail(id_, html=html.replace("{url}", url)))
+        find(page, id_)
+        page.frame_locator("iframe").locator("body, frameset").first.wait_for(state="attached")
+        page.wait_for_timeout(500)
+        elsewhere.setblocking(False)
+        with pytest.raises(BlockingIOError):  # nobody is waiting
+            elsewhere.accept()
 
 
 @pytest.mark.parametrize(
