@@ -207,6 +207,20 @@ def test_axe_finds_nothing_and_a_phone_need_not_scroll_sideways(
     assert faults(page) == []
 
 
+@pytest.mark.parametrize("status", [0, 403, 502])
+def test_a_page_that_cannot_update_itself_says_so_until_it_can(page: Any, status: int) -> None:
+    def fail(route: Any) -> None:
+        route.fulfill(status=status, body="It went wrong.") if status else route.abort()
+
+    alert = page.get_by_role("alert")
+    expect(alert).to_have_count(0)
+    page.route("**/*", fail)
+    expect(alert).to_contain_text("could not update itself", timeout=SECONDS)
+    expect(page.get_by_role("table").first).to_be_visible()
+    page.unroute("**/*")
+    expect(alert).to_have_count(0, timeout=SECONDS)
+
+
 def test_the_keyboard_reaches_the_content_and_keeps_its_place(stage: Stage, page: Any) -> None:
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
