@@ -51,6 +51,8 @@ PAGES = (
 _HERE = Path(__file__).parent
 _ASSETS = {each.name: each.read_bytes() for each in (_HERE / "assets").iterdir()}
 _HTMX = "htmx-2.0.11.min.js"
+_MOST_SHOWN = 100_000
+"""Characters of one text on a page: more is cut off."""
 _INERT = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
 """The policy of a document in a frame: no script, no form, nothing from elsewhere."""
 _CONNECTS = re.compile("<(?=link|meta|base|i?frame|object|embed)", re.IGNORECASE)
@@ -117,7 +119,13 @@ def application(site: Site, home: str) -> ASGIApp:
     }
     pages = [each for each in PAGES if site.stage == "local" or not each.local]
     menu = [each for each in pages if each.menu]
-    environment.globals |= {"stage": site.stage, "menu": menu, "link": located, "htmx": _HTMX}
+    environment.globals |= {
+        "stage": site.stage,
+        "menu": menu,
+        "link": located,
+        "htmx": _HTMX,
+        "most_shown": _MOST_SHOWN,
+    }
     routes = [_route(site, environment, page) for page in pages]
     return Starlette(routes=[*routes, Route("/assets/{name}", _asset)])
 

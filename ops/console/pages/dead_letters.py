@@ -4,6 +4,7 @@ import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from secrets import token_hex
 
 from ops.console.site import Answer, Asked, Goto, Shown, Site, link
 from ops.dead_letters.command import count_letters, find_letters, sentences_of
@@ -17,7 +18,7 @@ FEW = 10
 """A redrive takes twice as many as were shown, and so many more: SQS's counts are approximate, and others die
 meanwhile."""
 _STARTING = threading.Lock()
-"""Held between the look whether a queue's redrive runs and its start: a double click is two requests."""
+"""Held between the look whether a queue's redrive runs and its start."""
 
 
 class Stopped(Exception):
@@ -25,10 +26,11 @@ class Stopped(Exception):
 
 
 class Job:
-    """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not."""
+    """A redrive in a thread of its own. `answer` when it has ended well, `sentences` when it has not. `form`
+    is the page whose button began it."""
 
-    def __init__(self, planned: Redrive) -> None:
-        self.queue, self.stage = planned.queue.queue, planned.stage
+    def __init__(self, planned: Redrive, form: str) -> None:
+        self.queue, self.stage, self.form = planned.queue.queue, planned.stage, form
         self.done, self.total = 0, len(planned.only) or planned.found
         self.answer: Redriven | None = None
         self.sentences: list[str] = []
@@ -80,29 +82,31 @@ def show(site: Site, asked: Asked) -> Answer:
 
 def redrive(site: Site, asked: Asked) -> Answer:
     """What a redrive would do, and then does; while it runs, how far it is."""
-    # The links and forms of a job have its queue's own name: they ask AWS nothing.
-    job, queue = site.jobs.get(asked["queue"]), None
-    if job is None:
-        (queue,) = _queues(site).named(asked["queue"])
-        job = site.jobs.get(queue.queue)
+    job = site.jobs.get(asked["queue"])  # a job's page asks AWS nothing: its links have the queue's own name
     if job is not None and asked.form is None and asked["run"]:
         return Shown(template="redrive.html", title=f"Redrive {job.queue}", values={"job": job})
     if job is not None and asked.form is not None and asked["stop"]:
         job.stopping = True
         return _to(job.queue)
-    if queue is None:
-        (queue,) = _queues(site).named(asked["queue"])
+    (queue,) = _queues(site).named(asked["queue"])
     planned = Redrive(_queues(site), site.stage, queue, [asked["only"]] if asked["only"] else ())
     if asked.form is None or asked["stop"]:
         return _plan(planned)
     if not planned.only and asked["shown"] and planned.found > 2 * _count(asked["shown"]) + FEW:
         return _plan(planned, _count(asked["shown"]))
+    return _start(site, planned, asked["form"])
+
+
+def _start(site: Site, planned: Redrive, form: str) -> Goto:
+    """Begin it, unless the same page's button has begun one: a double click is two requests."""
+    queue = planned.queue.queue
     with _STARTING:
-        job = site.jobs.get(queue.queue)
-        if job is not None and job.running:
-            raise Refused(f"The dead letters of {queue.queue} are on their way already.")
-        site.jobs[queue.queue] = Job(planned)
-    return _to(queue.queue)
+        job = site.jobs.get(queue)
+        if job is None or not form or job.form != form:
+            if job is not None and job.running:
+                raise Refused(f"The dead letters of {queue} are on their way already.")
+            site.jobs[queue] = Job(planned, form)
+    return _to(queue)
 
 
 def _to(queue: str) -> Goto:
@@ -111,7 +115,13 @@ def _to(queue: str) -> Goto:
 
 def _plan(planned: Redrive, shown: int | None = None) -> Shown:
     """What it will do; anew where there are many more than were `shown`."""
-    values = {"job": None, "planned": planned, "sentences": sentences_of(planned), "shown": shown}
+    values = {
+        "job": None,
+        "planned": planned,
+        "sentences": sentences_of(planned),
+        "shown": shown,
+        "form": token_hex(8),
+    }
     return Shown(
         template="redrive.html",
         title=f"Redrive {planned.queue.queue}",

@@ -25,8 +25,6 @@ from stacks.paths import ROOT
 
 RENDERED = ("mail", "sms", "push")
 """Channels whose content is made of the item; the others send what it says."""
-SHOWN = 100_000
-"""Characters of one text on a page: more is cut off."""
 UNDER_WAY = ("sending", "retrying")
 Action = Literal["resend", "settle", "cancel"]
 _DONE: dict[Action, str] = {
@@ -60,7 +58,6 @@ def show(site: Site, asked: Asked) -> Answer:
             else json.dumps(item, indent=2, ensure_ascii=False, default=_json),
             "sample": None if asked.update else _sample(site, item),
             "heads": _heads(item or {}),
-            "most": SHOWN,
             "actions": _actions(site, message, item),
             "done": _DONE.get(asked["done"]),  # type: ignore[call-overload] # whatever stands in the URL
         },
