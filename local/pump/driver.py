@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from http.client import HTTPException
+from pathlib import Path
 from threading import Thread
 from typing import Any
 from uuid import uuid4
@@ -26,6 +27,7 @@ from local.aws import KEY, REGION, LocalSession, open_url, patient
 from local.providers.http import iso, iso_milliseconds
 from local.pump.fifo import EmulatedQueue, FifoMapping, Poller
 from local.pump.functions import CONNECTIONS, Functions, Invoked, retry_until_ok
+from local.pump.metrics import LoggedMetrics
 from local.pump.streams import GivenUp, Record, StreamDelivery, StreamMapping, passes
 
 DRIVING = "driving "
@@ -250,8 +252,12 @@ def main() -> None:
     """Pump until killed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--emulator", required=True, help="URL of the emulator")
+    parser.add_argument("--log", type=Path, help="the emulator's log, whose metrics go to its CloudWatch")
+    asked = parser.parse_args()
     threading.excepthook = die
-    Pump(parser.parse_args().emulator).run()
+    if asked.log:
+        threading.Thread(target=LoggedMetrics(asked.emulator, asked.log).run, daemon=True).start()
+    Pump(asked.emulator).run()
 
 
 if __name__ == "__main__":

@@ -74,7 +74,7 @@ def _start(workspace: Workspace, announce: Announce, people: int) -> State:
     deployment = EmulatorDeployment(endpoints.aws)
     deployment.create_secret(DATABASE_SECRET, database.secret)
     running.outputs = deployment.deploy(workspace.assembly, endpoints.providers)
-    _start_module(workspace, running, "pump", *aws)
+    _start_module(workspace, running, "pump", *aws, "--log", str(workspace.log("ministack")))
     _await(workspace, "providers", lambda: answers(f"{endpoints.providers}/health"))
     _await(workspace, "postgres", lambda: LISTENING in workspace.tail("postgres"))
     with database.connect() as connection:

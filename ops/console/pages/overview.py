@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Struct
 
-from ops.console.site import Answer, Asked, Shown, Site
+from ops.console.site import KEPT_SECONDS, Answer, Asked, Shown, Site
 from ops.doctor.stage import ConfiguredStage
 from ops.messages.watch import QueueSnapshot, Snapshot, Watcher
 from ops.requeue.stage import DeployedStage
@@ -16,7 +16,7 @@ from ops.stage import is_dead, prefix
 from ops.times import speed_of
 
 SNAPSHOT_SECONDS = 4.0
-"""Several tabs share a look at the queues."""
+"""Several tabs share a look at the queues. The plots are kept for longer, where CloudWatch bills a look."""
 BAR_MINUTES, BARS = 5, 12
 """A plot is of an hour."""
 _PERIOD = BAR_MINUTES * 60
@@ -63,7 +63,8 @@ def show(site: Site, _: Asked) -> Answer:
     watcher = site.kept("watcher", lambda: Watcher(site.session, site.stage), seconds=86_400)
     snapshot = site.kept("snapshot", lambda: watcher.look(site.clock()), SNAPSHOT_SECONDS)
     lanes = {channel: _names(urls) for channel, urls in deployed.dispatch.routes.items()}
-    traffic = site.kept("traffic", partial(_traffic, site, lanes))
+    seconds = SNAPSHOT_SECONDS if site.stage == "local" else KEPT_SECONDS
+    traffic = site.kept("traffic", partial(_traffic, site, lanes), seconds)
     configured = site.kept("configured", lambda: ConfiguredStage.read(site.stage))
     rows = [
         _row(channel, names, snapshot, traffic, configured, site.clock()) for channel, names in lanes.items()
@@ -98,8 +99,9 @@ def _row(
 ) -> ChannelRow:
     queues = _of(channel, snapshot)
     alive = [each for each in queues if not is_dead(each.name)]
-    accepted = _sum(traffic[name] for name in lanes if name in traffic)
-    failed = traffic.get(f"failed {channel}")
+    nothing = [0] * BARS if traffic else []
+    accepted = _sum(traffic[name] for name in lanes if name in traffic) or nothing
+    failed = traffic.get(f"failed {channel}", nothing)
     rates = [each.senders.rate for each in configured.lanes if each.channel == channel]
     limits = [each for each in rates if each is not None]
     recent = sum(accepted[-2:]) / (_PERIOD + now % _PERIOD) if accepted else None  # the last bar is not over
@@ -110,7 +112,7 @@ def _row(
         sum(each.holds for each in queues if is_dead(each.name)),
         max((each.oldest_seconds for each in alive if each.oldest_seconds is not None), default=None),
         _plot(accepted, "accepted") if accepted else None,
-        _plot(failed or [0] * BARS, "failed") if accepted or failed else None,
+        _plot(failed, "failed") if failed else None,
         recent,
         sum(limits) if limits and len(limits) == len(rates) else None,
     )

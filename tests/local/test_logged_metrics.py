@@ -1,0 +1,54 @@
+"""Metrics that functions log, in the real emulator's CloudWatch."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from local.aws import LocalSession, patient
+from local.pump.metrics import LoggedMetrics
+from tests.support.local.emulator import emulated
+
+NOW = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC)
+
+
+def line(value: list[float], *dimensions: list[str]) -> str:
+    embedded: dict[str, Any] = {
+        "Namespace": "Mailroom",
+        "Dimensions": dimensions,
+        "Metrics": [{"Name": "Sent", "Unit": "Count"}],
+    }
+    about = {"Timestamp": round(NOW.timestamp() * 1000), "CloudWatchMetrics": [embedded]}
+    return json.dumps(
+        {"_aws": about, "stage": "local", "channel": "mail", "Sent": value}, separators=(",", ":")
+    )
+
+
+def sent(cloudwatch: Any, **dimensions: str) -> float:
+    found = cloudwatch.get_metric_statistics(
+        Namespace="Mailroom",
+        MetricName="Sent",
+        Dimensions=[{"Name": name, "Value": value} for name, value in dimensions.items()],
+        StartTime=NOW - timedelta(hours=1),
+        EndTime=NOW + timedelta(hours=1),
+        Period=300,
+        Statistics=["Sum"],
+    )
+    return sum(each["Sum"] for each in found["Datapoints"])
+
+
+def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(tmp_path: Path) -> None:
+    log = tmp_path / "ministack.log"
+    log.write_text(f"INFO output:\n{line([1, 2], ['stage'], ['stage', 'channel'])}\n{line([4], ['stage'])}\n")
+    (tmp_path / "emulator").mkdir()
+    with emulated(tmp_path / "emulator") as url:
+        cloudwatch = LocalSession().client("cloudwatch", endpoint_url=url, config=patient())
+        metrics = LoggedMetrics(url, log)
+        metrics.forward()
+        assert (sent(cloudwatch, stage="local"), sent(cloudwatch, stage="local", channel="mail")) == (7, 3)
+        half, rest = line([8], ["stage"])[:40], line([8], ["stage"])[40:]
+        for text, expected in ((half, 7), (f"{rest}\n", 15), ("", 15)):
+            with log.open("a") as written:
+                written.write(text)
+            metrics.forward()
+            assert sent(cloudwatch, stage="local") == expected
