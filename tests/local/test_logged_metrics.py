@@ -34,7 +34,8 @@ def sent(cloudwatch: Any, **dimensions: str) -> float:
         Period=300,
         Statistics=["Sum"],
     )
-    return sum(each["Sum"] for each in found["Datapoints"])
+    total: float = sum(each["Sum"] for each in found["Datapoints"])
+    return total
 
 
 def test_what_functions_log_is_counted_once_under_each_set_of_dimensions(tmp_path: Path) -> None:
