@@ -3,7 +3,8 @@
 - MiniStack answers every caller by any name, and lets every web page read the answer: a page could create a
   function here and run it. This application refuses the web pages of others.
 - MiniStack's CloudFormation refuses alarms on metric math. Such an alarm becomes one on its first metric; its
-  name, ARN and outputs stay. The emulator evaluates no alarm on SQS's metrics anyway.
+  name, ARN and outputs stay. No alarm is evaluated here: MiniStack mixes up what has the same metric name, so
+  that a slow function would ring for all functions.
 - Of the exclusions of a generated secret it knows `ExcludeCharacters` only: the others are translated.
 - It unpacks a function's code anew for each worker, a thousand files and more, which takes its one core for
   up to half a second. Here the code is unpacked once, and the workers' folders are links to that place. No
@@ -27,7 +28,7 @@ from typing import Any
 from ministack.app import app as ministack
 from ministack.core import lambda_runtime
 from ministack.core.concurrency import esm_wake
-from ministack.services import dynamodb_streams
+from ministack.services import cloudwatch, dynamodb_streams
 from ministack.services.cloudformation import provisioners
 
 from local.providers.http import is_meant
@@ -44,6 +45,7 @@ EXCLUSIONS = {
 _record = provisioners._cw_metric_alarm_record
 _secret = provisioners._sm_secret_string
 _unpacking = threading.Lock()
+cloudwatch._evaluate_alarm = lambda _: None
 dynamodb_streams.handle_request = waiting(dynamodb_streams.handle_request)
 
 

@@ -54,7 +54,10 @@ class ChannelRow(Struct, frozen=True):
     def pace_words(self) -> str:
         """Both in a sentence."""
         limit = "no limit" if self.limit is None else f"limit {speed_of(self.limit)} a second"
-        return limit if self.pace is None else f"{speed_of(self.pace)} a second, {limit}"
+        if self.pace is None:
+            return limit
+        pace = "under 0.1" if 0 < self.pace < 0.1 else speed_of(self.pace)
+        return f"{pace} a second, {limit}"
 
 
 def show(site: Site, _: Asked) -> Answer:
