@@ -29,6 +29,8 @@ SHOTS = [
 ]
 """Name, path, size and colours."""
 _SECONDS = 120.0
+LATE_SECONDS = 5.0
+"""How much later the local stage has metrics: local/pump/metrics.py."""
 
 
 def main() -> None:
@@ -80,6 +82,7 @@ def _until_at_rest(stage: Stage, chromium: Any) -> None:
         ):
             page.goto(f".{path}")
             page.get_by_text(words).first.wait_for(timeout=1000 * (deadline - time.monotonic()))
+    time.sleep(2 * LATE_SECONDS)  # until the figures are there too
 
 
 def _send(stage: Stage) -> None:
